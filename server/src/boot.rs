@@ -53,8 +53,8 @@ use sequences::numbers_of_messages;
 /// How often expired sessions are swept up, and how many in one transaction.
 const SWEEP_EVERY: Duration = Duration::from_secs(3_600);
 const SWEEP_AT_ONCE: usize = 1_000;
-/// How long after the mark a request may still be under way that was decided on before it; where other servers hear of the mark, and
-/// look for it every ten seconds, in case they do not.
+/// How long after an account was marked as deleted a request may still be under way that was decided on before it. Other servers hear
+/// of the mark by a hint, or by a look every ten seconds, so among others it is a minute.
 const SETTLES: Duration = Duration::from_secs(5);
 const SETTLES_AMONG_OTHERS: Duration = Duration::from_secs(60);
 /// Names of one transaction, each with some ten rows.

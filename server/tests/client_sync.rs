@@ -25,8 +25,13 @@ struct World {
 
 impl World {
     async fn start() -> World {
+        World::start_with(&[]).await
+    }
+
+    /// With these settings, named as in the environment.
+    async fn start_with(settings: &[(&str, String)]) -> World {
         let data = tempfile::tempdir().expect("a folder");
-        let server = Server::start(binary(), data.path()).await.expect("starts");
+        let server = Server::start_with(settings, 0, binary(), data.path()).await.expect("starts");
         let http = server.http().expect("an address");
         World { server, http, data }
     }
@@ -254,7 +259,7 @@ async fn two_people_with_ten_devices_each_end_with_the_same_view() {
     let summary = run.run(binary(), data.path()).await;
     let summary = summary.unwrap_or_else(|broken| panic!("seed {seed}: {broken}"));
     let done = summary.done.len() + usize::from(summary.cuts > 20) + usize::from(summary.repeated > 20);
-    assert_eq!(done, 16, "too little happened: {summary}");
+    assert_eq!(done, 17, "too little happened: {summary}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -313,4 +318,32 @@ async fn every_call_of_the_interface_is_understood() {
     anns.log_out().await.expect("logged out");
     assert_eq!(anns.me().await.expect_err("logged out").status(), Some(401));
     assert!(server.pid().is_ok());
+}
+
+/// Between two pages of the list a message takes its conversation from those that are to come to those that were read.
+#[tokio::test]
+async fn no_conversation_is_missing_in_a_list_that_moves_while_it_is_read() {
+    const OTHERS: u32 = 30;
+    let world = World::start_with(&[("TIDEMARK_LIMITS__CONVERSATIONS", "10".to_owned())]).await;
+    let (ann, anns) = world.person("ann").await;
+    let (_, bobs) = world.person("bob").await;
+    let mut gids = Vec::new();
+    for n in 0..OTHERS {
+        gids.push(bobs.create_group(&format!("group {n}"), &[ann.uid]).await.expect("made"));
+    }
+    let oldest_first = gids.clone();
+    let writing = tokio::spawn(async move {
+        // Each time the oldest comes to the top.
+        for (n, gid) in oldest_first.into_iter().cycle().enumerate() {
+            bobs.send(&Draft::text(Recipient::Group(gid), &format!("{n}"))).await.expect("sent");
+        }
+    });
+    for _ in 0..20 {
+        let list = anns.conversations().await.expect("listed");
+        let ids: std::collections::HashSet<_> = list.iter().map(|line| line.id).collect();
+        let missing: Vec<_> = gids.iter().filter(|gid| !ids.contains(&Conversation::Group(**gid))).collect();
+        assert!(missing.is_empty() && ids.len() == list.len(), "missing: {missing:?} of {}", list.len());
+    }
+    assert!(!writing.is_finished(), "somebody wrote all the time");
+    writing.abort();
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::assets;
 
 /// Files that the chat never needs, or that are fetched when somebody wants them.
-const ELSEWHERE: [&str; 4] = ["docs.css", "tables.css", "emoji-en.js", "emoji-zh.js"];
+const ELSEWHERE: [&str; 5] = ["docs.css", "tables.css", "emoji-en.js", "emoji-list.js", "emoji-zh.js"];
 
 static WORKER: LazyLock<String> = LazyLock::new(|| {
     let files: Vec<String> =

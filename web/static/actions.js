@@ -5,7 +5,7 @@ import { h } from "./dom.js";
 import { item, openMenu } from "./menu.js";
 import { isPinned } from "./pins.js";
 import { chosen } from "./rows.js";
-import { isStarred, toggleStar } from "./starred.js";
+import { isStarred } from "./starred.js";
 import { t } from "./texts.js";
 
 // Shown in the menu; any others that a person chose stand under the message.
@@ -25,7 +25,7 @@ export function actionsMenu(store, composer, emoji, forward) {
       item(t("actions.reply"), () => composer.reply(row)),
       item(t("actions.copy"), () => navigator.clipboard?.writeText(row.body.text)),
       item(t("actions.forward"), () => forward(row)),
-      item(isStarred(store, row) ? t("star.remove") : t("star.add"), () => toggleStar(store, row)),
+      item(isStarred(store, row) ? t("star.remove") : t("star.add"), () => store.star(row, !isStarred(store, row))),
       store.mayPin(row.conversation) && item(isPinned(store, row) ? t("actions.unpin") : t("actions.pin"),
         () => store.pin(row, !isPinned(store, row))),
       own && item(t("actions.edit"), () => composer.edit(row)),

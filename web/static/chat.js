@@ -37,7 +37,7 @@ let tabs = null;
 let leaving = false;
 let state = { phase: "connecting", cursor: 0, beats: [] };
 
-const store = new Store({ db, call, self, send: (item) => sync?.send(item), nudge: (ids) => {
+const store = new Store({ db, call, self, send: (item) => sync?.send(item), hold: (item) => sync?.hold(item), nudge: (ids) => {
   tabs?.tell("changed", ids);
   sync ? sync.nudge() : tabs?.tell("nudge");
 } });
@@ -233,6 +233,10 @@ function neighbour(step) {
   if (next) go(next, at >= 0);
 }
 
+/** Messages that nobody has but this page, as far as it knows. */
+const onlyHere = () => [...store.unkept.values()].filter(({ state }) => state === "waiting");
+
+addEventListener("beforeunload", (event) => { if (onlyHere().length && !leaving) event.preventDefault(); });
 addEventListener("popstate", follow);
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href^='/c/'], a[href='/moments'], a[href='/contacts']");
@@ -285,9 +289,12 @@ tabs = new Tabs(`tidemark-${uid}`, {
         tabs?.tell("state", next);
       },
       arriving: (rows) => pane.arriving(rows),
+      sent: (client_id, message_id) => store.sent(client_id, message_id),
+      notSent: (client_id, reason) => store.notSent(client_id, reason),
       passed: passOn,
     });
     sync.start();
+    for (const item of onlyHere()) sync.hold(item);
     sync.watch(presence.people());
     return () => {
       sync.stop();

@@ -3,7 +3,7 @@
 import { $, isolate } from "./dom.js";
 import { plain } from "./markdown.js";
 import { MentionList, mentionsIn } from "./mentions.js";
-import { t } from "./texts.js";
+import { refused, t } from "./texts.js";
 
 const SAVE_MS = 250;
 // Characters left from which on the counter shows.
@@ -35,6 +35,10 @@ export class Composer {
     addEventListener("pagehide", () => this.save());
     document.addEventListener("visibilitychange", () => this.save());
     store.watch(() => this.id && this.changed());
+    store.unsent = ({ conversation, body, quoted }, { code, reason }) => {
+      const why = refused(code, reason);
+      this.comeBack(conversation, body.text, quoted, why, t("row.not_sent", { reason: why }));
+    };
   }
 
   show(id) {
@@ -86,7 +90,7 @@ export class Composer {
     // Who only looks changes nothing: another device may have written meanwhile.
     if (!this.id || this.edited || this.text.value === this.known) return;
     this.known = this.text.value;
-    this.during(this.store.draft(this.id, this.known));
+    this.during(this.store.draft(this.id, this.known)).catch((problem) => console.error(problem));
   }
 
   /** Until this is done, what is kept is older than the box. */
@@ -183,8 +187,24 @@ export class Composer {
       await this.during(posting);
       this.sent(id);
     } catch (problem) {
-      this.text.value = text;
-      $("counter").textContent = t("composer.not_kept", { problem: problem.message });
+      this.comeBack(id, text, quoted, problem.message, t("composer.not_kept", { problem: problem.message }));
     }
+  }
+
+  /**
+   * A message that was not sent stands in the box of its conversation again, above what was typed there since. `said`: why, for the
+   * conversation that is open.
+   */
+  comeBack(id, text, quoted, why, said) {
+    const isHere = id === this.id && !this.edited;
+    const since = isHere ? this.text.value : this.store.drafts.get(id) ?? "";
+    const all = since ? `${text}\n${since}` : text;
+    if (isHere) {
+      if (quoted && !this.quoted) this.reply(quoted);
+      this.text.value = all;
+      this.measure();
+      this.save();
+    } else this.store.draft(id, all).catch((problem) => console.error(problem));
+    $("counter").textContent = id === this.id ? said : t("composer.draft_again", { name: isolate(this.store.title(id)), problem: why });
   }
 }

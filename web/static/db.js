@@ -2,11 +2,15 @@
 // Every rule that several tabs must agree on is checked inside the transaction that writes.
 
 import {
-  MOMENTS, amend, amends, arrived as hasArrived, counts, done, isState, keepState, mentions, nameOf, newest, pinned, saidAbout, seen, shown, withEarly,
+  MOMENTS, amend, amends, arrived as hasArrived, blank, counts, done, isOvertaken, isState, keepState, learn, mentions, nameOf, newest, pinned, saidAbout,
+  seen, shown, unpinned, withEarly,
 } from "./state.js";
 
 // Rows beyond this are dropped, the oldest first, and fetched again when someone scrolls there.
 const KEPT_ROWS = 100_000;
+
+// What a browser has to have learnt from the server, since its rows may lie below the cursor: settings, friends, stars.
+const LEARNED = 2;
 
 const inConversation = (id, from, to) => IDBKeyRange.bound([id, from], [id, to], true, true);
 
@@ -15,9 +19,11 @@ const called = ({ uid, name }) => `tidemark-${uid}-${name}`;
 
 /** Opens the database of {uid, name}, making it when it is new. */
 export async function openDb(person) {
-  const request = indexedDB.open(called(person), 3);
+  const request = indexedDB.open(called(person), 4);
   request.onupgradeneeded = ({ oldVersion }) => {
     const db = request.result;
+    db.createObjectStore("stars", { keyPath: "message_id" });
+    if (oldVersion === 3) return;
     // The newest value of each setting, and who of two wants to be the other's friend.
     db.createObjectStore("settings", { keyPath: ["name", "conversation"] });
     db.createObjectStore("friends", { keyPath: "uid" });
@@ -71,18 +77,19 @@ class Db {
   all(name) { return this.read([name], (store) => done(store.getAll())); }
 
   /**
-   * {cursor, history, base, learned}: how far we are, in which history; rows below `base` were never synced; whether settings and friends
-   * from before are here.
+   * {cursor, history, base, learned}: how far we are, in which history; rows below `base` were never synced; whether settings, friends
+   * and stars from before are here.
    */
   async position() {
-    return (await this.read(["meta"], (meta) => done(meta.get("position")))) ?? { cursor: 0, base: 0 };
+    const position = (await this.read(["meta"], (meta) => done(meta.get("position")))) ?? { cursor: 0, base: 0 };
+    return { ...position, learned: position.learned === LEARNED };
   }
 
   /** Starts over in `history` at `seq`, with the server's list of conversations. Outbox and drafts stay. */
   begin(seq, history, list) {
-    const names = ["rows", "early", "conversations", "outbox", "names", "meta", "settings", "friends"];
-    return this.write(names, async (rows, early, conversations, outbox, people, meta, settings, friends) => {
-      for (const store of [rows, early, conversations, settings, friends]) store.clear();
+    const names = ["rows", "early", "conversations", "outbox", "names", "meta", "settings", "friends", "stars"];
+    return this.write(names, async (rows, early, conversations, outbox, people, meta, settings, friends, stars) => {
+      for (const store of [rows, early, conversations, settings, friends, stars]) store.clear();
       meta.put({ cursor: seq, history, base: seq + 1 }, "position");
       for (const { id, title, last, unread, mentions = 0, read_to, seen: told = [], deleted } of list) {
         // May be newer than `seq`: its row is still to come.
@@ -106,8 +113,8 @@ class Db {
    * `arrived`: messages of others that were not here.
    */
   entries(entries, after, synced) {
-    const names = ["rows", "early", "conversations", "outbox", "names", "meta", "settings", "friends", "drafts"];
-    return this.write(names, async (rows, early, conversations, outbox, people, meta, settings, friends, drafts) => {
+    const names = ["rows", "early", "conversations", "outbox", "names", "meta", "settings", "friends", "drafts", "stars"];
+    return this.write(names, async (rows, early, conversations, outbox, people, meta, settings, friends, drafts, stars) => {
       let [position, anyEarly] = await Promise.all([done(meta.get("position")), done(early.count())]);
       if (after > position.cursor) return { cursor: position.cursor, changed: [], arrived: [] };
       const arrived = [];
@@ -126,7 +133,7 @@ class Db {
         // What is still to go out from here is newer.
         else if (isState(row) && !await isOvertaken(outbox, row)) {
           const isOwn = row.client_id && (await done(outbox.index("client_id").getKey(row.client_id))) !== undefined;
-          await keepState(row, { settings, friends, drafts, people }, this.uid, isOwn);
+          await keepState(row, { settings, friends, drafts, people, stars }, this.uid, isOwn);
         }
         if (shown(row)) conversation.last = row;
         if (row.sender === this.uid) hasArrived(conversation, row);
@@ -135,7 +142,7 @@ class Db {
           // The newest message may be known from the list alone.
           const isLast = last && nameOf(last) === nameOf(row.body.of);
           const before = await amend(rows, early, row, isLast ? last : null);
-          conversation.pins = conversation.pins?.some((pin) => nameOf(pin) === nameOf(row.body.of)) ? null : conversation.pins;
+          if (row.kind === "edit" || row.kind === "recall" || row.kind === "delete") unpinned(conversation, row);
           anyEarly = true; // The message may be further down in this frame.
           if (isLast && last.kind === "deleted") conversation.last = await newest(rows, conversation);
           if ((row.kind === "recall" || row.kind === "delete") && before) {
@@ -178,7 +185,7 @@ class Db {
   async readTo(rows, conversation, id, acked) {
     if (acked) conversation.acked = Math.max(conversation.acked, id);
     if (id <= conversation.read_to) return;
-    conversation.read_to = id;
+    Object.assign(conversation, { read_to: id, stale: false });
     if (conversation.last && id >= conversation.last.message_id) conversation.unread = conversation.mentions = 0;
     else if (conversation.floor <= id + 1) await this.count(rows, conversation);
     else conversation.stale = true;
@@ -203,13 +210,13 @@ class Db {
     });
   }
 
-  /** Takes the server's counts for conversations whose own count is not known (`stale`). */
+  /** Takes the server's counts for conversations whose own count is not known (`stale`), but for those that have been read further since. */
   recount(list) {
     return this.write(["conversations"], async (conversations) => {
-      for (const { id, last, unread, mentions = 0 } of list) {
+      for (const { id, last, unread, mentions = 0, read_to } of list) {
         const conversation = await done(conversations.get(id));
         const counted = last?.message_id ?? 0;
-        if (conversation?.stale) conversations.put({ ...conversation, unread, mentions, counted, stale: false });
+        if (conversation?.stale && read_to >= conversation.read_to) conversations.put({ ...conversation, unread, mentions, counted, stale: false });
       }
     });
   }
@@ -304,18 +311,18 @@ class Db {
     });
   }
 
-  /** Takes in settings and friends as the server has them: rows, and lines of the list of friends. */
+  /** Takes in settings, stars and friends as the server has them: rows, and lines of the list of friends. */
   learnState(rows, list) {
-    const names = ["outbox", "settings", "friends", "drafts", "names", "meta"];
-    return this.write(names, async (outbox, settings, friends, drafts, people, meta) => {
+    const names = ["outbox", "settings", "friends", "drafts", "names", "meta", "stars"];
+    return this.write(names, async (outbox, settings, friends, drafts, people, meta, stars) => {
       for (const row of rows) {
-        if (!await isOvertaken(outbox, row)) await keepState(row, { settings, friends, drafts, people }, this.uid);
+        if (!await isOvertaken(outbox, row)) await keepState(row, { settings, friends, drafts, people, stars }, this.uid);
       }
       for (const { uid, name, mine, theirs, declined, text } of list) {
         people.put(name, uid);
         friends.put({ uid, mine, theirs, declined, text });
       }
-      meta.put({ ...await done(meta.get("position")), learned: true }, "position");
+      meta.put({ ...await done(meta.get("position")), learned: LEARNED }, "position");
     });
   }
 
@@ -341,6 +348,16 @@ class Db {
     return Boolean(privacy?.value.quiet);
   }
 
+  /** Keeps what is pinned in a conversation, unless a row has changed that since it was at `pinsAt`; false: it has to be asked again. */
+  keepPins(id, pins, pinsAt) {
+    return this.write(["conversations"], async (conversations) => {
+      const conversation = await done(conversations.get(id));
+      if (conversation && conversation.pinsAt !== pinsAt) return false;
+      if (conversation) conversations.put({ ...conversation, pins });
+      return true;
+    });
+  }
+
   /** Moments with what is said about them, newest first: at most `limit`. */
   moments(limit) {
     return this.read(["rows"], (rows) => new Promise((resolve, reject) => {
@@ -358,17 +375,18 @@ class Db {
 
   /** All but the rows, as maps by id: what a page keeps in memory. */
   overview() {
-    const stores = ["conversations", "drafts", "outbox", "names", "settings", "friends"];
-    return this.read(stores, async (conversations, drafts, outbox, names, settings, friends) => {
+    const stores = ["conversations", "drafts", "outbox", "names", "settings", "friends", "stars"];
+    return this.read(stores, async (conversations, drafts, outbox, names, settings, friends, stars) => {
       // All asked at once: each answer is a way to another process and back.
-      const asked = [...[conversations, drafts, outbox, settings, friends, names].map((store) => store.getAll()), names.getAllKeys()];
-      const [listed, drafted, waiting, set, known, called, uids] = await Promise.all(asked.map(done));
+      const asked = [...[conversations, drafts, outbox, settings, friends, stars, names].map((store) => store.getAll()), names.getAllKeys()];
+      const [listed, drafted, waiting, set, known, starred, called, uids] = await Promise.all(asked.map(done));
       return {
         conversations: new Map(listed.map((each) => [each.id, each])),
         drafts: new Map(drafted.map(({ id, text }) => [id, text])),
         outbox: waiting,
         settings: new Map(set.map((one) => [`${one.name} ${one.conversation}`, one.value])),
         friends: new Map(known.map((friend) => [friend.uid, friend])),
+        stars: new Map(starred.map((star) => [star.message_id, star.starred])),
         names: new Map(uids.map((uid, at) => [uid, called[at]]).filter(([uid]) => typeof uid === "number")),
         profiles: new Map(uids.map((key, at) => [Number(`${key}`.slice(8)), called[at]]).filter(([, { at }]) => typeof at === "number")),
       };
@@ -429,22 +447,4 @@ class Db {
       }
     });
   }
-}
-
-/** Whether a newer value of the same setting waits to go out. */
-async function isOvertaken(outbox, { kind, conversation, client_id, body }) {
-  if (kind !== "setting") return false;
-  const waiting = (await done(outbox.getAll())).filter(({ frame, state }) => frame?.type === "setting" && state !== "failed");
-  return waiting.some((item) => item.conversation === conversation && item.frame.name === body.name && item.client_id !== client_id);
-}
-
-const blank = (id, floor) => ({ id, title: null, last: null, unread: 0, mentions: 0, counted: 0, read_to: 0, acked: 0, floor });
-
-/** Names, and whether we are still in the group, from a membership row. */
-function learn(conversation, { action, name, uid, user_name, by, by_name, owner, owner_name }, people, self) {
-  conversation.title = name ?? conversation.title;
-  if (user_name) people.put(user_name, uid);
-  if (by_name) people.put(by_name, by);
-  if (owner_name) people.put(owner_name, owner);
-  if (uid === self) conversation.left = ["removed", "left", "banned"].includes(action);
 }

@@ -60,6 +60,7 @@ export function groupDialog(store, call, go) {
   const takeTyped = async () => {
     const typed = $("group-find").value.trim();
     if (!typed) return true;
+    await picker.asked();
     const found = await people(call, typed);
     const meant = found.find(({ title }) => title.toLowerCase() === typed.toLowerCase());
     if (meant && isChosen(meant.id)) await picker.reset();

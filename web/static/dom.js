@@ -15,14 +15,17 @@ export function h(what, attributes = {}, ...children) {
   return element;
 }
 
-/** Puts what is on top beside the button that opened it, within the window. */
+/** Puts what is on top beside the button that opened it, within the window, also when its size changes. */
 export function place(popover, opener) {
-  const { top, bottom, right } = opener.getBoundingClientRect();
+  globalThis.onresize = () => { if (popover.matches(":popover-open") && opener.isConnected) place(popover, opener); };
+  const { top, bottom, left, right } = opener.getBoundingClientRect();
   const { offsetWidth: width, offsetHeight: height } = popover;
+  // At the end of a small button, at the beginning of a wide one.
+  const beside = right - left < width ? right - width : left;
   const below = bottom + height < innerHeight;
   popover.style.top = below ? `${bottom}px` : top < height ? "0" : "auto";
   popover.style.bottom = below || top < height ? "auto" : `${innerHeight - top}px`;
-  popover.style.left = `${Math.max(4, Math.min(right - width, innerWidth - width - 4))}px`;
+  popover.style.left = `${Math.max(4, Math.min(beside, innerWidth - width - 4))}px`;
 }
 
 export const icon = (name) => h(`i.icon.${name}`, { "aria-hidden": "true" });

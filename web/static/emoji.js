@@ -8,9 +8,12 @@ const MOST_FOUND = 160;
 
 /** All as [{group, emoji, name, words}], in the language of the page. */
 async function load() {
-  const { default: groups } = await (document.documentElement.lang.startsWith("zh") ? import("./emoji-zh.js") : import("./emoji-en.js"));
-  return Object.entries(groups).flatMap(([group, lines]) => lines.split("\n").map((line) => {
-    const [emoji, name, ...more] = line.split("|");
+  const isChinese = document.documentElement.lang.startsWith("zh");
+  const [{ default: groups }, { default: names }] = await Promise.all([import("./emoji-list.js"),
+    isChinese ? import("./emoji-zh.js") : import("./emoji-en.js")]);
+  const lines = names.split("\n").values();
+  return Object.entries(groups).flatMap(([group, list]) => list.split("\n").map((emoji) => {
+    const [name, ...more] = lines.next().value.split("|");
     return { group, emoji, name, words: [name, ...more].join(" ").toLowerCase() };
   }));
 }

@@ -71,7 +71,7 @@ export function membersDialog(store, call) {
     return h("li", {}, disc(`u:${uid}`, name),
       h("div.heading", {}, h("p.title", { dir: "auto" }, name), about ? h("p.quiet.title", { dir: "auto" }, about) : null),
       role === "member" ? null : h("span.quiet", {}, role === "owner" ? t("members.role_owner") : t("members.role_administrator")),
-      own ? t("members.you") : null,
+      own ? h("span.quiet", {}, t("members.you")) : null,
       above ? h("button.link", { "aria-label": t("members.remove_who", { name }), onclick: () => remove(uid, name) }, t("members.remove")) : null,
       above ? h("button.link", { "aria-label": t("members.more_about", { name }), "aria-haspopup": "menu",
         onclick: (event) => more(event.currentTarget, uid, name, role) }, t("members.more")) : null);

@@ -8,7 +8,7 @@ import { t } from "./texts.js";
 // Where this browser keeps whether they are wanted.
 const WANTED = "notifications";
 // How long other tabs have to say that somebody looks at them.
-const ANSWER_MS = 300;
+const ANSWER_MS = 1_000;
 // The most that come at once, as after a sleep: one for each conversation.
 const MOST = 3;
 

@@ -46,13 +46,23 @@ export class Pane {
     this.renewing = false;
     // Whether the conversation was painted since it was opened.
     this.painted = false;
+    // Whether it is still open where it will stand; until then nobody has read anything.
+    this.opening = false;
+    // Lets the latest opening go; which one it is, too.
+    this.letGo = () => {};
     // New messages that are shown before they are stored, and the id up to which rows are.
     this.ahead = [];
     this.settled = 0;
     this.log.addEventListener("scroll", () => this.scrolled(), { passive: true });
     $("jump").addEventListener("click", () => this.toNewest().then(() => $("text").focus()));
     for (const event of ["focus", "visibilitychange"]) addEventListener(event, () => this.read(), true);
-    new ResizeObserver(() => { if (this.pinned) this.toEnd(); }).observe(this.log);
+    // The newest line, until it has been laid out.
+    this.added = null;
+    this.resized = new ResizeObserver((changes) => {
+      if (changes.some(({ target }) => target === this.added)) this.follow(null);
+      if (this.following && !this.opening) this.toEnd();
+    });
+    this.resized.observe(this.log);
     store.watch((ids) => {
       if (!ids) this.show(this.wanted);
       else if (ids.includes(this.id) || ids.includes(null)) this.renew();
@@ -77,16 +87,24 @@ export class Pane {
 
   /** Opens a conversation, or the same one anew; what is still under way for another one is let go. */
   show(id) {
-    this.letGo?.(false);
+    this.letGo(false);
     this.wanted = id;
     const gone = new Promise((resolve) => { this.letGo = resolve; });
-    this.inOrder(() => {
+    const { letGo } = this;
+    this.inOrder(async () => {
       // Someone who went on meanwhile sees only where it ends.
-      if (id !== this.wanted) return;
-      Object.assign(this, { id, gone, rows: [], ahead: [], atTail: true, pinned: true, freshAfter: null, painted: false });
+      if (letGo !== this.letGo) return;
+      // Shown anew, what was new is new still.
+      const freshAfter = id === this.id ? this.freshAfter : null;
+      Object.assign(this, { id, gone, rows: [], ahead: [], atTail: true, following: true, freshAfter, painted: false, opening: Boolean(id) });
       if (id?.startsWith("g:")) this.store.meet(id);
-      if (id) this.learnPins();
-      if (id) return this.start();
+      if (!id) return;
+      this.learnPins();
+      await this.start();
+      // To be shown anew, it does not stand where it will.
+      if (letGo !== this.letGo && id === this.wanted) return;
+      this.opening = false;
+      this.scrolled();
     });
   }
 
@@ -106,7 +124,7 @@ export class Pane {
     this.about();
   }
 
-  /** The line under the title: who is typing; else who is in the group, or that the person is online. */
+  /** The line under the title: who is typing; else who is in the group, or that the person is online. The dot of who is online stays. */
   about() {
     if (!this.id) return;
     const { presence, conversations, nobody } = this.store;
@@ -117,12 +135,12 @@ export class Pane {
     const line = this.id.startsWith("u:") && !nobody.has(this.id) ? this.store.profile(Number(this.id.slice(2))).about : "";
     const group = isIn && members ? [t("pane.members", { count: members }), topic && isolate(topic)].filter(Boolean).join(" · ") : "";
     $("pane-about").textContent = typing || ([isOnline && t("presence.online"), line && isolate(line)].filter(Boolean).join(" · ") || group);
-    $("pane-about").classList.toggle("online", isOnline && !typing);
+    $("pane-about").classList.toggle("online", isOnline);
   }
 
   page(where) { return this.store.db.page(this.id, { limit: PAGE, ...where }); }
 
-  /** Paints what is here at once: around the first unread row, else the newest; the rest comes from the server. */
+  /** Fetches back to the first unread row where it is not here, within limits; then paints what is around it, else the newest. */
   async start() {
     const known = () => this.store.conversations.get(this.id) ?? {};
     const { unread, read_to } = known();
@@ -136,11 +154,14 @@ export class Pane {
       const newer = await this.page({ after: from, forward: true });
       this.rows = [...await this.page({ before: from + 1, limit: PAGE / 2 }), ...newer];
       this.atTail = newer.length < PAGE;
-    } else this.rows = await this.page({});
+    } else {
+      this.rows = await this.page({});
+      // A server that was restored has less than what stood below the line.
+      if (!this.rows.some(({ message_id }) => message_id > this.freshAfter)) this.freshAfter = null;
+    }
     await this.render({ end: true });
     if (this.log.scrollHeight < this.log.clientHeight + NEAR) await this.older();
     this.log.querySelector(".fresh-line")?.scrollIntoView({ block: "center" });
-    this.scrolled();
   }
 
   /** One more page from the server; false when there is none, or it cannot be had now. */
@@ -173,7 +194,7 @@ export class Pane {
   /** What has come since somebody last looked here stands below a line. */
   markFresh(readTo) {
     // What was marked as new and has been read since is not new any more.
-    if (!this.reading()) this.freshAfter = Math.max(this.freshAfter ?? 0, readTo);
+    if (!this.looking()) this.freshAfter = Math.max(this.freshAfter ?? 0, readTo);
   }
 
   /**
@@ -190,20 +211,8 @@ export class Pane {
     if (here.some((row) => counts(row, store.self.uid))) this.markFresh(store.conversations.get(this.id)?.read_to ?? 0);
     // Nothing else changes, and it stands at the end.
     const isSimple = newest && !store.pending(this.id).length && here.every(({ sender }) => sender !== store.self.uid);
-    isSimple ? this.append(newest, here) : this.paint();
+    this.paint({ below: isSimple ? newest : null });
     return painted();
-  }
-
-  /** Puts messages of others below the `newest` one that is painted. */
-  append(newest, rows) {
-    const { log, store } = this;
-    const isAtEnd = this.atEnd();
-    const hasLine = log.querySelector(".fresh-line");
-    const items = itemsOf(store, [newest, ...rows], [], hasLine ? null : this.freshAfter, false);
-    const painted = items.findIndex(({ row, key }) => row === newest || key === `e${newest.message_id}`);
-    append(log, items.slice(painted + 1), make, (item, element) => fill(item, element, this.acts));
-    if (isAtEnd) this.toEnd();
-    this.jump();
   }
 
   /** Shows the window. Stays at the end, or goes there (`end`); else keeps what is being read where it is. */
@@ -214,24 +223,48 @@ export class Pane {
     this.quoted = await store.db.quoted([...this.rows, ...this.atTail ? outbox : []]);
     this.header();
     this.painted = true;
-    this.paint(end, outbox);
+    this.paint({ end, outbox });
   }
 
-  /** Puts into the document what `render` has found. */
-  paint(end = false, outbox = this.store.pending(this.id)) {
-    const { log, store } = this;
-    const start = store.nobody.has(this.id) ? this.nobody() : this.whole && this.beginning(isolate(store.title(this.id)));
+  /** Puts into the document what `render` has found; `below`: only what follows this row, since nothing else is different. */
+  paint({ end = false, outbox = this.store.pending(this.id), below = null } = {}) {
+    const { log } = this;
+    const put = (item, element) => fill(item, element, this.acts);
+    const isAtEnd = end || this.atEnd();
+    const added = below && this.items(outbox, below);
+    if (added) append(log, added, make, put);
+    else {
+      const bottom = (element) => element.offsetTop + element.offsetHeight - log.scrollTop;
+      const anchor = !isAtEnd && [...log.querySelectorAll(".msg, .event")].find((each) => bottom(each) > 0);
+      const offset = anchor && bottom(anchor);
+      keep(log, this.items(outbox), make, put);
+      if (anchor?.isConnected) log.scrollTop += bottom(anchor) - offset;
+      else this.toEnd();
+    }
+    if (isAtEnd) added ? this.follow(log.lastElementChild) : this.toEnd();
+    this.jump();
+  }
+
+  /** Goes to the end when the browser lays out `element`, which stands there: sooner would be a layout more. */
+  follow(element) {
+    if (this.added) this.resized.unobserve(this.added);
+    this.added = element;
+    if (element) this.resized.observe(element);
+  }
+
+  /** What stands in the window; or only what follows a row in it, `below` that; `null`: that row does not stand there. */
+  items(outbox, below = null) {
+    const { store } = this;
     const newest = this.rows.at(-1)?.message_id ?? 0;
     const all = this.atTail ? [...this.rows, ...this.ahead.filter(({ message_id }) => message_id > newest)] : this.rows;
-    const rows = withAmendments(all, store.amending(this.id), store.self.uid);
-    const items = itemsOf(store, rows, this.atTail ? outbox : [], this.freshAfter, start, this.quoted);
-    const bottom = (element) => element.offsetTop + element.offsetHeight - log.scrollTop;
-    const anchor = !end && !this.atEnd() && [...log.querySelectorAll(".msg, .event")].find((each) => bottom(each) > 0);
-    const offset = anchor && bottom(anchor);
-    keep(log, items, make, (item, element) => fill(item, element, this.acts));
-    if (anchor?.isConnected) log.scrollTop += bottom(anchor) - offset;
-    else this.toEnd();
-    this.jump();
+    const from = below ? all.findIndex(({ message_id }) => message_id === below.message_id) : 0;
+    const rows = withAmendments(all.slice(Math.max(0, from)), store.amending(this.id), store.self.uid);
+    const hasLine = below && this.log.querySelector(".fresh-line");
+    const start = below ? "" : store.nobody.has(this.id) ? this.nobody() : this.whole && this.beginning(isolate(store.title(this.id)));
+    const items = itemsOf(store, rows, this.atTail ? outbox : [], hasLine ? null : this.freshAfter, start, this.quoted);
+    if (!below) return items;
+    const painted = items.findIndex(({ id }) => id === below.message_id);
+    return painted < 0 ? null : items.slice(painted + 1);
   }
 
   nobody() {
@@ -264,7 +297,7 @@ export class Pane {
         const newer = await this.page({ after: message_id - 1, forward: true });
         this.rows = [...await this.page({ before: message_id, limit: PAGE / 2 }), ...newer];
         this.atTail = newer.length < PAGE;
-        this.pinned = false;
+        this.following = false;
         await this.render();
       }
       const element = this.log.querySelector(`[data-row="${message_id}"]`);
@@ -284,8 +317,8 @@ export class Pane {
 
   /** Whether the end is in view: someone may have scrolled although the event that tells so is still to come. */
   atEnd() {
-    if (this.below() > AT_END && this.log.scrollTop < this.endAt - AT_END) this.pinned = false;
-    return this.pinned;
+    if (this.below() > AT_END && this.log.scrollTop < this.endAt - AT_END) this.following = false;
+    return this.following;
   }
 
   /** Shows the newest row; `read`: and nothing counts as new any more. */
@@ -293,15 +326,18 @@ export class Pane {
     return this.inOrder(async () => {
       if (read) this.freshAfter = null;
       if (!this.atTail) this.rows = await this.page({});
-      this.atTail = this.pinned = true;
+      this.atTail = this.following = true;
       await this.render({ end: true });
-      if (read) this.markRead();
+      // Before anything else here: a conversation that is shown anew looks at what is unread.
+      if (read) await this.markRead();
       this.read();
     });
   }
 
   scrolled() {
-    this.pinned = this.atTail && this.below() < AT_END;
+    // What has been added and not laid out stands below the end as it was.
+    const isFollowing = this.added && this.log.scrollTop > this.endAt - AT_END;
+    this.following = this.atTail && (isFollowing || this.below() < AT_END);
     if (this.log.scrollTop < NEAR) this.turn(() => this.older());
     else if (!this.atTail && this.below() < NEAR) this.turn(() => this.newer());
     this.jump();
@@ -323,7 +359,7 @@ export class Pane {
       page = await this.page({ before });
     }
     this.rows.unshift(...page);
-    if (this.rows.splice(MOST).length) this.atTail = this.pinned = false;
+    if (this.rows.splice(MOST).length) this.atTail = this.following = false;
     await this.render();
   }
 
@@ -337,19 +373,20 @@ export class Pane {
 
   jump() {
     const unread = this.store.unread(this.id);
-    $("jump").hidden = this.pinned;
+    $("jump").hidden = this.following;
     $("jump-text").textContent = unread ? t("pane.jump_new", { count: many(unread) }) : t("pane.jump");
   }
 
-  /** Whether someone is looking at the newest row. */
-  reading() { return this.pinned && !document.hidden && document.hasFocus(); }
+  /** Whether someone is looking at the newest row, or will be when the conversation is open. */
+  looking() { return this.following && !document.hidden && document.hasFocus(); }
+  reading() { return this.looking() && !this.opening && this.rows.length > 0; }
 
   /** What someone looks at has been read. */
   read() { if (this.id && this.reading()) this.markRead(); }
 
   markRead() {
     const newest = this.store.conversations.get(this.id)?.last?.message_id;
-    if (newest && this.store.unread(this.id)) this.store.markRead(this.id, newest);
+    if (newest && this.store.unread(this.id)) return this.store.markRead(this.id, newest);
   }
 
   /** New messages of others, politely, for those who listen to the page. */

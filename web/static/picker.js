@@ -36,6 +36,11 @@ export class Picker {
     return this.asking;
   }
 
+  /** Resolves when what is typed has been searched for, so that no late note hides another one. */
+  asked() {
+    return this.timer ? this.ask() : this.asking;
+  }
+
   async search(turn) {
     const text = this.input.value.trim();
     const show = (found, note = "") => {
@@ -63,7 +68,7 @@ export class Picker {
 
   /** Takes the marked one; right after typing, the first that the text leads to. */
   async choose(choice) {
-    if (!choice && !this.found.length) await (this.timer ? this.ask() : this.asking);
+    if (!choice && !this.found.length) await this.asked();
     choice ??= this.found[this.at];
     if (choice) this.take(choice);
   }

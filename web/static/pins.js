@@ -2,6 +2,7 @@
 
 import { $, h } from "./dom.js";
 import { item, openMenu } from "./menu.js";
+import { withAmendments } from "./rows.js";
 import { nameOf } from "./state.js";
 import { t } from "./texts.js";
 
@@ -9,18 +10,22 @@ export const isPinned = (store, row) => store.pins(row.conversation).some((pin) 
 
 const line = (store, row) => store.line(row, row.conversation.startsWith("g:"));
 
+/** What is shown of them: nothing that is being taken back, and edits that are still to go out. */
+const shownOf = (store, id) =>
+  withAmendments(store.pins(id), store.amending(id), store.self.uid).filter(({ kind }) => kind === "message");
+
 /** `reveal(row)` shows a message of the open conversation. */
 export function pinsBar(store, reveal) {
   $("pins").addEventListener("click", () => {
-    const rows = store.pins(store.open).toReversed();
+    const rows = shownOf(store, store.open).toReversed();
     if (rows.length === 1) return reveal(rows[0]);
-    openMenu($("pins"), rows.map((row) => item(h("span.block", {}, line(store, row)), () => reveal(row))));
+    openMenu($("pins"), rows.map((row) => item(h("span.two-lines", {}, line(store, row)), () => reveal(row))));
   });
 }
 
 /** Shows the newest of them, and how many there are. */
 export function showPins(store, id) {
-  const rows = store.pins(id);
+  const rows = shownOf(store, id);
   $("pins").hidden = !rows.length;
   if (rows.length) $("pins-text").textContent = t("pins.open", { count: rows.length, text: line(store, rows.at(-1)) });
 }

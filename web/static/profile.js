@@ -8,18 +8,20 @@ export function profileSettings(store) {
   const form = $("profile-form");
   const about = $("profile-about");
   const colours = [...form.elements.hue];
-  // What was set elsewhere may be no colour of this list, and stays then.
-  let other;
+  // What was set elsewhere may be no colour of the list: it has a place of its own there.
+  const other = $("hue-other");
+  const listed = colours.filter((colour) => !other.contains(colour));
   const hue = () => {
-    const chosen = colours.find(({ checked }) => checked);
-    return chosen ? (chosen.value === "" ? undefined : Number(chosen.value)) : other;
+    const { value = "" } = colours.find(({ checked }) => checked) ?? {};
+    return value === "" ? undefined : Number(value);
   };
   const preview = () => {
     const shown = paint(disc(`u:${store.self.uid}`, store.self.name), hue());
     $("profile-disc").replaceWith(Object.assign(shown, { id: "profile-disc" }));
     $("profile-line").textContent = about.value.trim();
   };
-  for (const { value, nextElementSibling: swatch } of colours) if (value) paint(swatch, Number(value));
+  const swatch = ({ value, nextElementSibling }) => paint(nextElementSibling, Number(value));
+  for (const colour of listed) if (colour.value) swatch(colour);
   // What other devices set meanwhile is shown until something is chosen here.
   let touched = false;
   form.addEventListener("input", () => {
@@ -58,8 +60,14 @@ export function profileSettings(store) {
   const fill = () => {
     const profile = store.setting("profile") ?? {};
     about.value = profile.about ?? "";
-    other = profile.hue;
-    for (const colour of colours) colour.checked = colour.value === `${profile.hue ?? ""}`;
+    const chosen = `${profile.hue ?? ""}`;
+    other.hidden = listed.some(({ value }) => value === chosen);
+    const [own] = colours.filter((colour) => other.contains(colour));
+    if (!other.hidden) own.value = chosen;
+    if (!other.hidden) swatch(own);
+    // A colour that is hidden is none to choose.
+    own.disabled = other.hidden;
+    for (const colour of colours) colour.checked = !colour.disabled && colour.value === chosen;
     preview();
   };
   store.watch(() => {

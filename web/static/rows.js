@@ -37,7 +37,7 @@ export function itemsOf(store, rows, outbox, freshAfter, start, quoted = new Map
     }
     items.push(row.kind === "message" || row.kind === "recalled" ? messageOf(store, row, newDay || firstFresh || apart(before, row), quoted,
       { readers: readers.get(row.client_id) ?? 0, inWords: row.client_id === newest }) : {
-      key: `e${row.message_id}`, sig: store.event(row), line: "event",
+      key: `e${row.message_id}`, id: row.message_id, sig: store.event(row), line: "event",
     });
     before = row;
   }
@@ -64,7 +64,7 @@ function messageOf(store, row, first, quotes, { readers, inWords }) {
   const starred = Boolean(row.message_id) && isStarred(store, row);
   const names = named(store, row);
   const sig = JSON.stringify([names, hue, starred, readBy, brief, state, first, name, row.reason, row.code, kind, body, said, smileys, change?.state, change?.reason]);
-  return { key, sig, row, own, first, starred, state, readBy, brief, name, said, smileys, names, isToMe: mentions(row, store.self.uid), recalled: store.recalled(row) };
+  return { key, id: row.message_id, sig, row, own, first, starred, state, readBy, brief, name, said, smileys, names, isToMe: mentions(row, store.self.uid), recalled: store.recalled(row) };
 }
 
 /** Whom a reply quotes, and with what; of a message that is not in this browser only by whom. */
@@ -106,7 +106,7 @@ const amended = (uid) => (row, change) => {
     case "edit": return { ...row, body: { ...row.body, ...body, edited: true }, change };
     case "delete": return { ...row, kind: "deleted", body: {} };
     case "recall": return { ...row, kind: "recalled", body: {} };
-    case "pin": return { ...row, change };
+    case "pin": case "star": return { ...row, change };
     default: return { ...row, reactions: { ...row.reactions, [uid]: { emoji } } };
   }
 };

@@ -49,9 +49,12 @@ form?.addEventListener("submit", async (event) => {
     const { name, recovery_codes: codes } = await call("POST", form.dataset.call, typed);
     // The server lets through its own addresses only.
     if (!codes) return location.replace(document.body.dataset.next);
-    form.hidden = document.getElementById("other-way").hidden = true;
+    // What leads elsewhere would lose the codes.
+    for (const away of document.querySelectorAll("#sign-in, #other-way, .languages")) away.hidden = true;
     showCodes(name, codes);
-    document.getElementById("codes").focus();
+    const title = Object.assign(document.getElementById("codes-title"), { textContent: t("codes.keep"), tabIndex: -1 });
+    document.title = `${title.textContent} · Tidemark`;
+    title.focus();
   } catch (refusal) {
     button.disabled = false;
     show(FIELD[refusal.code], refusal.message);

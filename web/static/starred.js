@@ -1,21 +1,31 @@
-// Starred messages: what a person wants to find again, on all devices. One setting of each conversation has their ids.
+// Starred messages: what a person wants to find again, on all devices. Each star is a row of its own, so that devices which star
+// different messages while they are offline do not undo each other's.
 
 import { $, disc, h, isolate } from "./dom.js";
 import { t, whenOf } from "./texts.js";
 
-// Messages of one conversation; the server takes no more. The oldest go.
-const MOST = 200;
+// Messages that are shown at once; there are more behind a button.
+const PAGE = 30;
 
-/** The starred messages of a conversation, by the ids of their rows. */
-const starredIn = (store, id) => store.setting("star", id)?.messages ?? [];
+/** What waits to go out, as [message_id, starred]. */
+const waiting = (store) => store.outbox
+  .filter(({ frame, state }) => frame?.type === "star" && state !== "failed")
+  .map(({ frame }) => [frame.message_id, frame.starred]);
 
-export const isStarred = (store, { conversation, message_id }) => starredIn(store, conversation).includes(message_id);
+/** The messages of a conversation that an earlier version starred: one setting had their ids. Nothing writes it any more. */
+const starredEarlier = (store, id) => store.settings.get(`star ${id}`)?.messages ?? [];
 
-/** Stars a message, or takes its star away. */
-export function toggleStar(store, { conversation, message_id }) {
-  const known = starredIn(store, conversation);
-  const messages = known.includes(message_id) ? known.filter((id) => id !== message_id) : [...known, message_id].slice(-MOST);
-  return store.set("star", conversation, messages.length ? { messages } : null);
+/** Whether a message is starred; what waits to go out counts, then the row about the message, then the setting. */
+export function isStarred(store, { conversation, message_id }) {
+  const [, last] = waiting(store).findLast(([id]) => id === message_id) ?? [];
+  return last ?? store.stars.get(message_id) ?? starredEarlier(store, conversation).includes(message_id);
+}
+
+/** The ids of all starred messages, the newest first. */
+export function starredIds(store) {
+  const earlier = [...store.conversations.keys()].flatMap((id) => starredEarlier(store, id));
+  const known = new Map([...earlier.map((id) => [id, true]), ...store.stars, ...waiting(store)]);
+  return [...known].filter(([, starred]) => starred).map(([id]) => id).sort((a, b) => b - a);
 }
 
 /** Answers what opens the dialog. `lead(row)` shows a message in its conversation. */
@@ -35,25 +45,61 @@ export function starredDialog(store, call, lead) {
     h("span.block", {}, store.line(row, row.conversation.startsWith("g:"))));
     const away = h("button.tool", { type: "button", "aria-label": t("star.remove_of", { text: isolate(store.line(row, false).slice(0, 40)) }),
       title: t("star.remove"), onclick: async () => {
-        await toggleStar(store, row);
-        await show();
-        ($("starred-list").querySelector(".tool") ?? $("starred").querySelector("form button")).focus();
+        of = starredIds(store).filter((id) => id !== row.message_id).join();
+        await store.star(row, false);
+        const item = away.closest("li");
+        const next = (item.nextElementSibling ?? item.previousElementSibling)?.querySelector(".tool");
+        item.remove();
+        note();
+        (next ?? $("starred").querySelector("form button")).focus();
       } }, h("i.icon.star", { "aria-hidden": "true" }));
     return h("li", {}, disc(row.conversation, store.title(row.conversation)), button, away);
   };
-  const show = async () => {
-    const ids = [...store.conversations.keys()].flatMap((id) => starredIn(store, id)).sort((a, b) => b - a);
-    $("starred-note").textContent = ids.length ? "" : t("star.none");
+  const note = (text = "") => {
+    $("starred-note").textContent = text || ($("starred-list").firstChild || !$("starred-more").hidden ? "" : t("star.none"));
+  };
+  // Which filling of the list it is, and the ids of all that is starred, as far as the list knows.
+  let filling = 0;
+  let of = "";
+  /** Shows a page of those below `before`, and goes on while all of a page are gone. */
+  const show = async (before) => {
+    const ids = starredIds(store).filter((id) => id < before);
+    const some = ids.slice(0, PAGE);
+    const mine = filling;
+    const isMore = document.activeElement === $("starred-more");
+    $("starred-more").hidden = ids.length <= PAGE;
+    $("starred-more").onclick = () => show(some.at(-1));
     try {
-      const rows = await Promise.all(ids.map(rowOf));
-      $("starred-list").replaceChildren(...rows.filter((row) => row?.kind === "message").map(line));
+      const found = (await Promise.all(some.map(rowOf))).filter((row) => row?.kind === "message");
+      if (mine !== filling) return;
+      const lines = found.map(line);
+      $("starred-list").append(...lines);
+      if (isMore) lines[0]?.querySelector(".action").focus();
+      if (!lines.length && ids.length > PAGE) return await show(some.at(-1));
+      note();
     } catch (refusal) {
-      $("starred-note").textContent = refusal.message;
+      if (mine !== filling) return;
+      // The button asks again.
+      $("starred-more").hidden = false;
+      $("starred-more").onclick = () => show(before);
+      note(refusal.message);
     }
   };
-  return () => {
+  const fill = () => {
+    filling++;
+    of = starredIds(store).join();
+    if ($("starred-list").contains(document.activeElement)) $("starred").querySelector("form button").focus();
     $("starred-list").replaceChildren();
+    $("starred-note").textContent = "";
+    $("starred-more").hidden = true;
+    return show(Infinity);
+  };
+  // Another device stars something, or a new one learns what is starred.
+  store.watch(() => {
+    if ($("starred").open && starredIds(store).join() !== of) fill();
+  });
+  return () => {
     $("starred").showModal();
-    return show();
+    return fill();
   };
 }

@@ -27,17 +27,20 @@ const AMENDING = ["edit", "recall", "reaction", "like", "comment", "delete"];
 /** Whether a row is about an earlier one, which it names in `body.of`. */
 export const amends = ({ kind }) => AMENDING.includes(kind);
 
-const STATE = ["setting", "friend", "seen", "pin"];
+const STATE = ["setting", "friend", "seen", "pin", "star"];
 /** Whether a row only says what holds now. */
 export const isState = ({ kind }) => STATE.includes(kind);
 
-/** Takes in a setting or what somebody says about being friends. `drafts`: those of this browser; `people`: names and profiles; `isOwn`: this browser has set it. */
-export async function keepState({ kind, conversation, sender, body }, { settings, friends, drafts, people }, uid, isOwn = false) {
+/** Takes in a setting, a star or what somebody says about being friends. `drafts`: those of this browser; `people`: names and profiles; `isOwn`: this browser has set it. */
+export async function keepState({ kind, conversation, sender, body }, { settings, friends, drafts, people, stars }, uid, isOwn = false) {
   if (kind === "setting") {
     const { name, value } = body;
     // What was written here may have been changed here since.
     if (name === "draft" && !isOwn) value ? drafts.put({ id: conversation, text: value.text }) : drafts.delete(conversation);
     value ? settings.put({ name, conversation, value }) : settings.delete([name, conversation]);
+  } else if (kind === "star") {
+    // Also that there is none: what earlier versions starred is a setting, which does not know of it.
+    stars.put({ message_id: body.message_id, conversation, starred: body.starred });
   } else if (kind === "friend") {
     const other = Number(conversation.slice(2));
     const friend = (await done(friends.get(other))) ?? { uid: other, mine: false, theirs: false };
@@ -136,11 +139,20 @@ function grown(known = {}, counts) {
 }
 
 /** Takes in that a message is pinned or no longer. `pins` has the messages as they are; null: they have to be asked for again. */
-export async function pinned(rows, conversation, { body: { of, pinned } }) {
+export async function pinned(rows, conversation, { message_id, body: { of, pinned } }) {
+  conversation.pinsAt = message_id;
   if (!conversation.pins) return;
   const message = pinned && await done(rows.index("message").get([of.sender, of.client_id]));
   const others = conversation.pins.filter((row) => nameOf(row) !== nameOf(of));
-  conversation.pins = pinned && !message ? null : [...others, ...(message ? [message] : [])].sort((a, b) => a.message_id - b.message_id);
+  // What was taken back is pinned no more, whatever came first.
+  const added = message?.kind === "message" ? [message] : [];
+  conversation.pins = pinned && !message ? null : [...others, ...added].sort((a, b) => a.message_id - b.message_id);
+}
+
+/** A message has changed: if it is pinned, the pins have to be asked for again. */
+export function unpinned(conversation, { message_id, body: { of } }) {
+  conversation.pinsAt = message_id;
+  if (conversation.pins?.some((pin) => nameOf(pin) === nameOf(of))) conversation.pins = null;
 }
 
 /** The newest row of a conversation to show; the one that stood for it, where that may be in the history that is not here. */
@@ -155,4 +167,23 @@ export function newest(rows, { id, last, floor }) {
       else cursor.continue();
     };
   });
+}
+
+/** Whether a newer value of the same setting waits to go out. */
+export async function isOvertaken(outbox, { kind, conversation, client_id, body }) {
+  if (kind !== "setting") return false;
+  const waiting = (await done(outbox.getAll())).filter(({ frame, state }) => frame?.type === "setting" && state !== "failed");
+  return waiting.some((item) => item.conversation === conversation && item.frame.name === body.name && item.client_id !== client_id);
+}
+
+/** A conversation of which no row is here. */
+export const blank = (id, floor) => ({ id, title: null, last: null, unread: 0, mentions: 0, counted: 0, read_to: 0, acked: 0, floor });
+
+/** Names, and whether we are still in the group, from a membership row. */
+export function learn(conversation, { action, name, uid, user_name, by, by_name, owner, owner_name }, people, self) {
+  conversation.title = name ?? conversation.title;
+  if (user_name) people.put(user_name, uid);
+  if (by_name) people.put(by_name, by);
+  if (owner_name) people.put(owner_name, owner);
+  if (uid === self) conversation.left = ["removed", "left", "banned"].includes(action);
 }

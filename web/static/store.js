@@ -1,20 +1,20 @@
 // What the page shows, read from the database and read again when it changed: conversations, names,
-// drafts, the outbox. Writes go to the database first; other tabs are notified through `nudge`.
+// drafts, the outbox. Writes go to the database first, but for a message, which goes out first (`post`).
+// Other tabs are notified through `nudge`.
 
 import { hues, isolate } from "./dom.js";
+import { Drafts } from "./drafts.js";
 import { plain } from "./markdown.js";
 import { MOMENTS } from "./state.js";
 import { t } from "./texts.js";
 
-// How long a draft rests before other devices are told.
-const TELL_DRAFT_MS = 1_500;
 // For how long what is known of a person is taken as right, and how long others are waited for to be asked about together.
 const PROFILE_MS = 600_000;
 const GATHER_MS = 50;
 // People of one question.
 const MOST_PROFILES = 100;
-// Characters of a draft that other devices are told.
-const MOST_DRAFT = 8_000;
+// Questions for what is pinned, while it changes.
+const MOST_TRIES = 3;
 
 // What the server says in place of the name of a deleted account; nobody can take that name.
 const DELETED = /^Deleted account$/;
@@ -23,10 +23,10 @@ const called = (name) => (DELETED.test(name) ? t("person.deleted") : name);
 export class Store {
   /**
    * `nudge(conversations)`: something was written here that sync and other tabs should know. `send(item)`: a message is about to be put
-   * into the outbox.
+   * into the outbox; true: it is under way. `hold(item)`: such a one has to come again from memory until it is answered.
    */
-  constructor({ db, call, self, nudge, send }) {
-    Object.assign(this, { db, call, self, nudge, send });
+  constructor({ db, call, self, nudge, send, hold }) {
+    Object.assign(this, { db, call, self, nudge, send, hold });
     // The id of the open conversation.
     this.open = null;
     this.asked = new Set();
@@ -35,13 +35,20 @@ export class Store {
     this.unknown = new Set();
     // Conversations with nobody: no user has the number, or no group that one may see.
     this.nobody = new Set();
+    // Messages that are on their way into the outbox, by client_id: their ids, once the server has stored them.
+    this.leaving = new Map();
+    // Messages that were under way when the browser refused to keep them, by client_id: nobody but this page has them.
+    this.unkept = new Map();
+    this.box = new Drafts(this);
+    /** `unsent(item, reason)`: the server has refused a message of `unkept`. */
+    this.unsent = () => {};
     this.watchers = [];
     this.loading = Promise.resolve();
     // The load that has not begun yet.
     this.next = null;
   }
 
-  /** `watcher(conversations | null)` runs after every load. */
+  /** `watcher(conversations | null)` runs after every load; they are what `changed` of sync.js tells. */
   watch(watcher) { this.watchers.push(watcher); }
 
   /** One after the other, so that an older state never replaces a newer one; one that has not begun yet serves for all who ask. */
@@ -54,6 +61,7 @@ export class Store {
     this.loading = this.loading.catch(() => {}).then(async () => {
       this.next = null;
       Object.assign(this, await this.db.overview());
+      this.addUnkept(next.ids);
       this.names.set(this.self.uid, this.self.name);
       for (const [uid, { hue }] of this.profiles ?? []) hue === undefined ? hues.delete(uid) : hues.set(uid, hue);
       const own = this.setting("profile")?.hue;
@@ -61,6 +69,16 @@ export class Store {
       this.show(next.ids);
     });
     return this.loading;
+  }
+
+  /** Adds what only this page has. A message of `unkept` goes when its row is here; after a new beginning (no `ids`) it may never come. */
+  addUnkept(ids) {
+    for (const [client_id, { conversation, message_id }] of this.unkept) {
+      const isHere = this.conversations.get(conversation)?.last?.message_id >= message_id;
+      if (message_id && (isHere || !ids)) this.unkept.delete(client_id);
+    }
+    if (this.unkept.size) this.outbox.push(...this.unkept.values());
+    this.box.show();
   }
 
   /** Shows again what is in memory. */
@@ -88,7 +106,7 @@ export class Store {
         (person) => this.write(null, (db) => db.learn([person])),
         (refusal) => {
           if (refusal.retryable) this.asked.delete(uid);
-          if (refusal.status === 404) this.isNobody(`u:${uid}`);
+          if (refusal.status === 404) this.addNobody(`u:${uid}`);
         });
     }
     return known === undefined ? `#${uid}` : called(known);
@@ -125,7 +143,7 @@ export class Store {
     }));
   }
 
-  isNobody(id) {
+  addNobody(id) {
     this.nobody.add(id);
     this.show([id]);
   }
@@ -232,7 +250,7 @@ export class Store {
     } catch (refusal) {
       if (refusal.status !== 404) return;
       if (this.conversations.get(id)?.last) await this.write(id, (db) => db.patch(id, { left: true }));
-      else this.isNobody(id);
+      else this.addNobody(id);
     }
   }
 
@@ -247,17 +265,54 @@ export class Store {
     return this.set("hide", id, { up_to: this.conversations.get(id).last.message_id });
   }
 
-  /** Puts a message into the outbox; it is sent from there. `quoted`: the row that it replies to; `mentions`: whom it names. */
+  /**
+   * Puts a message into the outbox; it is sent from there. `quoted`: the row that it replies to; `mentions`: whom it names. Where the
+   * browser refuses to keep it, this fails, unless the message is under way: somebody may have it already, so nothing else is made of it.
+   */
   async post(id, text, quoted = null, mentions = null) {
     const number = Number(id.slice(2));
     const to = id.startsWith("u:") ? { user: number } : { group: number };
     const body = { text, ...(quoted && { reply_to: quoted.message_id }), ...(mentions && { mentions }) };
     const quote = quoted && { of: { sender: quoted.sender, client_id: quoted.client_id } };
-    const item = { client_id: uuid(), conversation: id, to, body, quote, sent_at: new Date().toISOString() };
+    const client_id = uuid();
+    const item = { client_id, conversation: id, to, body, quote, sent_at: new Date().toISOString() };
+    this.leaving.set(client_id, null);
     // Before anything else, since somebody waits for it.
-    this.send(item);
-    await this.write(id, (db) => db.post(item));
-    await this.tellDraft(id);
+    const isOut = this.send(item);
+    this.box.put(id, "");
+    try {
+      await this.write(id, async (db) => {
+        await db.post(item);
+        this.box.written(id, "");
+      });
+    } catch (problem) {
+      if (!isOut) throw problem;
+      const message_id = this.leaving.get(client_id);
+      this.unkept.set(client_id, { ...item, n: 0, state: message_id ? "sent" : "waiting", message_id, quoted });
+      if (!message_id) this.hold(item);
+      await this.box.keepEmpty(id);
+      return void await this.load([id]);
+    } finally {
+      this.leaving.delete(client_id);
+    }
+    await this.box.tell(id)?.catch((problem) => console.error(problem));
+  }
+
+  /** The server has stored a message. */
+  sent(client_id, message_id) {
+    if (this.leaving.has(client_id)) this.leaving.set(client_id, message_id);
+    const item = this.unkept.get(client_id);
+    if (!item) return;
+    Object.assign(item, { state: "sent", message_id });
+    this.load([item.conversation]);
+  }
+
+  /** The server has refused a message that is not in the outbox. */
+  async notSent(client_id, reason) {
+    const item = this.unkept.get(client_id);
+    if (!this.unkept.delete(client_id)) return;
+    await this.load([item.conversation]);
+    this.unsent(item, reason);
   }
 
   /** How far an own message has come, as far as the other person tells. */
@@ -324,15 +379,20 @@ export class Store {
 
   /** Learns what is pinned, where that is not known. */
   async learnPins(id) {
-    if (this.conversations.get(id)?.pins) return;
-    const { rows } = await this.call("GET", `/conversations/${id}/pins`);
-    if (this.conversations.has(id)) await this.write(id, (db) => db.patch(id, { pins: rows }));
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      const { pins, pinsAt } = this.conversations.get(id) ?? {};
+      if (pins) return;
+      const { rows } = await this.call("GET", `/conversations/${id}/pins`);
+      // What has come meanwhile may be newer than the answer.
+      if (await this.write(id, (db) => db.keepPins(id, rows, pinsAt))) return;
+    }
   }
 
   /** Whether the person may pin messages there. */
   mayPin(id) { return id.startsWith("u:") || ["owner", "administrator"].includes(this.conversations.get(id)?.role); }
 
   pin(row, pinned) { return this.amend(row, { type: "pin", pinned }); }
+  star(row, starred) { return this.amend(row, { type: "star", starred }); }
   edit(row, text) { return this.amend(row, { type: "edit", body: { text } }); }
   recall(row) { return this.amend(row, { type: "recall" }); }
   /** Deletes a message for the person alone. */
@@ -345,25 +405,12 @@ export class Store {
     return this.write(conversation, (db) => db.queue(item));
   }
 
+  /** Keeps what somebody writes there. */
+  draft(id, text) { return this.box.save(id, text); }
+
   retry = (item) => this.outgoing(item, { state: "waiting" });
   discard = (item) => this.outgoing(item, null);
   outgoing(item, fields) { return this.write(item.conversation, (db) => db.outgoing(item.client_id, fields)); }
-
-  async draft(id, text) {
-    if ((this.drafts.get(id) ?? "") === text) return;
-    await this.write(id, (db) => db.draft(id, text));
-    clearTimeout(this.telling?.get(id));
-    this.telling ??= new Map();
-    this.telling.set(id, setTimeout(() => this.tellDraft(id), TELL_DRAFT_MS));
-  }
-
-  /** Tells the person's other devices what is written here, if they know something else. */
-  tellDraft(id) {
-    const text = this.drafts.get(id) ?? "";
-    // What is too long for a message is too long for other devices.
-    if (text.length > MOST_DRAFT || text === (this.setting("draft", id)?.text ?? "")) return;
-    return this.set("draft", id, text ? { text } : null);
-  }
 
   async markRead(id, upTo) {
     // Nobody is told of what is no news.

@@ -12,7 +12,7 @@ const MOST_TRIES = 6;
 const OF_THE_SERVER = ["unavailable", "stopping"];
 // Messages that are on their way at once; a server takes 64 of a connection.
 const MOST_IN_FLIGHT = 32;
-// Pages of settings or friends that are taken, 500 each.
+// Pages of settings, stars or friends that are taken, 500 each.
 const MOST_PAGES = 100;
 // Heartbeats that are kept for those who look.
 const BEATS = 6;
@@ -28,22 +28,27 @@ const BEATS = 6;
  *     await db.post({ client_id, conversation: "u:10002", to: { user: 10002 }, body: { text }, sent_at });
  *     sync.nudge();
  *
- * `changed(conversations | null, arrived)`: these (null: all) are different in the database now; `arrived`: new messages of others.
+ * `changed(conversations | null, arrived)`: these are different in the database now (null: all, since it began anew; [null]: what is not of
+ * one conversation); `arrived`: new messages of others.
  * `notified(state)`: {phase, retryAt, cursor, latest, history, beats}, for whoever is curious.
- * `arriving(rows)`: these follow what is in the database and are about to be stored, when the promise that it answers, if any, is kept;
- * `changed` tells when they are.
+ * `arriving(rows)`: rows that follow what is in the database. They are stored after this call, or after the promise that it answers;
+ * `changed` then tells of them.
+ * `sent(client_id, message_id)`: the server has stored this message. `notSent(client_id, reason)`: it has refused one that is not in the outbox.
  * `passed(frame)`: who is typing, and who is online of those whom one `watch`es; none of it is stored.
  */
 export class Sync {
-  constructor({ db, call, changed, notified, arriving = () => {}, passed = () => {} }) {
-    Object.assign(this, { db, call, changed, notified, arriving, passed });
+  constructor({ db, call, changed, notified, arriving = () => {}, sent = () => {}, notSent = () => {}, passed = () => {} }) {
+    Object.assign(this, { db, call, changed, notified, arriving, passed, notSent, stored: sent });
     this.state = { phase: "connecting", cursor: 0, beats: [] };
     this.work = Promise.resolve();
     // By client_id: since when it is under way.
     this.inFlight = new Map();
+    // By client_id: messages that were under way when the browser refused to keep them; as many as were in flight.
+    this.held = new Map();
     // By client_id: refusals so far.
     this.tries = new Map();
-    // Messages that were left to a flush, and how many of them there were before the last flush that left nothing.
+    // `left` grows whenever something may wait in the outbox; `flushed` is what it was when the last complete flush began. While
+    // they differ, no message goes ahead of the outbox.
     this.left = 1;
     this.flushed = 0;
     // The end of the last rows of this connection that were shown before they were stored.
@@ -86,20 +91,40 @@ export class Sync {
   now() { this.socket.connect(); }
 
   /** The outbox or a read marker changed, here or in another tab. */
-  nudge() { this.inOrder(() => this.flush()); }
+  nudge() {
+    this.left++;
+    this.inOrder(() => this.flush());
+  }
 
   /**
    * Sends a message that is put into the outbox in the same step, without waiting until it is stored there: if this page dies meanwhile, the
-   * server has the message or nobody has, as without this. Behind others that wait it waits, too, for `nudge`.
+   * server has the message or nobody has, as without this. Behind others that wait it waits, too, for `nudge`. True: it is under way.
    */
   send({ client_id, to, body }) {
     const waits = this.left > this.flushed || this.pauses || this.inFlight.size >= MOST_IN_FLIGHT;
-    if (waits || !this.socket.send({ type: "send", client_id, to, body })) this.left++;
-    else this.isOut(client_id);
+    const isOut = !waits && this.socket.send({ type: "send", client_id, to, body });
+    isOut ? this.markOut(client_id) : this.left++;
+    return isOut;
+  }
+
+  /** The browser has refused to keep a message that is under way: it comes again from memory until it is answered. */
+  hold(item) {
+    this.held.set(item.client_id, { ...item, state: "waiting" });
+    this.nudge();
+  }
+
+  /** What waits to go out, in its order. */
+  async waiting() {
+    const all = await this.db.all("outbox");
+    for (const item of this.held.values()) {
+      const next = all.findIndex(({ sent_at }) => sent_at > item.sent_at);
+      all.splice(next < 0 ? all.length : next, 0, item);
+    }
+    return all;
   }
 
   /** It is under way, and comes again when nothing answers. */
-  isOut(clientId) {
+  markOut(clientId) {
     this.inFlight.set(clientId, Date.now());
     setTimeout(() => this.nudge(), PATIENCE_MS);
   }
@@ -166,35 +191,50 @@ export class Sync {
   async begin() {
     const { seq, history } = await this.call("GET", "/seq");
     await this.db.begin(seq, history, await this.conversations());
+    // The ids of rows may mean others now.
+    for (const { body } of this.held.values()) delete body.reply_to;
     this.tell({ cursor: seq, history });
     this.learned = false;
     this.changed(null);
   }
 
-  /** The list of conversations, page by page; the last page is empty. */
+  /**
+   * The list of conversations, page by page; the last page is empty. A message moves its conversation to the top, past the pages that are
+   * to come, so what is newer than the top of several pages is taken again.
+   */
   async conversations() {
-    const all = [];
-    for (let path = "/conversations"; ; path = `/conversations?after=${all.at(-1).last.message_id}`) {
-      const page = await this.call("GET", path);
-      // A server of an earlier version gives its one page again.
-      if (!page.length || all.some(({ id }) => id === page[0].id)) return all;
-      all.push(...page);
+    const all = new Map();
+    for (let done = 0; ;) {
+      let [top, pages] = [0, 0];
+      for (let path = "/conversations"; ; pages++) {
+        const page = await this.call("GET", path);
+        const lines = page.filter(({ last }) => last.message_id > done);
+        // A server of an earlier version gives its one page again.
+        if (!lines.length || (pages && lines[0].last.message_id >= top)) break;
+        top ||= lines[0].last.message_id;
+        for (const line of lines) all.set(line.id, line);
+        path = `/conversations?after=${lines.at(-1).last.message_id}`;
+      }
+      if (pages < 2) return [...all.values()];
+      done = top;
     }
   }
 
-  /** Takes settings, friends and the newest moments, whose rows may lie below the cursor. What fails is tried on the next connection. */
+  /** Takes settings, stars, friends and the newest moments, whose rows may lie below the cursor. What fails is tried on the next connection. */
   async learn() {
     try {
       await this.learnState();
       this.learned = true;
-      this.changed([MOMENTS]);
+      // Not all: who reads a conversation meanwhile stays where they are.
+      this.changed([null]);
     } catch (problem) {
       console.error(problem);
     }
   }
 
   async learnState() {
-    const [rows, friends] = [await this.pages("settings", "rows"), await this.pages("friends", "friends")];
+    const rows = [...await this.pages("settings", "rows"), ...await this.pages("stars", "rows")];
+    const friends = await this.pages("friends", "friends");
     const moments = await this.call("GET", "/moments");
     await this.db.learnState(rows, friends);
     await this.db.older(MOMENTS, moments.rows, moments.next_before ?? 0);
@@ -263,7 +303,7 @@ export class Sync {
   async flush() {
     const { left } = this;
     let all = !this.pauses;
-    for (const item of this.pauses ? [] : await this.db.all("outbox")) {
+    for (const item of this.pauses ? [] : await this.waiting()) {
       if (item.state !== "waiting") continue;
       if (Date.now() - (this.inFlight.get(item.client_id) ?? -Infinity) < PATIENCE_MS) continue;
       if (this.inFlight.size >= MOST_IN_FLIGHT) {
@@ -281,7 +321,7 @@ export class Sync {
       }
       const sent = frame ? { ...frame, client_id, conversation } : { type: "send", client_id, to, body };
       if (!this.socket.send(sent)) return;
-      this.isOut(client_id);
+      this.markOut(client_id);
     }
     if (all) this.flushed = left;
     for (const { id, read_to, acked } of await this.db.all("conversations")) {
@@ -304,6 +344,7 @@ export class Sync {
 
   /** It is stored; its row takes the item's place, or is there already, or lies below what was ever synced. */
   sent({ client_id, message_id, sent_at }) {
+    this.stored(client_id, message_id);
     return this.answered(client_id, message_id > this.state.cursor ? { state: "sent", sent_at, message_id } : null);
   }
 
@@ -314,7 +355,6 @@ export class Sync {
     if (!retryable || tries >= MOST_TRIES) return this.answered(client_id, { state: "failed", code, reason: detail });
     const wait = 500 * 2 ** tries * (0.5 + Math.random() / 2);
     this.inFlight.delete(client_id);
-    this.left++;
     if (tries > 1) this.unanswered({ code });
     this.pauses += 1;
     setTimeout(() => {
@@ -331,8 +371,10 @@ export class Sync {
   async answered(clientId, fields) {
     this.tries.delete(clientId);
     this.inFlight.delete(clientId);
+    const isHeld = this.held.delete(clientId);
     const item = await this.db.outgoing(clientId, fields);
     if (item) this.changed([item.conversation]);
+    else if (isHeld && fields?.state === "failed") this.notSent(clientId, fields);
     // More goes out when half of what was under way has been answered.
     if (this.inFlight.size < MOST_IN_FLIGHT / 2) await this.flush();
   }

@@ -28,7 +28,7 @@ export function t(key, values = {}) {
 const times = (options) => new Intl.DateTimeFormat(locale, options);
 const moment = times({ dateStyle: "medium", timeStyle: "short" });
 const second = times({ timeStyle: "medium" });
-const clock = times({ hour: "2-digit", minute: "2-digit" });
+const clock = times({ timeStyle: "short" });
 const day = times({ weekday: "long", day: "numeric", month: "long", year: "numeric" });
 const short = times({ day: "numeric", month: "short" });
 const ago = new Intl.RelativeTimeFormat(locale, { numeric: "auto" });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
 import { itemsOf } from "../static/rows.js";
+import { isStarred, starredIds } from "../static/starred.js";
 import { Store, uuid } from "../static/store.js";
 import { settled } from "./page.js";
 
@@ -17,7 +18,7 @@ beforeEach(() => {
     throw { status: 404, retryable: false };
   };
   store = new Store({ db: {}, call, self: ME, nudge: () => {} });
-  Object.assign(store, { conversations: new Map(), names: new Map([[10_002, "Bob"]]), drafts: new Map(), outbox: [], settings: new Map(), friends: new Map() });
+  Object.assign(store, { conversations: new Map(), names: new Map([[10_002, "Bob"]]), drafts: new Map(), outbox: [], settings: new Map(), friends: new Map(), stars: new Map() });
 });
 
 const row = (message_id, fields = {}) => ({
@@ -38,6 +39,70 @@ test("drafts and the open conversation are listed without a message", () => {
   store.drafts.set("u:8", "half a");
   store.open = "u:7";
   assert.deepEqual(store.sorted(), ["u:1", "u:7", "u:8"]);
+});
+
+/** A database that refuses to keep messages, and drafts if `drafts` says so. */
+function full(drafts = new Map()) {
+  const problem = new Error("no room");
+  const rows = { conversations: new Map(), outbox: [] };
+  const draft = async (id, text) => {
+    if (!drafts) throw problem;
+    text ? drafts.set(id, text) : drafts.delete(id);
+  };
+  const overview = async () => ({ ...rows, conversations: new Map(rows.conversations), outbox: [...rows.outbox], drafts: new Map(drafts) });
+  store.db = { post: async () => { throw problem; }, overview, draft, queue: async () => {} };
+  return { problem, rows };
+}
+
+test("a message that the browser refuses to keep and that is not under way is not sent", async () => {
+  const { problem } = full();
+  const held = [];
+  Object.assign(store, { send: () => false, hold: (item) => held.push(item) });
+  store.drafts.set("u:10002", "h");
+  await assert.rejects(store.post("u:10002", "hi"), problem);
+  assert.deepEqual(held, []);
+  assert.deepEqual(store.pending("u:10002"), []);
+  assert.equal(store.drafts.has("u:10002"), false, "half of it is no draft of another one");
+});
+
+test("a message that was under way when the browser refused to keep it is one message until it is answered", async () => {
+  const { rows } = full();
+  const held = [];
+  const unsent = [];
+  Object.assign(store, { send: () => true, hold: (item) => held.push(item.client_id), unsent: (item, reason) => unsent.push([item.body.text, reason]) });
+  await store.post("u:10002", "hi");
+  await store.post("u:10002", "ho");
+  const [hi, ho] = store.pending("u:10002");
+  assert.deepEqual([hi.body.text, hi.state, ho.body.text, ho.state], ["hi", "waiting", "ho", "waiting"]);
+  assert.deepEqual(held, [hi.client_id, ho.client_id]);
+  store.sent(hi.client_id, 9);
+  await store.load([]);
+  assert.deepEqual(store.pending("u:10002").map(({ state }) => state), ["sent", "waiting"]);
+  rows.conversations.set("u:10002", { last: row(9) });
+  await store.load([]);
+  assert.deepEqual(store.pending("u:10002").map(({ body }) => body.text), ["ho"], "its row is here");
+  await store.notSent(ho.client_id, { code: "blocked" });
+  assert.deepEqual(store.pending("u:10002"), []);
+  assert.deepEqual(unsent, [["ho", { code: "blocked" }]]);
+  // The answer may come before the refusal.
+  store.send = ({ client_id }) => {
+    store.sent(client_id, 10);
+    return true;
+  };
+  await store.post("u:10002", "he");
+  assert.deepEqual(store.pending("u:10002").map(({ state }) => state), ["sent"]);
+  assert.equal(held.length, 2);
+});
+
+test("a draft that the browser refuses to keep is there as long as the page is", async () => {
+  const { problem } = full(null);
+  await assert.rejects(store.draft("u:10002", "half"), problem);
+  await store.load([]);
+  assert.equal(store.drafts.get("u:10002"), "half");
+  store.db.draft = async () => {};
+  await store.draft("u:10002", "half a");
+  await store.load([]);
+  assert.equal(store.drafts.has("u:10002"), false, "what is kept counts again");
 });
 
 test("a line is one line, and says who spoke", () => {
@@ -110,4 +175,24 @@ test("messages of one person within five minutes stand together", () => {
   const rows = [row(1, { sent_at: at("00") }), row(2, { sent_at: at("04") }), row(3, { sent_at: at("10") })];
   const firsts = itemsOf(store, rows, [], null, null).filter((item) => item.row).map(({ first }) => first);
   assert.deepEqual(firsts, [true, false, true]);
+});
+
+test("a star is what waits to go out, or the row about the message, or the setting of an earlier version", () => {
+  const said = (message_id) => row(message_id, { conversation: "u:2" });
+  const starred = () => [1, 2, 3, 4].filter((id) => isStarred(store, said(id)));
+  store.conversations.set("u:2", { last: row(9) });
+  store.settings.set("star u:2", { messages: [1, 2] });
+  assert.deepEqual([starred(), starredIds(store)], [[1, 2], [2, 1]]);
+  store.stars.set(1, false).set(3, true);
+  assert.deepEqual([starred(), starredIds(store)], [[2, 3], [3, 2]]);
+  const waits = (n, message_id, starred, state = "waiting") => store.outbox.push({ n, conversation: "u:2", state, frame: { type: "star", message_id, starred } });
+  waits(1, 3, false);
+  waits(2, 2, false);
+  waits(3, 2, true);
+  waits(4, 4, true, "failed");
+  assert.deepEqual([starred(), starredIds(store)], [[2], [2]]);
+  store.outbox.length = 0;
+  // An old page that writes the setting undoes nothing.
+  store.settings.set("star u:2", { messages: [4] });
+  assert.deepEqual([starred(), starredIds(store)], [[3, 4], [4, 3]]);
 });

@@ -17,7 +17,7 @@ class Kept {
     this.begun += 1;
     Object.assign(this, { cursor, history });
   }
-  async learnStanding() {}
+  async learnState() {}
   async older() {}
   async patch() {}
   async isQuiet() { return false; }
@@ -46,6 +46,8 @@ let world;
 let db;
 let sync;
 let refusal;
+/** What sync has told of as changed. */
+let told;
 /** The rows that were told of before they were stored. */
 let ahead;
 
@@ -67,9 +69,9 @@ beforeEach(async () => {
     const empty = { rows: [], friends: [], next_after: null, next_before: null, read_to: 0 };
     return path === "/seq" ? { seq: 40, history: "another" } : path === "/conversations" ? [] : empty;
   };
-  ahead = [];
+  [ahead, told] = [[], []];
   const arriving = (rows) => ahead.push(...rows.map(({ message_id }) => message_id));
-  sync = new Sync({ db, call, changed: () => {}, notified: () => {}, arriving });
+  sync = new Sync({ db, call, changed: (ids) => told.push(ids), notified: () => {}, arriving });
   await sync.start();
 });
 
@@ -78,6 +80,18 @@ test("a welcome is answered with the cursor", async () => {
   assert.deepEqual(world.last.sent, [{ type: "heartbeat", seq: 5 }]);
   assert.equal(db.begun, 0);
 });
+
+test("only a new beginning opens every conversation anew, not what is learnt after it", async () => {
+  await welcome({ history: "another" });
+  assert.equal(db.begun, 1);
+  assert.deepEqual(told, [null, [null]]);
+});
+
+/** What a new browser has of the list; `call` answers what it asks. */
+const listed = async (call) => {
+  const fresh = new Sync({ db, call, changed: () => {}, notified: () => {} });
+  return (await fresh.conversations()).map(({ id, last }) => [id, last.message_id]);
+};
 
 test("a new browser takes the list of conversations page by page", async () => {
   const pages = {
@@ -90,12 +104,33 @@ test("a new browser takes the list of conversations page by page", async () => {
     asked.push(path);
     return pages[path] ?? pages["/conversations"];
   };
-  const fresh = new Sync({ db, call, changed: () => {}, notified: () => {} });
-  assert.deepEqual((await fresh.conversations()).map(({ id }) => id), ["u:1", "g:2", "u:3"]);
-  assert.deepEqual(asked, Object.keys(pages));
+  assert.deepEqual(await listed(call), [["u:1", 9], ["g:2", 7], ["u:3", 4]]);
+  assert.deepEqual(asked, [...Object.keys(pages), "/conversations"]);
   // A server of an earlier version knows no pages.
   delete pages["/conversations?after=7"];
-  assert.equal((await fresh.conversations()).length, 2);
+  assert.equal((await listed(call)).length, 2);
+  // One page is whole.
+  pages["/conversations?after=7"] = [];
+  asked.length = 0;
+  assert.equal((await listed(call)).length, 2);
+  assert.deepEqual(asked, ["/conversations", "/conversations?after=7"]);
+});
+
+test("a conversation that moves to the top while the list is taken is in it", async () => {
+  const newest = new Map([["u:1", 9], ["g:2", 7], ["u:3", 4], ["u:4", 2]]);
+  let pages = 0;
+  const call = async (_, path) => {
+    const before = Number(new URL(path, "http://a").searchParams.get("after") ?? Infinity);
+    const lines = [...newest].filter(([, id]) => id < before).sort(([, one], [, next]) => next - one);
+    const page = lines.slice(0, 2).map(([id, message_id]) => ({ id, last: { message_id } }));
+    pages++;
+    // Before the second page, and again before the first one of the second walk.
+    if (pages === 1) newest.set("u:4", 10);
+    if (pages === 3) newest.set("u:3", 11);
+    return page;
+  };
+  const list = new Map(await listed(call));
+  assert.deepEqual(list, new Map([["u:1", 9], ["g:2", 7], ["u:3", 11], ["u:4", 10]]));
 });
 
 test("a welcome to somebody else ends", async () => {
@@ -168,6 +203,39 @@ test("a message waits behind others that wait", async () => {
   await receive({ type: "sent", client_id: "a1", message_id: 6, sent_at: "now" });
   write("last");
   assert.equal(sends().includes("last"), false);
+});
+
+test("a message that is not in the outbox comes again in its place until it is answered", async () => {
+  const refusals = [];
+  sync.notSent = (...of) => refusals.push(of);
+  await welcome();
+  const at = (n) => ({ client_id: `a${n}`, to: { user: 1 }, body: { text: "hi", reply_to: 4 }, sent_at: `2026-03-04T10:00:0${n}Z` });
+  const post = (n) => {
+    assert.equal(sync.send(at(n)), true);
+    db.post(`a${n}`, "u:1");
+    Object.assign(db.outbox.at(-1), at(n));
+  };
+  post(1);
+  assert.equal(sync.send(at(2)), true);
+  sync.hold(at(2));
+  await settled();
+  assert.deepEqual(sends(), ["a1", "a2"], "it is under way");
+  assert.equal(sync.send(at(3)), true);
+  sync.hold(at(3));
+  db.post("a4", "u:1");
+  Object.assign(db.outbox.at(-1), at(4));
+  await settled();
+  world.last.end(1006);
+  world.pass(60_000);
+  await welcome({ history: "another" });
+  assert.deepEqual(sends(), ["a1", "a2", "a3", "a4"]);
+  assert.equal(world.last.sent.find(({ client_id }) => client_id === "a2").body.reply_to, undefined, "that id may mean another row now");
+  await receive({ type: "sent", client_id: "a2", message_id: 41 });
+  await receive({ type: "error", client_id: "a3", code: "blocked", detail: "no", retryable: false });
+  assert.deepEqual(refusals, [["a3", { state: "failed", code: "blocked", reason: "no" }]]);
+  world.pass(30_000);
+  await settled();
+  assert.deepEqual(sends().slice(4), ["a1", "a4"]);
 });
 
 test("rows are told of before they are stored, if they follow, and once", async () => {

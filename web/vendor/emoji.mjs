@@ -1,4 +1,4 @@
-// Makes web/static/emoji-en.js and emoji-zh.js from the package that vendor.json names, and prints their hashes:
+// Makes web/static/emoji-list.js, emoji-en.js and emoji-zh.js from the package that vendor.json names, and prints their hashes:
 //
 //     npm pack emojibase-data@17.0.0 && tar xzf emojibase-data-17.0.0.tgz && node web/vendor/emoji.mjs package
 
@@ -16,20 +16,24 @@ const folder = process.argv[2];
 const read = (path) => JSON.parse(readFileSync(`${folder}/${path}`, "utf8"));
 const { version } = read("package.json");
 
-for (const language of Object.keys(TAGS)) {
-  const all = read(`${language}/data.json`)
-    .filter((each) => each.group !== undefined && each.group !== PARTS && each.version <= UNICODE)
-    .sort((a, b) => a.order - b.order);
-  // Fully qualified, as emoji-test.txt of Unicode has them: nothing says "as a picture" where that is so anyway.
-  const written = (emoji) => emoji.replace(/(\p{Emoji_Presentation})\ufe0f/gu, "$1");
-  const line = ({ emoji, label, tags = [] }) =>
-    [written(emoji), label, ...tags.filter((tag) => !label.includes(tag)).slice(0, TAGS[language])].join("|");
-  const lines = (name) => all.filter(({ group }) => GROUPS[group] === name).map(line).join("\n");
-  const parts = GROUPS.filter(lines).map((name) => `  ${name}: \`${lines(name)}\`,\n`);
-  const text = `// Emoji by group, each with its name and words to search by, from emojibase-data ${version} (MIT,\n`
-    + "// web/vendor/emojibase-data.LICENSE), made by web/vendor/emoji.mjs.\n"
-    + `export default {\n${parts.join("")}};\n`;
-  const name = `emoji-${language}.js`;
+const sorted = (language) => read(`${language}/data.json`)
+  .filter((each) => each.group !== undefined && each.group !== PARTS && each.version <= UNICODE)
+  .sort((a, b) => a.group - b.group || a.order - b.order);
+// Fully qualified, as emoji-test.txt of Unicode has them: nothing says "as a picture" where that is so anyway.
+const written = (emoji) => emoji.replace(/(\p{Emoji_Presentation})\ufe0f/gu, "$1");
+
+/** Writes a file and prints its hash. */
+function write(name, about, content) {
+  const text = `// ${about}, from emojibase-data ${version} (MIT,\n`
+    + `// web/vendor/emojibase-data.LICENSE), made by web/vendor/emoji.mjs.\nexport default ${content};\n`;
   writeFileSync(new URL(`../static/${name}`, import.meta.url), text);
   console.log(name, createHash("sha256").update(text).digest("hex"));
+}
+
+const emoji = (name) => sorted("en").filter(({ group }) => GROUPS[group] === name).map((each) => written(each.emoji)).join("\n");
+const list = GROUPS.filter(emoji).map((name) => `  ${name}: \`${emoji(name)}\`,\n`);
+write("emoji-list.js", "Emoji by group", `{\n${list.join("")}}`);
+for (const language of Object.keys(TAGS)) {
+  const line = ({ label, tags = [] }) => [label, ...tags.filter((tag) => !label.includes(tag)).slice(0, TAGS[language])].join("|");
+  write(`emoji-${language}.js`, "The name of each emoji and words to search by", `\`${sorted(language).map(line).join("\n")}\``);
 }

@@ -13,7 +13,7 @@ use super::call::Call;
 use crate::error::Error;
 use crate::wire::{
     Conversation, Description, History, Keyed, NewComment, NewEdit, NewLike, NewMoment, NewPin, NewReaction,
-    NewValue, Sent, Text, Wish,
+    NewStar, NewValue, Sent, Text, Wish,
 };
 
 impl Http {
@@ -60,6 +60,17 @@ impl Http {
         pinned: bool,
     ) -> Result<Sent, Error> {
         self.amend(conversation, message_id, "pin", &NewPin { client_id: key, pinned }).await
+    }
+
+    /// Stars a message for the caller alone, to be found again on all devices, or takes its star away.
+    pub async fn star(
+        &self,
+        key: Uuid,
+        conversation: Conversation,
+        message_id: u64,
+        starred: bool,
+    ) -> Result<Sent, Error> {
+        self.amend(conversation, message_id, "star", &NewStar { client_id: key, starred }).await
     }
 
     /// Deletes a message for the caller alone.

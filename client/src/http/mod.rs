@@ -7,6 +7,8 @@
 mod call;
 mod changes;
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::time::Duration;
 
 use reqwest::{Method, Url};
@@ -164,18 +166,35 @@ impl Http {
         self.read(Call::new(Method::GET, "seq")).await
     }
 
-    /// The whole conversation list, newest first, page by page.
+    /// The whole conversation list, newest first, page by page. A message moves its conversation to the top, past the pages that are to come,
+    /// so what is newer than the top of several pages is asked for again.
     pub async fn conversations(&self) -> Result<Vec<ConversationSummary>, Error> {
-        let mut all: Vec<ConversationSummary> = Vec::new();
+        let newest = |line: &ConversationSummary| line.last.as_ref().map_or(0, |last| last.message_id);
+        let mut all: HashMap<Conversation, ConversationSummary> = HashMap::new();
+        let mut done = 0;
         loop {
-            let after = all.last().and_then(|line| line.last.as_ref()).map(|last| last.message_id);
-            let page = self.conversations_after(after, None).await?;
-            // A server of an earlier version gives its one page again.
-            let is_new = page.first().is_some_and(|first| all.iter().all(|line| line.id != first.id));
-            if !is_new {
-                return Ok(all);
+            let (mut top, mut pages, mut after) = (0, 0, None);
+            loop {
+                let mut page = self.conversations_after(after, None).await?;
+                page.retain(|line| done == 0 || newest(line) > done);
+                let (Some(first), Some(last)) = (page.first().map(newest), page.last().map(newest)) else {
+                    break;
+                };
+                // A server of an earlier version gives its one page again.
+                if pages > 0 && first >= top {
+                    break;
+                }
+                top = top.max(first);
+                pages += 1;
+                after = Some(last);
+                all.extend(page.into_iter().map(|line| (line.id, line)));
             }
-            all.extend(page);
+            if pages < 2 {
+                let mut lines: Vec<_> = all.into_values().collect();
+                lines.sort_unstable_by_key(|line| Reverse(newest(line)));
+                return Ok(lines);
+            }
+            done = top;
         }
     }
 

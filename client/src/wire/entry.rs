@@ -82,6 +82,7 @@ impl Entry {
                 | Kind::Comment
                 | Kind::Seen
                 | Kind::Pin
+                | Kind::Star
         );
         names_one.then(|| self.body_as::<About>().ok().map(|body| body.of)).flatten()
     }
@@ -97,6 +98,15 @@ impl Entry {
             text: String,
         }
         (self.kind == Kind::Edit).then(|| self.body_as::<Edited>().ok().map(|edit| edit.body.text)).flatten()
+    }
+
+    /// Whether a star stands from then on; `None` for other kinds.
+    pub fn starred(&self) -> Option<bool> {
+        #[derive(Deserialize)]
+        struct Star {
+            starred: bool,
+        }
+        (self.kind == Kind::Star).then(|| self.body_as::<Star>().ok().map(|star| star.starred)).flatten()
     }
 
     /// All that the sender of a reaction reacts with from then on.
@@ -156,6 +166,8 @@ pub enum Kind {
     Seen,
     /// A message is pinned for everybody in the conversation, or no longer: [`Entry::about`].
     Pin,
+    /// The user wants to find a message again, or no longer: [`Entry::about`], [`Entry::starred`].
+    Star,
     /// What the user has set.
     Setting,
     /// Whether somebody wants to be a friend.
@@ -185,6 +197,7 @@ impl Kind {
             Kind::Deleted => "deleted",
             Kind::Seen => "seen",
             Kind::Pin => "pin",
+            Kind::Star => "star",
             Kind::Setting => "setting",
             Kind::Friend => "friend",
             Kind::Moment => "moment",
@@ -216,6 +229,7 @@ impl<'de> Deserialize<'de> for Kind {
             "deleted" => Kind::Deleted,
             "seen" => Kind::Seen,
             "pin" => Kind::Pin,
+            "star" => Kind::Star,
             "setting" => Kind::Setting,
             "friend" => Kind::Friend,
             "moment" => Kind::Moment,
@@ -403,6 +417,8 @@ mod tests {
         assert_eq!((recall.about(), recall.edited_text(), recall.emoji()), (key, None, None));
         let reaction = amendment("reaction", r#","emoji":["👍"]"#);
         assert_eq!((reaction.about(), reaction.emoji()), (key, Some(vec!["👍".to_owned()])));
+        let star = amendment("star", r#","message_id":41,"starred":true"#);
+        assert_eq!((star.kind.clone(), star.about(), star.starred()), (Kind::Star, key, Some(true)));
         assert_eq!(amendment("recalled", "").about(), None);
     }
 

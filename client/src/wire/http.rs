@@ -287,6 +287,12 @@ pub(crate) struct NewPin {
     pub(crate) pinned: bool,
 }
 
+#[derive(Serialize)]
+pub(crate) struct NewStar {
+    pub(crate) client_id: Uuid,
+    pub(crate) starred: bool,
+}
+
 /// A change that needs no word beside its key.
 #[derive(Serialize)]
 pub(crate) struct Keyed {

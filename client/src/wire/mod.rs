@@ -17,6 +17,6 @@ pub use http::{
 };
 pub(crate) use http::{
     BatchAnswer, BatchRequest, Credentials, Description, GroupMade, Keyed, MemberRequest, NewComment,
-    NewEdit, NewGroup, NewLike, NewMoment, NewPin, NewReaction, NewValue, ReadMarker, RoleRequest, Text,
-    Ticket, Wish,
+    NewEdit, NewGroup, NewLike, NewMoment, NewPin, NewReaction, NewStar, NewValue, ReadMarker, RoleRequest,
+    Text, Ticket, Wish,
 };

@@ -7,10 +7,8 @@ use crate::domain::{
     Conversation, Entry, Kind, MOST_PINS, MessageId, Progress, Uid, pins, read_counts_key, seen_key,
 };
 
+use crate::store::marked::marked;
 use crate::store::{Directory, MessageStore, Page, ShownName, StoreError, Summary};
-
-/// Rows of a conversation's pins that are looked at, also of such as were taken away.
-const MOST_PIN_ROWS: usize = 1_000;
 
 /// A conversation of the list, with the name that people know it by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,9 +90,9 @@ impl Conversations {
     /// The caller's copies of the messages that are pinned in a conversation, the oldest first.
     pub async fn pinned(&self, who: Uid, conversation: Conversation) -> Result<Vec<Entry>, StoreError> {
         let prefix = pins(conversation);
-        let rows = self.store.newest_under(who, &prefix, &prefix, MOST_PIN_ROWS).await?;
-        let keys = rows.iter().filter(|(_, row)| row.content.body.pinned());
-        let keys: Vec<_> = keys.filter_map(|(_, row)| row.content.of()).take(4 * MOST_PINS).collect();
+        let most = 4 * MOST_PINS;
+        let rows = marked(&*self.store, who, &prefix, most, |content| content.body.pinned()).await?;
+        let keys: Vec<_> = rows.iter().filter_map(|row| row.content.of()).take(most).collect();
         let mut messages: Vec<Entry> = Vec::new();
         // Some may have been taken back.
         for some in keys.chunks(MOST_PINS) {

@@ -4,7 +4,7 @@
 //!
 //! Owns nothing that lasts: what is left to do is read from the rows themselves, so a server that is killed, or another one,
 //! goes on where it ended, and two at a time change nothing twice (the names of their rows are the same). The account is walked
-//! over twice: at once, and again when no server can still write for it. Only then its rows go, by which one knows who has what.
+//! over at once, and again when no server can still write for it. Its rows go last: they say who has what.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,10 +16,13 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 use uuid::Uuid;
 
+use self::group_walk::GroupWalk;
 use super::{Accounts, Moments, People};
 use crate::domain::{Body, ClientId, Clock, Conversation, Entry, FRIENDS, GroupId, Kind, Timestamp, Uid};
 use crate::queue::{GroupAction, Publish, Queues, Request, SendError};
 use crate::store::{Directory, Forgotten, Invites, MessageStore, StoreError};
+
+mod group_walk;
 
 /// Accounts, rows of a feed, friends and conversations that are read at a time.
 const PAGE: usize = 200;
@@ -144,7 +147,7 @@ impl Deletions {
                 Forgotten { .. } => {}
             }
         }
-        self.directory.has_cleared(uid).await?;
+        self.directory.mark_cleared(uid).await?;
         Ok(true)
     }
 
@@ -176,7 +179,8 @@ impl Deletions {
         }
     }
 
-    /// Ends friendships and takes requests back: the others are told. Requests of others are declined: nobody is told.
+    /// Ends the account's friendships and withdraws its own friend requests. The others are told.
+    /// Requests of others go with the account's rows.
     async fn end_friendships(&self, uid: Uid) -> Result<(), Stopped> {
         let mut after = String::new();
         loop {
@@ -202,24 +206,15 @@ impl Deletions {
         }
     }
 
-    /// Leaves the groups. The members are told, and a group that the account owns goes to its heir.
+    /// Leaves the account's groups. The members are told. A group that the account owns goes to its heir.
     async fn leave_groups(&self, uid: Uid) -> Result<(), Stopped> {
-        let mut before = None;
-        loop {
-            let page = self.store.conversations(uid, before, PAGE).await?;
-            let group = |conversation| match conversation {
-                Conversation::Group(gid) => Some(gid),
-                Conversation::User(_) => None,
-            };
-            let gids: Vec<GroupId> = page.iter().filter_map(|line| group(line.conversation)).collect();
+        let mut walk = GroupWalk::default();
+        while let Some(gids) = walk.next(&*self.store, uid, PAGE).await? {
             for gid in gids {
                 self.leave(uid, gid).await?;
             }
-            match page.last() {
-                Some(last) if page.len() == PAGE => before = Some(last.last.message_id),
-                _ => return Ok(()),
-            }
         }
+        Ok(())
     }
 
     async fn leave(&self, uid: Uid, gid: GroupId) -> Result<(), Stopped> {

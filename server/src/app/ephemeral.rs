@@ -217,6 +217,7 @@ impl Ephemerals {
             }
         };
         stopping.run_until_cancelled(forever).await;
+        self.presence.tell(Ephemeral::Stops);
     }
 
     async fn hear(&self) -> (Server, Ephemeral) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::People;
 use crate::domain::{Body, ClientId, Content, Conversation, IdempotencyKey, Kind, MessageId, Uid};
 use crate::queue::{Publish, Queues, Request, SendAck, SendError};
-use crate::store::{MessageStore, Page, PendingKey, StoreError};
+use crate::store::{KeyState, MessageStore, Page, PendingKey, StoreError};
 
 /// Acceptances with copies owed that are looked at, at once and in all.
 const PENDING_PAGE: usize = 1_000;
@@ -50,7 +50,7 @@ impl Moments {
         text: &str,
         except: &[Uid],
     ) -> Result<SendAck, SendError> {
-        let body = Body::text(text, self.text)?;
+        let body = Body::text(text, self.limit(who, client_id, text).await?)?;
         let except: HashSet<Uid> = except.iter().copied().collect();
         let list = self.people.friend_list(who).await.map_err(unavailable)?;
         let others = list.hearing.iter().copied().filter(|uid| !except.contains(uid)).collect();
@@ -68,7 +68,7 @@ impl Moments {
         moment: MessageId,
         liked: bool,
     ) -> Result<SendAck, SendError> {
-        let (of, others) = self.circle(who, moment).await?;
+        let (of, others) = self.circle(who, client_id, moment).await?;
         self.publish(who, client_id, Kind::Like, Body::like(of, liked), others).await
     }
 
@@ -83,8 +83,9 @@ impl Moments {
         moment: MessageId,
         text: &str,
     ) -> Result<SendAck, SendError> {
-        let (of, others) = self.circle(who, moment).await?;
-        self.publish(who, client_id, Kind::Comment, Body::comment(of, text, self.text)?, others).await
+        let (of, others) = self.circle(who, client_id, moment).await?;
+        let body = Body::comment(of, text, self.limit(who, client_id, text).await?)?;
+        self.publish(who, client_id, Kind::Comment, body, others).await
     }
 
     /// Deletes a moment or a comment of `who` for everybody who has it.
@@ -113,10 +114,22 @@ impl Moments {
         Ok(Feed { page, read_to: self.store.read_to(who, Conversation::MOMENTS).await? })
     }
 
-    /// The key of a moment, and who is told what `who` thinks of it.
-    async fn circle(&self, who: Uid, moment: MessageId) -> Result<(IdempotencyKey, Vec<Uid>), SendError> {
-        let content = self.row(who, moment, &[Kind::Moment]).await?;
+    /// The key of a moment, and who is told what `who` thinks of it. For a repetition nobody: the queue answers it by what was answered
+    /// first, whatever became of the moment and of the friendship since (I4).
+    async fn circle(
+        &self,
+        who: Uid,
+        client_id: ClientId,
+        moment: MessageId,
+    ) -> Result<(IdempotencyKey, Vec<Uid>), SendError> {
+        let content = self.row(who, moment, &[Kind::Moment, Kind::Deleted]).await?;
         let (author, of) = (content.sender, content.key().ok_or(SendError::UnknownMoment)?);
+        if self.is_used(who, client_id).await? {
+            return Ok((of, Vec::new()));
+        }
+        if content.kind == Kind::Deleted {
+            return Err(SendError::UnknownMoment);
+        }
         let list = self.people.friend_list(who).await.map_err(unavailable)?;
         if author == who {
             return Ok((of, self.holders(of, list.hearing.clone()).await?));
@@ -132,6 +145,19 @@ impl Moments {
         let theirs: HashSet<Uid> = theirs.friends.iter().copied().chain([author]).collect();
         let common = list.hearing.iter().copied().filter(|uid| theirs.contains(uid)).collect();
         Ok((of, self.holders(of, common).await?))
+    }
+
+    /// Whether something was accepted under this key.
+    async fn is_used(&self, who: Uid, client_id: ClientId) -> Result<bool, SendError> {
+        let state = self.store.keys(&[(who, client_id)]).await.map_err(unavailable)?;
+        Ok(matches!(state.first(), Some(KeyState::Used(_))))
+    }
+
+    /// Characters that `text` may have. A repetition is compared as it is, so storage is asked about a text that is too long.
+    async fn limit(&self, who: Uid, client_id: ClientId, text: &str) -> Result<usize, SendError> {
+        // A character has at least one byte.
+        let may_be_too_long = text.len() > self.text;
+        Ok(if may_be_too_long && self.is_used(who, client_id).await? { usize::MAX } else { self.text })
     }
 
     async fn row(&self, who: Uid, row: MessageId, kinds: &[Kind]) -> Result<Arc<Content>, SendError> {

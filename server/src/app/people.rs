@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::domain::{
-    Body, ClientId, Conversation, Entry, FRIENDS, Friendship, Kind, MessageId, SETTINGS, Setting, Timestamp,
-    Uid, friend_key, setting_key,
+    Body, ClientId, Conversation, Entry, FRIENDS, Friendship, Kind, MessageId, SETTINGS, STARS, Setting,
+    Timestamp, Uid, friend_key, setting_key,
 };
 use crate::queue::{FriendList, Publish, Queues, Request, SendAck, SendError};
 use crate::store::{Directory, MessageStore, ShownName, StoreError};
@@ -105,6 +105,16 @@ impl People {
         self.store.newest_under(who, SETTINGS, after, limit).await
     }
 
+    /// The stars of `who`, also those that were taken away, with their keys, after the key `after`; at most `limit`.
+    pub async fn stars(
+        &self,
+        who: Uid,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<(String, Entry)>, StoreError> {
+        self.store.newest_under(who, STARS, after, limit).await
+    }
+
     /// The tag of the language that `uid` has chosen for pages on devices where none was chosen.
     pub async fn language(&self, uid: Uid) -> Result<Option<String>, StoreError> {
         let key = setting_key(Setting::Language, Conversation::User(uid));
@@ -193,6 +203,11 @@ impl People {
     }
 
     async fn has_room(&self, who: Uid) -> Result<(), SendError> {
+        // Whoever has wanted less, and was wanted by fewer, has room. Only beyond that it matters what the rows say.
+        let keys = self.store.keys_under(who, FRIENDS, self.most_friends).await;
+        if keys.map_err(|_| SendError::Unavailable)? < self.most_friends {
+            return Ok(());
+        }
         let known = self.known(who, "", self.most_friends.saturating_mul(2)).await;
         let known = known.map_err(|_| SendError::Unavailable)?;
         let wanted = known.iter().filter(|(_, friendship)| friendship.mine).map(|(uid, _)| *uid);

@@ -167,6 +167,11 @@ impl SessionCache {
         Some(live)
     }
 
+    /// Sessions may have ended in the directory: what is being loaded now is asked for again.
+    pub(super) fn doubt(&self) {
+        self.known().endings += 1;
+    }
+
     /// Ends one session.
     pub(super) fn end(&self, hash: &TokenHash) {
         let mut known = self.known();
@@ -274,6 +279,11 @@ mod tests {
         cache.end(&[1; 32]);
         assert!(cache.keep(session(1), before).is_none());
         assert!(cache.get(&[1; 32], NOW).is_none());
+        // One that ended in the directory, by another process, while it was loaded.
+        let before = cache.endings();
+        cache.doubt();
+        assert!(cache.keep(session(2), before).is_none());
+        assert!(cache.keep(session(2), cache.endings()).is_some());
     }
 
     #[test]

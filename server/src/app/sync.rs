@@ -60,21 +60,20 @@ impl InboxSync {
         self.notifier.subscribe(uid)
     }
 
-    /// Rows after `cursor`; from memory where they all lie there.
+    /// Rows after `cursor`; from memory where all of them up to the newest known id lie there.
     pub async fn pull(&self, watermark: &Watermark, cursor: MessageId) -> Result<Pulled, StoreError> {
         // Read before the rows: one that commits in between must not be skipped (I2).
         let (latest, hinted) = (watermark.latest(), watermark.hinted());
-        let (page, asked) = match self.store.tail(watermark.uid(), cursor, self.limit) {
-            Some(page) => (page, false),
+        let known = MessageId::new(hinted).map_or(latest, |hinted| latest.max(hinted));
+        let page = match self.store.tail(watermark.uid(), cursor, known, self.limit) {
+            Some(page) => page,
             None => {
                 let query = RangeQuery::after(cursor, self.limit.rows).within(self.limit.bytes);
-                (self.store.range(watermark.uid(), query).await?, true)
+                self.store.range(watermark.uid(), query).await?
             }
         };
         let Page { rows: entries, more } = page;
-        // Memory does not know what other servers wrote after its rows.
-        let is_served = asked || entries.last().is_some_and(|last| hinted <= last.message_id.get());
-        if !more && is_served {
+        if !more {
             watermark.looked_up(hinted);
         }
         let synced = match entries.last() {

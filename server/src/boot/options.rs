@@ -54,6 +54,7 @@ pub(super) fn queue_options(config: &Config) -> Options {
         members: config.limits.group_members,
         fan_out_bytes: u64::from(config.limits.fan_out_kib_per_account_per_second) * 1_024,
         history_messages: config.limits.history_messages,
+        stars: config.limits.stars,
         history_bytes: config.limits.history_bytes,
         edit: Duration::from_secs(config.messages.edit_seconds),
         recall: Duration::from_secs(config.messages.recall_seconds),

@@ -92,6 +92,8 @@ pub struct LimitsSection {
     pub remembered_callers: usize,
     /// Friends and friend requests of one account.
     pub friends: usize,
+    /// Starred messages of one account; beyond it another star is refused.
+    pub stars: usize,
     /// The longest life of an invitation, in seconds.
     pub invite_seconds: u32,
     /// The most people that may come in by one invitation.
@@ -141,6 +143,7 @@ impl Default for LimitsSection {
             downloads_per_account_per_day: 10,
             remembered_callers: 100_000,
             friends: 5_000,
+            stars: 1_000,
             invite_seconds: 2_592_000,
             invite_uses: 1_000,
         }
@@ -173,6 +176,7 @@ impl LimitsSection {
         check("watched_people", self.watched_people, 0..=1_000)?;
         check("remembered_callers", self.remembered_callers, 2..=100_000_000)?;
         check("friends", self.friends, 1..=100_000)?;
+        check("stars", self.stars, 1..=10_000)?;
         within("limits", "invite_seconds", self.invite_seconds, 60..=31_536_000)?;
         within("limits", "invite_uses", self.invite_uses, 1..=1_000_000)?;
         let check = |key, value| within("limits", key, value, 0..=100_000_000);

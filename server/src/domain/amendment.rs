@@ -9,7 +9,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use unicode_properties::UnicodeEmoji;
 
-use super::{Body, ClientId, Content, IdempotencyKey, Kind, TextError, Uid};
+use super::{Body, ClientId, Content, IdempotencyKey, Kind, MessageId, TextError, Uid};
 
 /// Pinned messages of one conversation, at most.
 pub const MOST_PINS: usize = 50;
@@ -27,7 +27,7 @@ pub const RECALLED: &str = r#"{"recalled":true}"#;
 pub const DELETED: &str = r#"{"deleted":true}"#;
 
 /// Rows that are about another one, and name it.
-const NAMING: [Kind; 8] = [
+const NAMING: [Kind; 9] = [
     Kind::Edit,
     Kind::Recall,
     Kind::Reaction,
@@ -36,6 +36,7 @@ const NAMING: [Kind; 8] = [
     Kind::Comment,
     Kind::Seen,
     Kind::Pin,
+    Kind::Star,
 ];
 
 /// What can be deleted. PostgreSQL's `compact_entry` has the same.
@@ -57,6 +58,13 @@ pub enum Amendment {
     React(Vec<String>),
     /// The message is pinned for everybody in the conversation, or no longer.
     Pin(bool),
+    /// The person alone wants to find the message again, or no longer.
+    Star {
+        /// The person's own copy.
+        copy: MessageId,
+        /// Whether it is starred from now on.
+        starred: bool,
+    },
 }
 
 impl Amendment {
@@ -68,6 +76,7 @@ impl Amendment {
             Amendment::Delete => Kind::Delete,
             Amendment::React(_) => Kind::Reaction,
             Amendment::Pin(_) => Kind::Pin,
+            Amendment::Star { .. } => Kind::Star,
         }
     }
 }
@@ -134,6 +143,9 @@ impl Body {
             Amendment::Recall | Amendment::Delete => json!({ "of": of }),
             Amendment::React(emoji) => json!({ "of": of, "emoji": emoji }),
             Amendment::Pin(pinned) => json!({ "of": of, "pinned": pinned }),
+            Amendment::Star { copy, starred } => {
+                json!({ "of": of, "message_id": copy.get(), "starred": starred })
+            }
         };
         Ok(Body::from_stored(body.to_string()))
     }
@@ -154,6 +166,17 @@ impl Body {
             pinned: bool,
         }
         serde_json::from_str(self.as_json()).is_ok_and(|Pinned { pinned }| pinned)
+    }
+
+    /// The copy that the row stars; `None`: it takes a star away.
+    pub fn starred(&self) -> Option<MessageId> {
+        #[derive(Deserialize)]
+        struct Starred {
+            message_id: u64,
+            starred: bool,
+        }
+        let Starred { message_id, starred } = serde_json::from_str(self.as_json()).ok()?;
+        MessageId::new(message_id).filter(|_| starred)
     }
 
     /// The text of a message.
@@ -180,6 +203,12 @@ impl Content {
     /// The key of the message that this row changes, if it is an edit, a recall or a deletion.
     pub fn changes_message(&self) -> Option<IdempotencyKey> {
         if matches!(self.kind, Kind::Edit | Kind::Recall | Kind::Delete) { self.of() } else { None }
+    }
+
+    /// Whether this row is an edit of the message that `deletion` deletes: the text goes with its message, whichever of the two rows came
+    /// first. PostgreSQL's `compact_entry` and SQLite's flush do the same.
+    pub fn is_edit_deleted_by(&self, deletion: &Content) -> bool {
+        self.kind == Kind::Edit && deletion.kind == Kind::Delete && self.of() == deletion.of()
     }
 
     /// The body that this row gives its message, if it is an edit.
@@ -278,6 +307,12 @@ mod tests {
         let pin = amendment(&message, 2, &Amendment::Pin(true));
         assert_eq!(pin.body.as_json(), format!(r#"{{"of":{of},"pinned":true}}"#));
         assert!(pin.body.pinned());
+        let copy = MessageId::new(41).expect("small");
+        let star = amendment(&message, 2, &Amendment::Star { copy, starred: true });
+        assert_eq!(star.body.as_json(), format!(r#"{{"message_id":41,"of":{of},"starred":true}}"#));
+        assert_eq!(star.body.starred(), Some(copy));
+        let unstar = amendment(&message, 2, &Amendment::Star { copy, starred: false });
+        assert_eq!((unstar.body.starred(), unstar.of()), (None, message.key()));
         let reply = Body::reply("ho", 9, &message).expect("short");
         assert_eq!(reply.as_json(), format!(r#"{{"reply_to":{{"of":{of}}},"text":"ho"}}"#));
         let marker = Content { client_id: None, kind: Kind::ReadMarker, ..message.clone() };
@@ -300,6 +335,10 @@ mod tests {
         let reaction = amendment(&reply, 2, &Amendment::React(Vec::new()));
         assert_eq!((reply.amended(&reaction), reaction.changes_message()), (None, None));
         assert_eq!(reaction.of(), reply.key());
+        let deletion = amendment(&reply, 2, &Amendment::Delete);
+        let deletion_of_another = amendment(&Content { sender: Uid(9), ..reply }, 2, &Amendment::Delete);
+        assert!(edit.is_edit_deleted_by(&deletion) && !recall.is_edit_deleted_by(&deletion));
+        assert!(!edit.is_edit_deleted_by(&recall) && !edit.is_edit_deleted_by(&deletion_of_another));
     }
 
     #[test]

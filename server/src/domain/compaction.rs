@@ -12,6 +12,9 @@ pub const FRIENDS: &str = "friend u:";
 /// What comes before the name of a setting in the keys of settings.
 pub const SETTINGS: &str = "set ";
 
+/// What comes before the message in the keys of stars.
+pub const STARS: &str = "star ";
+
 impl Content {
     /// Of rows with the same compaction key in one inbox only the newest is kept. `None`: the row is kept whatever comes later.
     pub fn compaction_key(&self, receiver: Uid) -> Option<String> {
@@ -27,6 +30,7 @@ impl Content {
                 Some(format!("seen {word} {}", self.conversation(receiver)))
             }
             Kind::Pin => self.of().map(|key| format!("{}{}", pins(self.conversation(receiver)), of(key))),
+            Kind::Star => self.of().map(|key| format!("{STARS}{}", of(key))),
             Kind::Friend => Some(friend_key(self.conversation(receiver), self.sender)),
             Kind::Setting => self.body.setting().map(|name| setting_key(name, self.conversation(receiver))),
             Kind::Message
@@ -88,6 +92,7 @@ mod tests {
             (Kind::Seen, ann, r#"{"state":"read"}"#, bob, "seen read u:1".to_owned()),
             (Kind::Seen, ann, r#"{"state":"read_by"}"#, bob, "seen read_by u:1".to_owned()),
             (Kind::Pin, ann, of, bob, format!("pin u:1 {message}")),
+            (Kind::Star, ann, of, ann, format!("star {message}")),
             (Kind::Friend, ann, r#"{"wanted":true}"#, ann, "friend u:2 1".to_owned()),
             (Kind::Friend, ann, r#"{"wanted":true}"#, bob, "friend u:1 1".to_owned()),
             (Kind::Setting, ann, r#"{"name":"mute","value":{}}"#, ann, "set mute u:2".to_owned()),

@@ -41,11 +41,13 @@ pub enum Kind {
     Seen,
     /// A message is pinned for everybody in the conversation, or no longer.
     Pin,
+    /// The user wants to find a message again, or no longer; only in the user's own inbox.
+    Star,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 17] = [
+    pub const ALL: [Kind; 18] = [
         Kind::Message,
         Kind::ReadMarker,
         Kind::Membership,
@@ -63,10 +65,12 @@ impl Kind {
         Kind::Deleted,
         Kind::Seen,
         Kind::Pin,
+        Kind::Star,
     ];
 
     /// State rows: those that only say what holds now.
-    pub const STATE: [Kind; 5] = [Kind::ReadMarker, Kind::Setting, Kind::Friend, Kind::Seen, Kind::Pin];
+    pub const STATE: [Kind; 6] =
+        [Kind::ReadMarker, Kind::Setting, Kind::Friend, Kind::Seen, Kind::Pin, Kind::Star];
 
     /// The word in exports; on the wire it is that of [`Content::kind_name`].
     pub fn as_str(self) -> &'static str {
@@ -88,6 +92,7 @@ impl Kind {
             Kind::Deleted => "deleted",
             Kind::Seen => "seen",
             Kind::Pin => "pin",
+            Kind::Star => "star",
         }
     }
 
@@ -111,6 +116,7 @@ impl Kind {
             Kind::Deleted => 15,
             Kind::Seen => 16,
             Kind::Pin => 17,
+            Kind::Star => 18,
         }
     }
 
@@ -122,11 +128,6 @@ impl Kind {
     /// Whether it only says what holds now: such rows are no part of a conversation's history.
     pub fn is_state(self) -> bool {
         Kind::STATE.contains(&self)
-    }
-
-    /// Whether people see it as a line of the conversation, so that the newest one stands for it in lists.
-    pub fn is_shown(self) -> bool {
-        matches!(self, Kind::Message | Kind::Membership | Kind::Recalled)
     }
 }
 
@@ -185,6 +186,16 @@ impl Content {
             Conversation::MOMENTS => Conversation::MOMENTS,
             Conversation::User(_) if receiver != sender => Conversation::User(receiver),
             own_side_or_group => own_side_or_group,
+        }
+    }
+
+    /// Whether people see it as a line of the conversation, so that the newest one stands for it in lists: also what is left of a message.
+    pub fn is_shown(&self) -> bool {
+        match self.kind {
+            Kind::Message | Kind::Membership | Kind::Recalled => true,
+            // Of moments and comments, too, that much is left.
+            Kind::Deleted => self.target != Conversation::MOMENTS,
+            _ => false,
         }
     }
 

@@ -20,7 +20,7 @@ pub mod social;
 pub mod time;
 
 pub use amendment::{Amendment, DELETED, DELETED_FROM, EmojiError, MOST_PINS, RECALLED, check_emoji};
-pub use compaction::{FRIENDS, SETTINGS, amendment_key, friend_key, pins, setting_key};
+pub use compaction::{FRIENDS, SETTINGS, STARS, amendment_key, friend_key, pins, setting_key};
 pub use conversation::Conversation;
 pub use entry::{Content, Entry, IdempotencyKey, Kind};
 pub use group::{Group, GroupChange, GroupStep, History, Member, MembershipEpoch, Role, Standing};

@@ -11,7 +11,7 @@ use super::{Body, Content};
 /// Bytes of a setting's value as JSON, at most: a draft of the longest text has room.
 pub const MOST_SETTING_BYTES: usize = 65_536;
 
-/// Starred messages of one conversation, at most.
+/// Messages in the setting `star` of one conversation, at most. Earlier pages starred so; rows of the kind `star` have taken its place.
 pub const MOST_STARRED: usize = 200;
 
 /// Characters of the line that a person says about himself, at most.

@@ -82,6 +82,7 @@ pub(super) const CODES: &[Code] = &[
     final_( 422, "group_name", "a group's name has 1 to 80 characters, all of them visible, and single spaces between them"),
     final_( 422, "group_topic", "a group's topic has up to 300 characters, all of them visible, and single spaces between them"),
     final_( 422, "too_many_pins", "at most 50 messages can be pinned in a conversation"),
+    final_( 422, "too_many_stars", "an account has at most 1,000 starred messages (`[limits] stars`)"),
     final_( 422, "too_many_bans", "at most 1,000 people can be banned from a group"),
     final_( 422, "group_full", "a group has at most 500 members (`[limits] group_members`)"),
     final_( 422, "bad_terms", "the invitation's time or uses are out of range"),

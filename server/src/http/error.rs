@@ -274,6 +274,7 @@ impl From<SendError> for Problem {
             | SendError::GroupName
             | SendError::GroupTopic
             | SendError::TooManyPins(_)
+            | SendError::TooManyStars(_)
             | SendError::TooManyBans(_)
             | SendError::GroupFull(_) => StatusCode::UNPROCESSABLE_ENTITY,
             SendError::Exhausted | SendError::Rejected => StatusCode::INTERNAL_SERVER_ERROR,

@@ -32,8 +32,8 @@ pub(super) struct EntryForm {
     /// The id of the row in this inbox.
     #[schema(minimum = 1, example = 41)]
     message_id: u64,
-    /// `message`, `receipt`, `membership`, `edit`, `recall`, `reaction`, `recalled`, `delete`, `deleted`, `seen`, `pin`, `setting`, `friend`,
-    /// `moment`, `like`, `comment`, or what a program put there, `app.*`; skip kinds that you do not know.
+    /// `message`, `receipt`, `membership`, `edit`, `recall`, `reaction`, `recalled`, `delete`, `deleted`, `seen`, `pin`, `star`, `setting`,
+    /// `friend`, `moment`, `like`, `comment`, or what a program put there, `app.*`; skip kinds that you do not know.
     #[schema(example = "message")]
     kind: String,
     /// `u:UID`, the other user from the receiver's side; `g:GID`; `u:0`, what friends share.
@@ -97,6 +97,15 @@ enum BodyForm {
         of: OfForm,
         /// Whether it is pinned for everybody in the conversation from now on.
         pinned: bool,
+    },
+    /// Of a `star` row, in the user's own inbox alone.
+    Star {
+        /// Which message.
+        of: OfForm,
+        /// The user's copy of it.
+        message_id: u64,
+        /// Whether the user wants to find it again, from now on.
+        starred: bool,
     },
     /// Of what was deleted (`deleted`).
     Deleted {

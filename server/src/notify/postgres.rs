@@ -294,6 +294,7 @@ impl Line {
         if !payloads.is_empty() {
             _ = timeout(LAST_WORD, self.notify(&payloads)).await;
         }
+        self.say_ephemeral(waiting).await;
     }
 
     /// Hears the others, for as long as the connection lives, and then over another one.

@@ -2,8 +2,8 @@
 //!
 //! Nothing here is stored or journalled, and all of it is bounded by the connections and by what each of them watches.
 //! A person is online while a connection exists, here or at another server. Whoever is back within [`GRACE`] has not
-//! been away. Other servers tell again and again who is connected to them; of a server that is silent for [`LIFETIME`]
-//! nobody is connected any more. Called by the sessions; `app::ephemeral` runs it.
+//! been away. Other servers tell again and again who is connected to them; of a server that is silent for [`LIFETIME`],
+//! or has said that it stops and that longer ago than the grace, nobody is connected any more. Called by the sessions; `app::ephemeral` runs it.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -241,8 +241,19 @@ impl Presence {
                 }
             }
             Ephemeral::Changed(people) => people.into_iter().for_each(|uid| self.changed_here(uid)),
+            Ephemeral::Stops => self.soon_gone(server),
         }
         None
+    }
+
+    /// Whoever is connected to a server that stops has the grace to come to another one.
+    fn soon_gone(&self, server: Server) {
+        let until = Instant::now() + GRACE;
+        for shard in &self.0.shards {
+            let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            let there = shard.values_mut().flat_map(|person| &mut person.elsewhere);
+            there.filter(|(other, _)| *other == server).for_each(|(_, counts)| *counts = until.min(*counts));
+        }
     }
 
     /// Forgets what other servers have not said again for too long.

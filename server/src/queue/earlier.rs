@@ -9,17 +9,16 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::domain::{
-    Content, Conversation, Group, IdempotencyKey, Kind, MOST_PINS, MessageId, Standing, Uid, amendment_key,
-    pins,
+    Content, Conversation, Entry, Group, IdempotencyKey, Kind, MOST_PINS, MessageId, Standing, Uid,
+    amendment_key, pins,
 };
+use crate::store::marked::{self, marked};
 use crate::store::{KeyState, MessageStore, Recipient, StoreError};
 
 /// Rows that are read at once.
 const PAGE: usize = 200;
 /// Rows that are looked at for messages and reactions.
 const MOST_ROWS: usize = 2_000;
-/// Rows about pins that are looked at.
-const MOST_PIN_ROWS: usize = 1_000;
 /// Members who are asked whether they have the row of the joining.
 const MOST_ASKED: usize = 16;
 /// What a row weighs beside its body.
@@ -32,13 +31,13 @@ pub(super) struct LookBack<'a> {
     pub(super) rows: usize,
     /// Bytes of all of it.
     pub(super) bytes: usize,
-    /// Whose rows are written in the order of the joining.
+    /// Members whose inboxes this queue writes: all that was accepted before the joining is in them.
     pub(super) is_near: &'a (dyn Fn(Uid) -> bool + Sync),
 }
 
 /// What the rows of one member say.
 #[derive(Default)]
-struct Seen {
+struct Found {
     /// Messages, the newest first; also such as that member has deleted.
     messages: Vec<Arc<Content>>,
     /// The newest first.
@@ -108,8 +107,8 @@ impl LookBack<'_> {
         member: Uid,
         conversation: Conversation,
         before: MessageId,
-    ) -> Result<Seen, StoreError> {
-        let (mut seen, mut before, mut looked) = (Seen::default(), before, 0);
+    ) -> Result<Found, StoreError> {
+        let (mut seen, mut before, mut looked) = (Found::default(), before, 0);
         loop {
             let page = self.store.conversation(member, conversation, Some(before), PAGE).await?;
             looked += page.rows.len();
@@ -231,28 +230,29 @@ impl LookBack<'_> {
         shown: &HashSet<IdempotencyKey>,
     ) -> Result<Vec<Arc<Content>>, StoreError> {
         let prefix = pins(conversation);
-        let rows = self.store.newest_under(member, &prefix, &prefix, MOST_PIN_ROWS).await?;
-        let known: HashMap<IdempotencyKey, bool> = match to.epoch.0 {
-            0 | 1 => HashMap::new(),
-            _ => {
-                let rows = self.store.newest_under(to.uid, &prefix, &prefix, MOST_PIN_ROWS).await?;
-                rows.into_iter()
-                    .filter_map(|(_, row)| Some((row.content.of()?, row.content.body.pinned())))
-                    .collect()
+        let comes_back = to.epoch.0 > 1;
+        let is_needed = |content: &Content| comes_back || content.body.pinned();
+        let rows = marked(self.store, member, &prefix, marked::MOST_ROWS, is_needed).await?;
+        let known: HashMap<IdempotencyKey, bool> = match comes_back {
+            false => HashMap::new(),
+            true => {
+                let rows = marked(self.store, to.uid, &prefix, marked::MOST_ROWS, |_| true).await?;
+                let pin = |row: &Entry| Some((row.content.of()?, row.content.body.pinned()));
+                rows.iter().filter_map(pin).collect()
             }
         };
         let mut pinned = Vec::new();
-        for (_, row) in rows {
+        for row in rows {
             let Some(of) = row.content.of() else { continue };
             let is_pinned = row.content.body.pinned();
             let is_new = known.get(&of).copied().unwrap_or_default() != is_pinned;
             let is_told = is_new
-                && (shown.contains(&of)
-                    || (to.epoch.0 > 1 && self.store.copies(of, &[to.uid]).await? != [None]));
+                && (shown.contains(&of) || (comes_back && self.store.copies(of, &[to.uid]).await? != [None]));
             if is_told {
                 pinned.push((row.message_id, row.content));
             }
-            if pinned.len() == MOST_PINS {
+            // All that was pinned before may be pinned no longer, and all that is pinned may be new.
+            if pinned.len() == 2 * MOST_PINS {
                 break;
             }
         }

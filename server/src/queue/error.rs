@@ -119,6 +119,9 @@ pub enum SendError {
     /// Too many messages are pinned there.
     #[error("at most {0} messages can be pinned in a conversation; unpin another one first")]
     TooManyPins(usize),
+    /// The person has starred as many messages as one account may.
+    #[error("at most {0} messages can be starred; take the star from another one first")]
+    TooManyStars(usize),
     /// The group would be too large.
     #[error("a group has at most {0} members")]
     GroupFull(usize),
@@ -178,6 +181,7 @@ impl SendError {
             SendError::FriendsAddOnly => "friends_add_only",
             SendError::TooManyStrangers { .. } => "too_many_strangers",
             SendError::TooManyPins(_) => "too_many_pins",
+            SendError::TooManyStars(_) => "too_many_stars",
             SendError::TooManyBans(_) => "too_many_bans",
             SendError::GroupFull(_) => "group_full",
             SendError::AlreadyMember => "already_member",

@@ -13,13 +13,12 @@ use super::request::Queued;
 use super::writer::Writer;
 use super::{Amend, Draft, GroupAction, Request, SendError};
 use crate::domain::{
-    Amendment, Conversation, Entry, GroupId, IdempotencyKey, Kind, MOST_PINS, MessageId, Progress, Uid,
-    friend_key, pins, read_counts_key, seen_key,
+    Amendment, Conversation, GroupId, IdempotencyKey, Kind, MessageId, Progress, Uid, friend_key,
+    read_counts_key, seen_key,
 };
-use crate::store::{MessageStore, StoreError};
+use crate::store::StoreError;
 
-/// Rows of a conversation's pins that are looked at, also of such as were taken away, before another one is pinned.
-const MOST_PIN_ROWS: usize = 1_000;
+mod marks;
 
 /// One fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,6 +37,8 @@ enum Fact {
     Counted(Uid, GroupId),
     /// What is pinned in a conversation, as somebody has it.
     Pins(Uid, Conversation),
+    /// What somebody has starred.
+    Stars(Uid),
 }
 
 /// Facts that could not be read, and what that means for a request which needs one.
@@ -73,6 +74,9 @@ fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
             ]);
             if let Amendment::Pin(_) = amendment {
                 facts.push(Fact::Pins(who, *conversation));
+            }
+            if let Amendment::Star { starred: true, .. } = amendment {
+                facts.push(Fact::Stars(who));
             }
             if matches!(amendment, Amendment::Edit(_) | Amendment::React(_) | Amendment::Pin(_)) {
                 facts.extend(permission(who, *conversation));
@@ -140,7 +144,7 @@ impl Writer<'_> {
         let (mut keys, mut people, mut groups) = (Vec::new(), Vec::new(), Vec::new());
         let (mut rows, mut markers) = (Vec::new(), Vec::new());
         let (mut permissions, mut wishes, mut told) = (Vec::new(), Vec::new(), Vec::new());
-        let mut pinned = Vec::new();
+        let (mut pinned, mut starred) = (Vec::new(), Vec::new());
         for fact in requests.iter().flat_map(needs) {
             match fact {
                 Fact::Key(key) => keys.push(key),
@@ -153,6 +157,7 @@ impl Writer<'_> {
                 Fact::Told(of, by, progress) => told.push((fact, (of, seen_key(progress, by)))),
                 Fact::Counted(who, gid) => told.push((fact, (who, read_counts_key(gid)))),
                 Fact::Pins(who, conversation) => pinned.push((who, conversation)),
+                Fact::Stars(who) => starred.push(who),
             }
         }
         permissions.sort_unstable();
@@ -230,16 +235,20 @@ impl Writer<'_> {
                 _ => {}
             }
         }
+        pinned.sort_unstable();
+        pinned.dedup();
         for (who, conversation) in pinned {
-            let prefix = pins(conversation);
-            let rows = store.newest_under(who, &prefix, &prefix, MOST_PIN_ROWS).await;
-            let rows = match rows {
-                Ok(rows) => not_taken_back(&**store, who, rows).await,
-                Err(error) => Err(error),
-            };
-            match rows {
+            match marks::pinned(&**store, who, conversation).await {
                 Ok(pinned) => _ = facts.pins.insert((who, conversation), pinned),
                 Err(error) => self.unread(&mut unread, Fact::Pins(who, conversation), &error),
+            }
+        }
+        starred.sort_unstable();
+        starred.dedup();
+        for who in starred {
+            match marks::starred(&**store, who, self.options.stars).await {
+                Ok(starred) => _ = facts.stars.insert(who, starred),
+                Err(error) => self.unread(&mut unread, Fact::Stars(who), &error),
             }
         }
         self.own_copies(requests, &mut facts, &mut unread).await;
@@ -286,28 +295,6 @@ impl Writer<'_> {
         };
         unread.0.insert(fact, refusal);
     }
-}
-
-/// The messages that these rows pin. Where they are as many as there may be, those count that were not taken back since.
-async fn not_taken_back(
-    store: &dyn MessageStore,
-    who: Uid,
-    rows: Vec<(String, Entry)>,
-) -> Result<Vec<IdempotencyKey>, StoreError> {
-    let rows = rows.into_iter().filter(|(_, row)| row.content.body.pinned());
-    let mut pinned: Vec<IdempotencyKey> = rows.filter_map(|(_, row)| row.content.of()).collect();
-    if pinned.len() < MOST_PINS {
-        return Ok(pinned);
-    }
-    let mut copies = Vec::with_capacity(pinned.len());
-    for key in pinned.iter().take(4 * MOST_PINS) {
-        copies.extend(store.copies(*key, &[who]).await?.into_iter().flatten().map(|id| (who, id)));
-    }
-    let rows = store.entries(&copies).await?.into_iter().flatten();
-    let gone: Vec<IdempotencyKey> =
-        rows.filter(|row| row.content.kind == Kind::Recalled).filter_map(|row| row.content.key()).collect();
-    pinned.retain(|key| !gone.contains(key));
-    Ok(pinned)
 }
 
 /// Who owns a group after those who leave it: the row that says so names them.

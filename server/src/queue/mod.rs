@@ -2,10 +2,13 @@
 //!
 //! Every user belongs to one queue, by uid. Where seqsvr gives the ids, everything written to a user's inbox is written by
 //! that queue's writer, one batch at a time. Where the store assigns them, the writer of the *sender's* queue writes all
-//! copies, and the store's lock of each inbox keeps the order. [`Queues`] is the bounded way in, called by `app`. Inside: `writer` is the loop (decide, number,
-//! commit, answer) over a `batch` of `request`s; `facts` reads what `plan` decides on without I/O; `numbering` asks for
-//! the numbers; `fan_out` bounds what one account has stored with others; `slices` writes what goes to thousands bit by bit, and `soon` wakes them; `outage` knows where there are none; `overtaken` numbers again; `joining` writes what somebody gets who joins a group, and `earlier` reads it; `read_counts` tells authors how many have read; `pipeline` keeps the order of what is
-//! refused; `recovery` resumes what is owed; `shard` keeps a writer alive.
+//! copies, and the store's lock of each inbox keeps the order. [`Queues`] is the bounded way in, called by `app`.
+//!
+//! Inside: `writer` is the loop (decide, number, commit, answer) over a `batch` of `request`s; `facts` reads what `plan` decides on
+//! without I/O; `numbering` asks for the numbers, `outage` knows where there are none, and `overtaken` numbers again; `fan_out` bounds
+//! what one account has stored with others; `slices` writes what goes to thousands bit by bit, and `delayed_wakes` wakes the receivers
+//! together; `joining` writes what somebody gets who joins a group, and `earlier` reads it; `read_counts` tells authors how many have read; `pipeline` keeps the
+//! order of what is refused; `recovery` resumes what is owed; `shard` keeps a writer alive.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +25,7 @@ use crate::seq::Numbers;
 use crate::store::{Directory, MessageStore};
 
 mod batch;
+mod delayed_wakes;
 mod earlier;
 mod error;
 mod facts;
@@ -39,16 +43,15 @@ mod recovery;
 mod request;
 mod shard;
 mod slices;
-mod soon;
 mod watermark;
 mod writer;
 
+use delayed_wakes::DelayedWakes;
 use fan_out::FanOut;
 use outage::Outages;
 use pipeline::Place;
 use read_counts::{Counter, Marks};
 use request::{Answer, Queued};
-use soon::Soon;
 
 pub use error::SendError;
 pub use friend_lists::{FriendList, FriendLists};
@@ -71,8 +74,8 @@ pub struct Options {
     pub batch_rows: usize,
     /// Copies of one moment that are written at once while others write, too. Default 256.
     pub slice_rows: usize,
-    /// For how long those who get a moment together with many others are woken later than it is stored, at most, while the queue has more to
-    /// do: moments which follow one another come together. Default 1 s.
+    /// For how long those who get a moment together with many others are woken later than it is stored, at most, while more moments follow:
+    /// they are told of together. Default 1 s.
     pub wake_pause: Duration,
     /// How long a batch waits for its numbers. Copies whose numbers do not come stay owed, senders are refused. Default 500 ms.
     pub number_wait: Duration,
@@ -91,6 +94,8 @@ pub struct Options {
     pub history_messages: usize,
     /// Bytes of all that such a one gets. Default 256 KiB.
     pub history_bytes: usize,
+    /// Starred messages of one account. Default 1,000.
+    pub stars: usize,
     /// For how long a message may be edited. Default one day.
     pub edit: Duration,
     /// For how long a message may be taken back. Default one day.
@@ -123,6 +128,7 @@ impl Default for Options {
             fan_out_bytes: 0,
             history_messages: 100,
             history_bytes: 256 << 10,
+            stars: 1_000,
             edit: Duration::from_secs(86_400),
             recall: Duration::from_secs(86_400),
             first_pause: Duration::from_millis(50),
@@ -172,13 +178,13 @@ impl Queues {
         let fan_out = Arc::new(FanOut::new(options.fan_out_bytes));
         let friends = Arc::new(FriendLists::new(parts.numbers.come_from_the_store()));
         let (marks, moved) = Marks::new();
-        let soon = Arc::new(Soon::new(Arc::clone(&parts.notifier)));
-        let shared = (&fan_out, &friends, &soon);
+        let wakes = Arc::new(DelayedWakes::new(Arc::clone(&parts.notifier)));
+        let shared = (&fan_out, &friends, &wakes);
         let lanes = shard::start_all(&parts, &outages, shared, &marks, &options, &closing, &tasks);
         let (watched, numbers, closed) = (Arc::clone(&outages), parts.numbers.clone(), closing.clone());
         tasks.spawn(async move { watched.watch(&numbers, &options, &closed).await });
         let closed = closing.clone();
-        tasks.spawn(async move { soon.run(options.wake_pause, &closed).await });
+        tasks.spawn(async move { wakes.run(options.wake_pause, &closed).await });
         let resend_wait = options.resend_wait;
         let queues = Queues { lanes: lanes.into(), outages, fan_out, friends, resend_wait, closing, tasks };
         let counter = Counter::new(Arc::clone(&parts.store), queues.clone());

@@ -31,6 +31,8 @@ pub(super) struct Limits {
     pub(super) recall: Duration,
     /// Whether those who join a group whose history is visible get any of it.
     pub(super) history: bool,
+    /// Starred messages of one account.
+    pub(super) stars: usize,
 }
 
 /// What the decisions of a batch rest on, read before it.
@@ -58,6 +60,8 @@ pub(super) struct Facts {
     pub(super) own: HashMap<IdempotencyKey, MessageId>,
     /// The messages that are pinned in a conversation, as its members have it.
     pub(super) pins: HashMap<(Uid, Conversation), Vec<IdempotencyKey>>,
+    /// The messages that people have starred.
+    pub(super) stars: HashMap<Uid, Vec<IdempotencyKey>>,
     /// What authors know of how many have read in groups.
     pub(super) counted: HashMap<(Uid, GroupId), Vec<ReadCount>>,
 }
@@ -286,18 +290,27 @@ impl Planner {
         };
         let (recipients, group_version) = match amendment {
             // Also where the caller may not write any more.
-            Amendment::Delete => (vec![Recipient { uid: who, epoch: MembershipEpoch(0) }], None),
+            Amendment::Delete | Amendment::Star { .. } => {
+                (vec![Recipient { uid: who, epoch: MembershipEpoch(0) }], None)
+            }
             _ => self.recipients(who, conversation)?,
         };
         if matches!(amendment, Amendment::Edit(_) | Amendment::React(_) | Amendment::Pin(_)) {
             self.pass(who, conversation)?;
         }
-        let message = match self.message_in(who, conversation, message_id) {
-            Err(SendError::Recalled) if matches!(amendment, Amendment::Delete | Amendment::Pin(false)) => {
-                self.row_in(who, conversation, message_id)?
+        let row = self.row_in(who, conversation, message_id)?;
+        // Marks are taken from what is gone, too.
+        let is_fine = match row.kind {
+            Kind::Recalled => matches!(
+                amendment,
+                Amendment::Delete | Amendment::Pin(false) | Amendment::Star { starred: false, .. }
+            ),
+            Kind::Deleted => {
+                matches!(amendment, Amendment::Pin(false) | Amendment::Star { starred: false, .. })
             }
-            message => message?,
+            _ => false,
         };
+        let message = if is_fine { row } else { self.message_in(who, conversation, message_id)? };
         let age = Duration::from_millis(self.now.0.saturating_sub(message.sent_at.0).max(0).cast_unsigned());
         match amendment {
             Amendment::Edit(_) | Amendment::Recall if message.sender != who => {
@@ -310,11 +323,14 @@ impl Planner {
                 return Err(SendError::TooLate(self.limits.recall));
             }
             Amendment::React(emoji) => check_emoji(emoji)?,
-            Amendment::Edit(_) | Amendment::Recall | Amendment::Delete | Amendment::Pin(_) => {}
+            _ => {}
         }
         let of = message.key().ok_or(SendError::NoMessage)?;
         if let Amendment::Pin(pinned) = *amendment {
             self.may_pin(who, conversation, of, pinned)?;
+        }
+        if let Amendment::Star { starred, .. } = *amendment {
+            self.may_star(who, of, starred)?;
         }
         let message = self.row_in(who, conversation, message_id)?;
         let body = Body::amendment(amendment, of, message, self.limits.text)?;

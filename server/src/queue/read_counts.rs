@@ -2,7 +2,8 @@
 //!
 //! A writer says when a read marker moved in a group ([`Marks::moved`]). One task waits for a moment, so that what many read at once is
 //! told at once, then counts anew from the read markers as they stand and puts one row into the inbox of each author. Nothing rests on what it
-//! remembers: an author whom it misses is told with the next read of one of their messages. Who is quiet is neither counted nor told.
+//! remembers: an author whom it misses is told with the next read of one of their messages. What is refused for the moment is counted
+//! again and told a moment later. Who is quiet is neither counted nor told.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -15,8 +16,8 @@ use tracing::warn;
 
 use super::{Options, Queues, Request};
 use crate::domain::{
-    Content, Conversation, Entry, Group, GroupId, Kind, MOST_COUNTED, MessageId, Privacy, ReadCount, Setting,
-    Uid, setting_key,
+    ClientId, Content, Conversation, Entry, Group, GroupId, IdempotencyKey, Kind, MOST_COUNTED, MessageId,
+    Privacy, ReadCount, Setting, Uid, read_counts_key, setting_key,
 };
 use crate::log_limit::LogLimit;
 use crate::store::{MessageStore, StoreError};
@@ -31,8 +32,11 @@ const MOST_READERS: usize = 16;
 /// Markers that are remembered, to know which messages are newly read.
 const REMEMBERED: usize = 100_000;
 
-/// Newly read messages whose authors are looked for, and rows of the group among which an author's messages are.
-const LOOKED_AT: usize = 100;
+/// Rows of a group that are read at once.
+const PAGE: usize = 100;
+
+/// Pages of one reader that are looked at for what is newly read. Whoever has more to catch up with counts for the newest of it.
+const MOST_PAGES: usize = 5;
 
 /// Authors who are told at a time.
 const MOST_AUTHORS: usize = 16;
@@ -138,10 +142,12 @@ impl Counter {
                         () = closing.cancelled() => return,
                         told = self.tell(gid, &readers) => told,
                     };
-                    if let Err(error) = told {
-                        if let Some(left_out) = self.log.pass() {
-                            warn!(%error, left_out, "how many have read is told later: storage does not answer");
-                        }
+                    if let Err(error) = &told
+                        && let Some(left_out) = self.log.pass()
+                    {
+                        warn!(%error, left_out, "how many have read is told later: storage does not answer");
+                    }
+                    if !told.unwrap_or_default() {
                         for (reader, read_to) in readers {
                             waiting.add(Mark { gid, reader, read_to }, Instant::now() + pause);
                         }
@@ -151,48 +157,60 @@ impl Counter {
         }
     }
 
-    /// Tells the authors of what these have read.
-    async fn tell(&self, gid: GroupId, readers: &HashMap<Uid, MessageId>) -> Result<(), StoreError> {
-        let Some(group) = self.store.group(gid).await? else { return Ok(()) };
+    /// Tells the authors of what these have read. `false`: some have to be told again.
+    async fn tell(&self, gid: GroupId, readers: &HashMap<Uid, MessageId>) -> Result<bool, StoreError> {
+        let Some(group) = self.store.group(gid).await? else { return Ok(true) };
         let authors = self.authors(&group, readers).await?;
-        if authors.is_empty() {
-            return Ok(());
+        let mut is_told = true;
+        if !authors.is_empty() {
+            let members: Vec<Uid> = group.active().map(|member| member.uid).collect();
+            let open = self.open(&members).await?;
+            let conversation = Conversation::Group(gid);
+            let markers: Vec<_> = open.iter().map(|uid| (*uid, conversation)).collect();
+            let markers = self.store.read_markers(&markers).await?;
+            let read: Vec<(Uid, MessageId)> = open.iter().copied().zip(markers).collect();
+            for (author, newly) in authors.into_iter().filter(|(author, _)| open.contains(author)) {
+                let counts = self.counts(author, gid, newly, &read).await?;
+                let told = self.queues.submit(author, Request::ReadCounts { gid, counts }).await;
+                // Refused for good: the author has left meanwhile.
+                is_told &= !told.is_err_and(|refusal| refusal.is_retryable());
+            }
         }
-        let members: Vec<Uid> = group.active().map(|member| member.uid).collect();
-        let open = self.open(&members).await?;
-        let conversation = Conversation::Group(gid);
-        let markers: Vec<_> = open.iter().map(|uid| (*uid, conversation)).collect();
-        let markers = self.store.read_markers(&markers).await?;
-        let read: Vec<(Uid, MessageId)> = open.iter().copied().zip(markers).collect();
-        for author in authors.into_iter().filter(|author| open.contains(author)) {
-            let counts = self.counts(author, conversation, &read).await?;
-            // Refused for the moment, it is told with the next read.
-            let _ = self.queues.submit(author, Request::ReadCounts { gid, counts }).await;
+        if is_told {
+            for (reader, read_to) in readers {
+                self.seen.insert((*reader, gid), *read_to);
+            }
         }
-        for (reader, read_to) in readers {
-            self.seen.insert((*reader, gid), *read_to);
-        }
-        Ok(())
+        Ok(is_told)
     }
 
-    /// Who wrote what these have newly read, and is still in the group.
+    /// Who wrote what these have newly read, and is still in the group; with the newest of those messages.
     async fn authors(
         &self,
         group: &Group,
         readers: &HashMap<Uid, MessageId>,
-    ) -> Result<Vec<Uid>, StoreError> {
-        let mut authors = Vec::new();
+    ) -> Result<HashMap<Uid, Vec<ClientId>>, StoreError> {
+        let mut authors: HashMap<Uid, Vec<ClientId>> = HashMap::new();
         for (reader, read_to) in readers {
             let from = self.seen.get(&(*reader, group.gid)).unwrap_or_default();
-            let before = MessageId::new(read_to.get() + 1);
-            let conversation = Conversation::Group(group.gid);
-            let page = self.store.conversation(*reader, conversation, before, LOOKED_AT).await?;
-            let new = page.rows.iter().take_while(|row| row.message_id > from);
-            for row in new.filter(|row| row.content.kind == Kind::Message) {
-                let author = row.content.sender;
-                let is_known = author == *reader || authors.contains(&author);
-                if !is_known && group.epoch_of(author).is_some() && authors.len() < MOST_AUTHORS {
-                    authors.push(author);
+            let mut before = MessageId::new(read_to.get() + 1);
+            for _ in 0..MOST_PAGES {
+                let conversation = Conversation::Group(group.gid);
+                let page = self.store.conversation(*reader, conversation, before, PAGE).await?;
+                let new = page.rows.iter().take_while(|row| row.message_id > from);
+                for row in new.filter(|row| row.content.kind == Kind::Message) {
+                    let Some((author, client_id)) = row.content.key() else { continue };
+                    let is_one = author != *reader && group.epoch_of(author).is_some();
+                    if is_one && (authors.len() < MOST_AUTHORS || authors.contains_key(&author)) {
+                        let read = authors.entry(author).or_default();
+                        if read.len() < MOST_COUNTED && !read.contains(&client_id) {
+                            read.push(client_id);
+                        }
+                    }
+                }
+                before = page.rows.last().map(|row| row.message_id).filter(|last| page.more && *last > from);
+                if before.is_none() {
+                    break;
                 }
             }
         }
@@ -208,21 +226,20 @@ impl Counter {
         Ok(members.iter().zip(&rows).filter(|(_, row)| is_open(row)).map(|(uid, _)| *uid).collect())
     }
 
-    /// How many of these have read each of the newest messages of an author, the newest first.
+    /// How many of these have read each of the newest messages of an author, the newest first: of those among the newest rows, of those
+    /// that are told of already, and of those that were `newly` read, however much others have said since.
     async fn counts(
         &self,
         author: Uid,
-        conversation: Conversation,
+        gid: GroupId,
+        newly: Vec<ClientId>,
         read: &[(Uid, MessageId)],
     ) -> Result<Vec<ReadCount>, StoreError> {
         let read: Vec<_> = read.iter().filter(|(uid, marker)| *uid != author && marker.get() > 0).collect();
         let people: Vec<Uid> = read.iter().map(|(uid, _)| *uid).collect();
         let most = (MOST_COPIES / people.len().max(1)).clamp(1, MOST_COUNTED);
-        let page = self.store.conversation(author, conversation, None, LOOKED_AT).await?;
-        let own =
-            page.rows.iter().filter(|row| row.content.sender == author && row.content.kind == Kind::Message);
         let mut counts = Vec::new();
-        for key in own.filter_map(|row| row.content.key()).take(most) {
+        for key in self.newest_of(author, gid, newly).await?.into_iter().take(most) {
             let copies = self.store.copies(key, &people).await?;
             let has_read = |(copy, (_, marker)): &(Option<MessageId>, &&(Uid, MessageId))| {
                 copy.is_some_and(|copy| copy <= *marker)
@@ -231,5 +248,29 @@ impl Counter {
             counts.push(ReadCount { client_id: key.1, count: u32::try_from(count).unwrap_or(u32::MAX) });
         }
         Ok(counts)
+    }
+
+    /// The messages of an author that are counted, the newest first.
+    async fn newest_of(
+        &self,
+        author: Uid,
+        gid: GroupId,
+        newly: Vec<ClientId>,
+    ) -> Result<Vec<IdempotencyKey>, StoreError> {
+        let told = self.store.newest(&[(author, read_counts_key(gid))]).await?.pop().flatten();
+        let told = told.map(|row| row.content.body.counts()).unwrap_or_default();
+        let known = newly.into_iter().chain(told.into_iter().map(|one| one.client_id));
+        let known: Vec<IdempotencyKey> = known.map(|client_id| (author, client_id)).collect();
+        let records = self.store.keys(&known).await?.into_iter();
+        let copies: Vec<_> = records.filter_map(|state| Some((author, state.record()?.message_id))).collect();
+        let mut rows: Vec<Entry> = self.store.entries(&copies).await?.into_iter().flatten().collect();
+        rows.extend(self.store.conversation(author, Conversation::Group(gid), None, PAGE).await?.rows);
+        rows.retain(|row| {
+            let Content { kind, sender, target, .. } = *row.content;
+            kind == Kind::Message && sender == author && target == Conversation::Group(gid)
+        });
+        rows.sort_unstable_by_key(|row| std::cmp::Reverse(row.message_id));
+        rows.dedup_by_key(|row| row.message_id);
+        Ok(rows.iter().filter_map(|row| row.content.key()).collect())
     }
 }

@@ -21,7 +21,7 @@ pub enum Request {
     Message(Draft),
     /// Put a row into one inbox, without a copy for the sender.
     Post(Post),
-    /// Edit or take back one's own message, react to any, or delete one's own copy of any.
+    /// Edit or take back one's own message, react to any, pin any, or star or delete one's own copy of any.
     Amend(Amend),
     /// Put a row into one's own inbox and into those of others whom the caller has found out.
     Publish(Publish),
@@ -139,6 +139,7 @@ impl Amend {
             Amendment::Delete => "delete".to_owned(),
             Amendment::React(emoji) => format!("react\0{}", emoji.join(" ")),
             Amendment::Pin(pinned) => format!("pin\0{pinned}"),
+            Amendment::Star { starred, .. } => format!("star\0{starred}"),
         };
         Digest::of(self.conversation, &format!("\0amend\0{}\0{what}", self.message_id))
     }

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::error;
 
+use super::delayed_wakes::DelayedWakes;
 use super::fan_out::FanOut;
 use super::friend_lists::FriendLists;
 use super::outage::Outages;
@@ -22,7 +23,6 @@ use super::read_counts::Marks;
 use super::recovery::Pass;
 use super::request::Queued;
 use super::slices::Slices;
-use super::soon::Soon;
 use super::writer::Writer;
 use super::{Options, Parts};
 use crate::domain::{Content, Uid};
@@ -66,16 +66,6 @@ pub(super) struct Shard {
     pub(super) unsettled: Vec<Uid>,
 }
 
-impl Shard {
-    /// Whether nothing waits to be written.
-    pub(super) fn has_nothing_to_do(&self) -> bool {
-        self.requests.is_empty()
-            && self.waiting.is_empty()
-            && self.deliveries.is_empty()
-            && self.slices.due().is_none()
-    }
-}
-
 /// What the writers of all queues share.
 #[derive(Clone)]
 struct Around {
@@ -83,7 +73,7 @@ struct Around {
     outages: Arc<Outages>,
     permissions: Arc<WritePermissions>,
     fan_out: Arc<FanOut>,
-    soon: Arc<Soon>,
+    wakes: Arc<DelayedWakes>,
     marks: Marks,
     options: Options,
     closing: CancellationToken,
@@ -93,7 +83,7 @@ struct Around {
 pub(super) fn start_all(
     parts: &Arc<Parts>,
     outages: &Arc<Outages>,
-    (fan_out, friends, soon): (&Arc<FanOut>, &Arc<FriendLists>, &Arc<Soon>),
+    (fan_out, friends, wakes): (&Arc<FanOut>, &Arc<FriendLists>, &Arc<DelayedWakes>),
     marks: &Marks,
     options: &Options,
     closing: &CancellationToken,
@@ -127,7 +117,7 @@ pub(super) fn start_all(
             outages: Arc::clone(outages),
             permissions: Arc::clone(&permissions),
             fan_out: Arc::clone(fan_out),
-            soon: Arc::clone(soon),
+            wakes: Arc::clone(wakes),
             marks: marks.clone(),
             options: *options,
             closing: closing.clone(),
@@ -153,14 +143,14 @@ async fn keep_alive(shard: Arc<Mutex<Shard>>, around: Around) {
         let began = Instant::now();
         let life = tokio::spawn(async move {
             let mut shard = shard.lock_owned().await;
-            let Around { parts, outages, permissions, fan_out, soon, marks, options, closing } = &around;
+            let Around { parts, outages, permissions, fan_out, wakes, marks, options, closing } = &around;
             let options = *options;
             let writer = Writer {
                 parts,
                 outages,
                 permissions,
                 fan_out,
-                soon,
+                wakes,
                 marks,
                 options,
                 closing,

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
 use super::batch::{Accepting, Batch};
+use super::delayed_wakes::DelayedWakes;
 use super::fan_out::FanOut;
 use super::numbering::{LeftBehind, Numbered};
 use super::outage::Outages;
@@ -22,7 +23,6 @@ use super::read_counts::Marks;
 use super::recovery::Pass;
 use super::request::{Answer, Queued, SendAck, refuse};
 use super::shard::{Delivery, Shard};
-use super::soon::Soon;
 use super::{Options, Parts, SendError, overtaken, queue_of};
 use crate::domain::{Content, Uid};
 use crate::store::{CommitError, CopyOutcome, KeyState, Outcome, Write};
@@ -38,7 +38,7 @@ pub(super) struct Writer<'a> {
     pub(super) closing: &'a CancellationToken,
     pub(super) permissions: &'a WritePermissions,
     pub(super) fan_out: &'a FanOut,
-    pub(super) soon: &'a Soon,
+    pub(super) wakes: &'a DelayedWakes,
     pub(super) marks: &'a Marks,
     pub(super) shard: &'a mut Shard,
 }
@@ -61,9 +61,6 @@ impl Writer<'_> {
             }
             if self.may_catch_up() {
                 self.catch_up().await;
-            }
-            if self.shard.has_nothing_to_do() {
-                self.soon.wake();
             }
         }
     }
@@ -199,8 +196,8 @@ impl Writer<'_> {
         let (requests, late): (Vec<Queued>, _) = requests.into_iter().partition(Queued::is_in_order);
         refuse(late, &SendError::OutOfOrder);
         let (facts, unread) = self.facts(&requests).await;
-        let Options { text, members, edit, recall, history_messages, .. } = self.options;
-        let limits = Limits { text, members, edit, recall, history: history_messages > 0 };
+        let Options { text, members, edit, recall, history_messages, stars, .. } = self.options;
+        let limits = Limits { text, members, edit, recall, history: history_messages > 0, stars };
         let mut planner = Planner::new(facts, limits, self.parts.clock.now());
         let (mut batch, mut plans) = (Batch::new(requests), Vec::new());
         let (mut at, mut rows, mut is_full, now) = (0, 0, false, Instant::now());
@@ -243,7 +240,7 @@ impl Writer<'_> {
         }
         let receivers = writes.iter().flat_map(Write::rows).map(|row| row.receiver);
         self.shard.unsettled.extend(receivers);
-        let may_wait: Vec<bool> = writes.iter().map(Soon::is_for).collect();
+        let may_wait: Vec<bool> = writes.iter().map(DelayedWakes::is_for).collect();
         let changes = Changes::of(&writes);
         let committed = self.store(writes).await;
         self.permissions.forget(&changes);
@@ -276,9 +273,9 @@ impl Writer<'_> {
 
     /// Moves the watermarks of those who got a row, and wakes their connections; those later whose rows `may_wait`.
     fn show(&self, outcomes: &[Outcome], may_wait: &[bool]) {
-        let (mut now, mut soon) = (Vec::new(), Vec::new());
+        let (mut now, mut delayed) = (Vec::new(), Vec::new());
         for (outcome, may_wait) in outcomes.iter().zip(may_wait) {
-            let woken = if *may_wait { &mut soon } else { &mut now };
+            let woken = if *may_wait { &mut delayed } else { &mut now };
             for (row, _) in outcome.copies().iter().filter(|(_, copy)| *copy == CopyOutcome::Stored) {
                 self.parts.watermarks.publish(row.receiver, row.message_id);
                 woken.push((row.receiver, row.message_id));
@@ -294,7 +291,7 @@ impl Writer<'_> {
             }
         }
         self.parts.notifier.notify(&now);
-        self.soon.add(soon);
+        self.wakes.add(delayed);
     }
 
     /// Step 4: the answers, when it is known what is stored, and the places of requests that are decided again. The first `resumed` writes

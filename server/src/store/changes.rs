@@ -57,13 +57,10 @@ impl InboxChanges {
     /// Whether a later row takes the place of this one.
     pub(super) fn supersedes(&self, receiver: Uid, message_id: MessageId, content: &Content) -> bool {
         let Some(key) = content.compaction_key(receiver) else { return false };
-        // The text of an edit goes with its message, whichever of the two came first.
-        let is_of_deleted = content.kind == Kind::Edit
-            && content.of().is_some_and(|of| {
-                let of_it = self.amendments.get(&of).into_iter().flatten();
-                of_it.clone().any(|(_, amendment)| amendment.kind == Kind::Delete)
-            });
-        is_of_deleted || self.newest.get(key.as_str()).is_some_and(|newest| *newest > message_id)
+        let of_it = content.changes_message().and_then(|of| self.amendments.get(&of));
+        let is_deleted =
+            of_it.into_iter().flatten().any(|(_, amendment)| content.is_edit_deleted_by(amendment));
+        is_deleted || self.newest.get(key.as_str()).is_some_and(|newest| *newest > message_id)
     }
 }
 

@@ -56,7 +56,7 @@ pub trait Deletions: Send + Sync + 'static {
     async fn to_clear(&self, after: Uid, limit: usize) -> Result<Vec<(Uid, Timestamp)>, StoreError>;
 
     /// Nothing is left of that account.
-    async fn has_cleared(&self, uid: Uid) -> Result<(), StoreError>;
+    async fn mark_cleared(&self, uid: Uid) -> Result<(), StoreError>;
 
     /// The accounts that were deleted at `since` or later, newest first, at most `limit`.
     async fn deleted_since(&self, since: Timestamp, limit: usize) -> Result<Vec<Uid>, StoreError>;

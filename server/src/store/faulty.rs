@@ -179,8 +179,8 @@ impl MessageStore for FaultyStore {
         self.inner().watermark(uid).await
     }
 
-    fn tail(&self, uid: Uid, cursor: MessageId, limit: PageLimit) -> Option<Page> {
-        self.inner().tail(uid, cursor, limit)
+    fn tail(&self, uid: Uid, cursor: MessageId, known: MessageId, limit: PageLimit) -> Option<Page> {
+        self.inner().tail(uid, cursor, known, limit)
     }
 
     async fn range(&self, uid: Uid, query: RangeQuery) -> Result<Page, StoreError> {
@@ -203,6 +203,10 @@ impl MessageStore for FaultyStore {
         limit: usize,
     ) -> Result<Vec<(String, Entry)>, StoreError> {
         self.inner().newest_under(uid, prefix, after, limit).await
+    }
+
+    async fn keys_under(&self, uid: Uid, prefix: &str, most: usize) -> Result<usize, StoreError> {
+        self.inner().keys_under(uid, prefix, most).await
     }
 
     async fn forget_rows(&self, uid: Uid, limit: usize) -> Result<Forgotten, StoreError> {

@@ -28,6 +28,7 @@ pub mod error;
 #[cfg(any(test, feature = "test-support"))]
 pub mod faulty;
 pub mod invites;
+pub mod marked;
 #[cfg(any(test, feature = "test-support"))]
 pub mod memory;
 mod migrations;
@@ -198,10 +199,11 @@ pub trait MessageStore: Send + Sync + 'static {
     /// The latest id in `uid`'s inbox; [`MessageId::ZERO`] in an empty one.
     async fn watermark(&self, uid: Uid) -> Result<MessageId, StoreError>;
 
-    /// All rows after `cursor`, oldest first, if they are known from memory alone, as far as they fit into a page. Where other
-    /// processes write, too, these are the rows up to the last of this process: further ones may follow the page.
+    /// All rows after `cursor`, oldest first, as far as they fit into a page, if memory alone has them. `known`: the largest id of the
+    /// inbox that the caller knows of. Where other processes write, too, the answer is `None` if memory ends before it: a later row
+    /// may have replaced one of these.
     /// `None` says that storage must be asked ([`range`](Self::range)), not that there are none.
-    fn tail(&self, uid: Uid, cursor: MessageId, limit: PageLimit) -> Option<Page>;
+    fn tail(&self, uid: Uid, cursor: MessageId, known: MessageId, limit: PageLimit) -> Option<Page>;
 
     /// Rows of `uid`'s inbox, as far as they fit into a page. No more are read.
     async fn range(&self, uid: Uid, query: RangeQuery) -> Result<Page, StoreError>;
@@ -243,6 +245,9 @@ pub trait MessageStore: Send + Sync + 'static {
         after: &str,
         limit: usize,
     ) -> Result<Vec<(String, Entry)>, StoreError>;
+
+    /// How many compaction keys of `uid` begin with `prefix`, up to `most`: at least as many as have rows. It reads no rows.
+    async fn keys_under(&self, uid: Uid, prefix: &str, most: usize) -> Result<usize, StoreError>;
 
     /// The ids of these users' copies of what was accepted under `key`, in order; `None`: that user has none.
     async fn copies(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<Option<MessageId>>, StoreError>;

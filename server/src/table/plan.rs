@@ -55,8 +55,8 @@ struct Group {
     rows: BTreeMap<Vec<u8>, Standing>,
     /// Rows whose keys the store completes, in order, until they are committed.
     assigned: Vec<(RowKey, Columns)>,
-    /// Whether something of it was committed.
-    is_written: bool,
+    /// Whether it came to a write.
+    is_sent: bool,
 }
 
 /// What a row is answered; the number of a key that the store completes is not known yet.
@@ -179,7 +179,7 @@ impl Plan {
     /// Answers the jobs, and gives those back that are to be decided again. `outcomes`: one for each write, in order.
     pub(super) fn answer(self, jobs: Vec<Job>, outcomes: Vec<TableOutcome>) -> Vec<Job> {
         let mut outcomes = outcomes.into_iter();
-        let outcome_of = |group: &Group| match group.is_written {
+        let outcome_of = |group: &Group| match group.is_sent {
             true => match outcomes.next().unwrap_or(TableOutcome::Stale) {
                 TableOutcome::Stored(numbers) => {
                     TableOutcome::Stored(numbers.into_iter().skip(group.changed().count()).collect())
@@ -237,7 +237,7 @@ impl Group {
             first: job.first.clone(),
             rows: BTreeMap::new(),
             assigned: Vec::new(),
-            is_written: false,
+            is_sent: false,
         }
     }
 
@@ -261,7 +261,7 @@ impl Group {
 
     /// Rows with whole keys come first: one that is deleted and that the store then makes is there.
     fn write(&mut self) -> TableWrite {
-        self.is_written = true;
+        self.is_sent = true;
         let assigned = std::mem::take(&mut self.assigned).into_iter().map(|(key, columns)| RowChange {
             key,
             expected: Expected::Anything,

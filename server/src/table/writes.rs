@@ -168,7 +168,7 @@ impl Parts {
             }
         }
         if is_atomic {
-            // What stands for itself is not put together with what another table of the batch asks for.
+            // Each table of an atomic batch is a unit of its own.
             self.places.clear();
             if let Some(error) = no_unit(&rows) {
                 return Ok(refused(count, &error).into_iter().map(Some).collect());

@@ -161,6 +161,10 @@ impl<'a> Mover<'a> {
         for (old, content) in fitting {
             let copy = content.client_id.and_then(|_| there.next().flatten());
             let Some(content) = self.with_marker(content).await? else { continue };
+            let Some(content) = self.with_star(content) else {
+                self.done.left_out += 1;
+                continue;
+            };
             let conversation = content.conversation(self.into);
             let message_id = match copy {
                 Some(message_id) => {
@@ -190,7 +194,7 @@ impl<'a> Mover<'a> {
             Kind::Setting if matches!(content.body.setting(), Some(Setting::Hide | Setting::Star)) => {
                 return Ok(true);
             }
-            Kind::Friend | Kind::Setting | Kind::Seen | Kind::Pin => {}
+            Kind::Friend | Kind::Setting | Kind::Seen | Kind::Pin | Kind::Star => {}
             _ => return Ok(false),
         }
         let Some(key) = content.compaction_key(self.into) else { return Ok(false) };
@@ -228,7 +232,8 @@ impl<'a> Mover<'a> {
             | Kind::Comment
             | Kind::Delete
             | Kind::Seen
-            | Kind::Pin => {
+            | Kind::Pin
+            | Kind::Star => {
                 const SENDERS: [&str; 3] = ["/of/sender", "/reply_to/of/sender", "/body/reply_to/of/sender"];
                 const MENTIONS: [&str; 2] = ["/mentions/users", "/body/mentions/users"];
                 self.renamed_among(&self.renamed(&entry.content.body, &SENDERS), &MENTIONS)
@@ -296,6 +301,17 @@ impl<'a> Mover<'a> {
             return Ok(None);
         }
         Ok(Some(Content { body: Body::read_marker(new), ..content }))
+    }
+
+    /// A star with the new id of its message; `None` when that did not come along. Other rows as they are.
+    fn with_star(&self, content: Content) -> Option<Content> {
+        if content.kind != Kind::Star {
+            return Some(content);
+        }
+        let mut value: Value = serde_json::from_str(content.body.as_json()).ok()?;
+        let copy = value.get_mut("message_id")?;
+        *copy = self.ids.get(&MessageId::new(copy.as_u64()?)?)?.get().into();
+        Some(Content { body: Body::from_stored(value.to_string()), ..content })
     }
 
     async fn sent(&mut self, records: Vec<(ClientId, IdempotencyRecord)>) -> Result<(), TransferError> {

@@ -18,6 +18,8 @@ struct World {
     code: String,
     /// A message that Ann sent to Bob.
     own: u64,
+    /// Another one, which nobody takes back.
+    lasting: u64,
     /// Two moments of Ann.
     moments: [u64; 2],
     sent: u128,
@@ -39,6 +41,7 @@ impl World {
         let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
         app.say(&bob, &ann, 9_000, "hello").await;
         let own = app.say(&ann, &bob, 9_001, "hello to you").await;
+        let lasting = app.say(&ann, &bob, 9_004, "hello again").await;
         let mut moments = [0; 2];
         for (n, moment) in (9_002..).zip(&mut moments) {
             let body = json!({"client_id": client_id(n), "text": "sun"});
@@ -53,7 +56,7 @@ impl World {
         let made = app.post_as_nobody("/api/v1/accounts", cat).await.ok(201);
         let codes = serde_json::from_value(made["recovery_codes"].clone()).expect("texts");
         let document = app.get(&ann, "/api/v1/openapi.json").await.ok(200);
-        World { app, document, bob, gid, code, own, moments, sent: 0, codes, seen: BTreeSet::new() }
+        World { app, document, bob, gid, code, own, lasting, moments, sent: 0, codes, seen: BTreeSet::new() }
     }
 
     /// A body with which the call succeeds.
@@ -80,6 +83,7 @@ impl World {
             "edit" => json!({"client_id": client_id(sent), "body": {"text": "hello again"}}),
             "react" => json!({"client_id": client_id(sent), "emoji": ["👍"]}),
             "pin" => json!({"client_id": client_id(sent), "pinned": true}),
+            "star" => json!({"client_id": client_id(sent), "starred": true}),
             "recall" | "delete" | "deleteMoment" => json!({"client_id": client_id(sent)}),
             "set" | "setForAll" => json!({"client_id": client_id(sent), "value": {}}),
             "befriend" => json!({"client_id": client_id(sent), "wanted": true}),
@@ -97,6 +101,7 @@ impl World {
             // The others need theirs.
             "delete" => 1,
             "deleteMoment" => self.moments[1],
+            "star" => self.lasting,
             "likeMoment" | "comment" => self.moments[0],
             _ => self.own,
         };

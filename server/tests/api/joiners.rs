@@ -176,6 +176,43 @@ async fn who_comes_back_gets_what_is_missing_and_nothing_twice() {
 }
 
 #[tokio::test]
+async fn who_comes_back_learns_of_all_pins_also_when_every_one_is_another() {
+    let app = TestApp::start().await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    let gid = group_of(&app, &ann, &[&bob]).await;
+    set_history(&app, &ann, gid, "visible").await.ok(204);
+    let (old, new): (Vec<_>, Vec<_>) = (0..50).map(|n| (format!("old {n}"), format!("new {n}"))).unzip();
+    for (n, text) in (1..).zip(old.iter().chain(&new)) {
+        say(&app, &ann, gid, n, text).await;
+    }
+    let rows = app.get(&ann, "/api/v1/range?after=0&limit=500").await.ok(200);
+    let id = |text: &str| {
+        let rows = rows["rows"].as_array().expect("rows");
+        rows.iter().find(|row| row["body"]["text"] == text).expect(text)["message_id"].clone()
+    };
+    let pin = async |n: u128, text: &str, pinned: bool| {
+        let path = format!("/api/v1/conversations/g:{gid}/messages/{}/pin", id(text));
+        app.post(&ann, &path, json!({"client_id": client_id(n), "pinned": pinned})).await.ok(201);
+    };
+    for (n, text) in (200..).zip(&old) {
+        pin(n, text, true).await;
+    }
+    rows_with(&app, &bob, |row| row["client_id"] == client_id(249)).await;
+    let pins = format!("/api/v1/conversations/g:{gid}/pins");
+    assert_eq!(texts_of(&app.get(&bob, &pins).await.ok(200)["rows"]), old);
+    app.delete(&bob, &format!("/api/v1/groups/{gid}/members/{}", bob.uid)).await.ok(204);
+    for (n, text) in (300..).zip(&old) {
+        pin(n, text, false).await;
+    }
+    for (n, text) in (400..).zip(&new) {
+        pin(n, text, true).await;
+    }
+    add(&app, &ann, gid, &bob).await;
+    rows_with(&app, &bob, |row| row["body"]["action"] == "added").await;
+    assert_eq!(texts_of(&app.get(&bob, &pins).await.ok(200)["rows"]), new);
+}
+
+#[tokio::test]
 async fn what_joiners_get_is_bounded_and_the_newest() {
     let app = TestApp::start_with(|config| {
         config.limits.history_messages = 3;

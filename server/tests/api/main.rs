@@ -38,5 +38,6 @@ mod recovery;
 mod restored;
 mod roles;
 mod settings;
+mod stars;
 mod transfer;
 mod ws;

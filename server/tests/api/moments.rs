@@ -185,3 +185,39 @@ async fn a_feed_comes_in_pages() {
     let empty = json!({"client_id": client_id(9), "text": " "});
     assert_eq!(app.post(&ann, "/api/v1/moments", empty).await.refused(422), "text_empty");
 }
+
+/// A device whose answer was lost repeats what it said, perhaps after the friendship, the moment or a limit has changed.
+#[tokio::test]
+async fn a_repetition_gets_the_first_answer_whatever_has_changed_since() {
+    let app = TestApp::start().await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    befriend(&app, &ann, &bob).await;
+    post(&app, &ann, 1, "sun", &[]).await;
+    let theirs = row(&app, &bob, "moment").await;
+    let (like, comment) =
+        (format!("/api/v1/moments/{theirs}/like"), format!("/api/v1/moments/{theirs}/comments"));
+    let liked = |n: u128, liked: bool| json!({"client_id": client_id(n), "liked": liked});
+    let said = |n: u128| json!({"client_id": client_id(n), "text": "warm"});
+    let first = (
+        app.put(&bob, &like, liked(11, true)).await.ok(201),
+        app.post(&bob, &comment, said(12)).await.ok(201),
+    );
+    let again = async |what: &str| {
+        let same = (
+            app.put(&bob, &like, liked(11, true)).await.ok(200),
+            app.post(&bob, &comment, said(12)).await.ok(200),
+        );
+        assert_eq!(same, first, "{what}");
+        assert_eq!(app.put(&bob, &like, liked(11, false)).await.refused(409), "client_id_reused");
+        assert_eq!(app.put(&bob, &like, liked(13, true)).await.refused(404), "unknown_moment");
+        assert_eq!(app.post(&bob, &comment, said(14)).await.refused(404), "unknown_moment");
+    };
+    let wish = json!({"client_id": client_id(77), "wanted": false});
+    app.put(&ann, &format!("/api/v1/friends/{}", bob.uid), wish).await.ok(201);
+    again("they are friends no more").await;
+    let own = row(&app, &ann, "moment").await;
+    let gone = json!({"client_id": client_id(78)});
+    app.post(&ann, &format!("/api/v1/moments/{own}/delete"), gone).await.ok(201);
+    assert_eq!(row(&app, &bob, "deleted").await, theirs);
+    again("the moment is deleted").await;
+}

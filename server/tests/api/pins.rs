@@ -43,6 +43,10 @@ async fn the_owner_of_a_group_pins_for_everybody_and_unpins() {
             "a pin is no line of the conversation"
         );
     }
+    // Also by somebody who has it no more.
+    let delete = format!("/api/v1/conversations/{walkers}/messages/{}/delete", own[2]["message_id"]);
+    app.post(&ann, &delete, json!({"client_id": client_id(18)})).await.ok(201);
+    assert_eq!(pin(&app, &ann, &own[2], 19, true).await.refused(422), "no_message");
     pin(&app, &ann, &own[2], 14, false).await.ok(201);
     assert_eq!(pinned(&app, &bob, &walkers).await, ["nine"]);
     let recall = format!("/api/v1/conversations/{walkers}/messages/{}/recall", own[1]["message_id"]);

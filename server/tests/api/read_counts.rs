@@ -68,6 +68,33 @@ async fn the_author_alone_is_told_how_many_have_read_and_keeps_one_row_of_it() {
     }
 }
 
+/// More rows of others than the newest that are looked at.
+#[tokio::test]
+async fn an_author_is_told_however_much_others_have_said_since() {
+    let app = TestApp::start_with(|config| config.limits.sends_per_account_per_second = 0).await;
+    let (ann, bob, cat) = (app.sign_up("ann").await, app.sign_up("bob").await, app.sign_up("cat").await);
+    let made = json!({"name": "walkers", "members": [bob.uid, cat.uid]});
+    let gid = app.post(&ann, "/api/v1/groups", made).await.ok(201)["gid"].clone();
+    let walkers = format!("g:{gid}");
+    let said = async |who: &Person, n: u128| {
+        let said = message(n, json!({"group": gid}), "hi");
+        app.post(who, "/api/v1/messages", said).await.ok(201);
+    };
+    said(&ann, 1).await;
+    for n in 100..230 {
+        said(&cat, n).await;
+    }
+    reads(&app, &bob, &walkers).await;
+    until("one has read", async || counts(&app, &ann).await == [(json!(client_id(1)), 1)]).await;
+    said(&ann, 2).await;
+    reads(&app, &bob, &walkers).await;
+    let both = [(json!(client_id(2)), 1), (json!(client_id(1)), 1)];
+    until("one has read the newer one, too", async || counts(&app, &ann).await == both).await;
+    reads(&app, &cat, &walkers).await;
+    let both = [(json!(client_id(2)), 2), (json!(client_id(1)), 2)];
+    until("two have read", async || counts(&app, &ann).await == both).await;
+}
+
 #[tokio::test]
 async fn ticks_never_go_back() {
     let app = TestApp::start().await;

@@ -2,6 +2,8 @@
 
 use std::env;
 
+use serde_json::json;
+
 use super::world::World;
 
 /// Inboxes that are tried, each of up to 60 rows, and how many by one script: a script may take half a minute.
@@ -23,4 +25,20 @@ async fn a_page_shows_the_same_in_whatever_pieces_rows_and_history_come() {
         let found = window.run_async(&script.replace("COUNT_PLACE", &AT_ONCE.to_string())).await;
         assert_eq!(found, "the same", "again with FOLD_SEED={}: {found:#}", found["seed"]);
     }
+}
+
+#[tokio::test]
+async fn counts_that_are_older_than_what_has_been_read_bring_nothing_back() {
+    let world = World::start().await;
+    let window = world.window().await;
+    // A page without a database of its own.
+    window.goto(&world.at("/login")).await;
+    let found = window.run_async(include_str!("fixtures/recount.js")).await;
+    let unread = |unread: u32, read_to: u64, stale: bool| json!({"unread": unread, "read_to": read_to, "stale": stale});
+    // Read elsewhere up to 20, whose rows are not here; the server's list has that. Then up to 30, and the list is older.
+    assert_eq!(found["listed"], unread(3, 20, false), "{found:#}");
+    assert_eq!(found["older"], unread(3, 30, true), "{found:#}");
+    assert_eq!(found["newer"], unread(1, 30, false), "{found:#}");
+    // All of it is read while a list is on its way.
+    assert_eq!(found["all"], unread(0, 41, false), "{found:#}");
 }

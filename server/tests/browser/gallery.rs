@@ -1,18 +1,46 @@
 //! A picture of every page in each language, light and dark, on a desktop and a phone, for those who look at them:
 //! `PICTURES=target/gallery cargo test -p tidemark-server --test browser gallery`.
 
-use tidemark_client::Recipient;
+use tidemark_client::{Conversation, Draft, History, Recipient};
+use uuid::Uuid;
 
 use super::axe::{LANGUAGES, choose};
-use super::pictures::take;
+use super::pictures::{folder, take};
 use super::window::{BACKSPACE, ENTER, Window};
-use super::world::{PASSWORD, World, befriend, connected};
+use super::world::{PASSWORD, Person, World, befriend, connected, keep_codes};
 
-/// One page in both sets of colours and both sizes.
+/// A group that shows earlier messages to those who join it, with two pinned messages, and somebody who joins it.
+async fn group(owner: &Person, other: &Person, joins: u32) -> u64 {
+    let gid = owner.http.create_group("Harbour walk", &[other.uid]).await.expect("a group");
+    owner.http.set_history(gid, History::Visible).await.expect("set");
+    for text in ["Low tide is at ten past nine on Saturday", "Nine at the pier, then"] {
+        let sent = owner.http.send(&Draft::text(Recipient::Group(gid), text)).await.expect("sent");
+        let pin = owner.http.pin(
+            Uuid::from_u128(u128::from(gid) << 64 | u128::from(sent.message_id)),
+            Conversation::Group(gid),
+            sent.message_id,
+            true,
+        );
+        pin.await.expect("pinned");
+    }
+    owner.http.add_member(gid, joins).await.expect("added");
+    other.send(Recipient::Group(gid), "I bring coffee").await;
+    gid
+}
+
+/// Stars all messages that are shown.
+const STAR_ALL: &str = "const done = arguments[0], id = location.pathname.slice(3);
+    const headers = { 'content-type': 'application/json' };
+    const body = () => JSON.stringify({ client_id: crypto.randomUUID(), starred: true });
+    const star = ({ dataset }) => fetch(`/api/v1/conversations/${id}/messages/${dataset.row}/star`, { method: 'POST', headers, body: body() });
+    Promise.all([...document.querySelectorAll('.msg')].map(star)).then(() => done(true));";
+
+/// One page in both sets of colours and both sizes; where nobody wants the pictures, the first of them.
 async fn show(window: &Window, language: &str, page: &str) {
-    for (place, width, height) in [("desktop", 1280, 800), ("phone", 390, 844)] {
+    let only = if folder().is_some() { 2 } else { 1 };
+    for (place, width, height) in [("desktop", 1280, 800), ("phone", 390, 844)].into_iter().take(only) {
         window.size(width, height).await;
-        for theme in ["light", "dark"] {
+        for theme in ["light", "dark"].into_iter().take(only) {
             let set = format!("localStorage.setItem('theme', '{theme}'); dispatchEvent(new Event('theme'))");
             window.run(&set).await;
             take(window, &format!("{page}-{place}-{theme}-{language}.png"), width, height).await;
@@ -38,21 +66,28 @@ async fn every_page_can_be_pictured() {
             window.until("document.querySelector('h1')").await;
             show(&window, language, page).await;
         }
-        world.sign_up(&window, &format!("Eve {language}")).await;
+        window.goto(&world.at("/sign-up")).await;
+        window.write("#name", &format!("Eve {language}")).await;
+        window.write("#password", &format!("{PASSWORD}{ENTER}")).await;
+        window.until("document.getElementById('codes')?.hidden === false").await;
+        show(&window, language, "codes").await;
+        keep_codes(&window).await;
+        connected(&window).await;
         window.until("!document.getElementById('start').hidden").await;
         show(&window, language, "home").await;
         let uid =
             window.run("return Number(document.body.dataset.uid)").await.as_u64().expect("a uid") as u32;
-        let gid = ada.http.create_group("Harbour walk", &[uid, ben.uid]).await.expect("a group");
-        for text in ["Low tide is at ten past nine on Saturday", "Nine at the pier, then"] {
-            ada.send(Recipient::Group(gid), text).await;
-        }
-        ben.send(Recipient::Group(gid), "I bring coffee").await;
+        let gid = group(&ada, &ben, uid).await;
         ben.send(Recipient::User(uid), "Do you have a minute?").await;
         window.goto(&world.at(&format!("/c/g:{gid}"))).await;
         connected(&window).await;
         window.sees("I bring coffee").await;
+        window.until("!document.getElementById('pins').hidden").await;
         show(&window, language, "conversation").await;
+        window.click("#pins").await;
+        window.until("document.querySelectorAll('#actions button').length === 2").await;
+        show(&window, language, "pins").await;
+        window.run("document.getElementById('actions').hidePopover()").await;
         window.write("#text", "@").await;
         window.until("document.querySelectorAll('#mention-list li').length === 3").await;
         show(&window, language, "mention").await;
@@ -66,6 +101,9 @@ async fn every_page_can_be_pictured() {
         }
         window.goto(&world.at(&format!("/c/g:{gid}"))).await;
         connected(&window).await;
+        window.run_async(STAR_ALL).await;
+        window.until("document.querySelectorAll('.words .star').length === 3").await;
+        show(&window, language, "stars").await;
         for (dialog, button) in [
             ("find", "open-find"),
             ("new-group", "open-group"),
@@ -75,6 +113,9 @@ async fn every_page_can_be_pictured() {
         ] {
             window.run(&format!("document.getElementById('{button}').click()")).await;
             window.until(&format!("document.getElementById('{dialog}').open")).await;
+            if dialog == "starred" {
+                window.until("document.querySelectorAll('#starred li').length === 3").await;
+            }
             show(&window, language, dialog).await;
             window.run(&format!("document.getElementById('{dialog}').close()")).await;
         }
@@ -101,5 +142,51 @@ async fn every_page_can_be_pictured() {
         window.goto(link.as_str().expect("a link")).await;
         window.until("document.querySelector('h1')").await;
         show(&window, language, "invite").await;
+    }
+}
+
+#[tokio::test]
+async fn what_owners_and_inviters_see_can_be_pictured() {
+    let world = World::by_invitation().await;
+    world.add("Ada").await;
+    let window = world.window().await;
+    for (language, tag) in LANGUAGES {
+        choose(&window, &world, language, tag).await;
+        world.log_in(&window, "Ada").await;
+        window.goto(&world.at("/contacts")).await;
+        connected(&window).await;
+        window.click("#invite-somebody").await;
+        window.until("document.querySelector('[aria-labelledby=invite-title] li')").await;
+        show(&window, language, "sign-up-invite").await;
+        let link = window.run("return document.getElementById('invite-link').value").await;
+        let make = "const done = arguments[0], headers = { 'content-type': 'application/json' };
+            fetch('/api/v1/groups', { method: 'POST', headers, body: JSON.stringify({ name: 'Harbour walk', members: [] }) })
+              .then((answer) => answer.json()).then(({ gid }) => done(gid));";
+        let gid = window.run_async(make).await;
+        window.goto(&world.at(&format!("/c/g:{gid}"))).await;
+        connected(&window).await;
+        window.click("#open-members").await;
+        window.until("!document.getElementById('describe').hidden").await;
+        window.click("#describe summary").await;
+        window.run("document.getElementById('describe-history').scrollIntoView({ block: 'center' })").await;
+        show(&window, language, "group-history").await;
+        window.run("document.getElementById('members').close()").await;
+        window.click("#open-settings").await;
+        window.click("#recovery summary").await;
+        window.run("document.getElementById('recovery').scrollIntoView({ block: 'center' })").await;
+        show(&window, language, "recovery").await;
+        let log_out = "const done = arguments[0];
+            fetch('/api/v1/sessions/current', { method: 'DELETE' }).then(() => done(true));";
+        window.run_async(log_out).await;
+        // The page notices, and goes there by itself.
+        window.until("location.pathname === '/login'").await;
+        for (address, page) in [
+            (link.as_str().expect("a link"), "sign-up-invited"),
+            (&world.at("/sign-up"), "invitation-needed"),
+        ] {
+            window.goto(address).await;
+            window.until("document.querySelector('h1')").await;
+            show(&window, language, page).await;
+        }
     }
 }

@@ -192,13 +192,23 @@ async fn a_restored_server_makes_the_page_start_over() {
     ben.tells(&ada, "saved").await;
     window.pick("Ben").await;
     window.sees("saved").await;
+    let list = ada.http.conversations().await.expect("the list");
+    ada.http.mark_read(list[0].id, list[0].last.as_ref().expect("a row").message_id).await.expect("marked");
     let gone = world.stop_server().await;
     let files = gone.copy_files();
     let world = gone.restart().await;
+    connected(&window).await;
+    window.reload().await;
+    window.sees("saved").await;
+    window.until("!document.querySelector('.fresh-line')").await;
+    // Nobody looks at it.
+    window.new_tab("about:blank").await;
     for n in 0..5 {
         ben.tells(&ada, &format!("lost {n}")).await;
     }
+    window.tab(0).await;
     window.sees("lost 4").await;
+    window.until("document.querySelector('.fresh-line')").await;
     window.write("#text", "not sent yet").await;
 
     let mut gone = world.kill_server().await;
@@ -211,6 +221,8 @@ async fn a_restored_server_makes_the_page_start_over() {
         .run("return [...document.querySelectorAll('.words')].map((it) => it.lastChild.data).join()")
         .await;
     assert_eq!(shown, "saved,after the restore");
+    let line = window.run("return document.querySelectorAll('.fresh-line').length").await;
+    assert_eq!(line, 0, "what was new is gone, and somebody looked when the last one came");
     window.until("document.getElementById('text').value === 'not sent yet'").await;
     drop(world);
 }

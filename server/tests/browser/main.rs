@@ -1,11 +1,12 @@
 //! The page in real browsers against the real program: people in windows of their own, and what they see.
 //!
 //! Needs Debian's `chromium`, `chromium-driver` and `firefox-esr`, and npm. Every test runs in Chromium; `firefox` runs those that
-//! it lists in Firefox, too. Each test has its own server, drivers and browser profiles; they run one after the other, since a
-//! browser alone fills a small machine.
+//! it lists in Firefox, too. Each test has a server of its own, and browsers (`browsers`) without anything of other tests. As many
+//! tests run at once as there are cores.
 
 mod amend;
 mod axe;
+mod browsers;
 mod chat;
 mod deletion;
 mod ears;
@@ -36,6 +37,7 @@ mod starred;
 mod tables;
 mod text;
 mod told;
+mod unkept;
 mod unread;
 mod window;
 mod world;

@@ -19,7 +19,9 @@ pub(crate) enum Own {
 impl Own {
     /// That of a session, by its address at the driver.
     pub(crate) async fn of(engine: Engine, client: &Client, session: &str) -> Own {
-        let (http, session) = (reqwest::Client::new(), session.to_owned());
+        // A connection that waits for the next request would end with the test that opened it.
+        let http = reqwest::Client::builder().pool_max_idle_per_host(0).build().expect("a client");
+        let session = session.to_owned();
         match engine {
             Engine::Chromium => Own::Chromium(DevTools { http, session }),
             Engine::Firefox => {
@@ -27,7 +29,12 @@ impl Own {
                     .capabilities()
                     .and_then(|has| has.get("webSocketUrl")?.as_str().map(str::to_owned));
                 let (socket, _) = connect_async(url.expect("BiDi")).await.expect("BiDi");
-                Own::Firefox(Box::new(Bidi { http, session, socket: Mutex::new((0, socket)) }))
+                Own::Firefox(Box::new(Bidi {
+                    http,
+                    session,
+                    socket: Mutex::new((0, socket)),
+                    before_pages: Mutex::default(),
+                }))
             }
         }
     }
@@ -52,6 +59,8 @@ pub(crate) struct Bidi {
     session: String,
     /// With the number of the last call.
     socket: Mutex<(u64, WebSocketStream<MaybeTlsStream<TcpStream>>)>,
+    /// The ids of scripts that run before those of pages.
+    before_pages: Mutex<Vec<Value>>,
 }
 
 impl Bidi {
@@ -74,6 +83,19 @@ impl Bidi {
         let mut answer = timeout(PATIENCE, answered).await.unwrap_or_else(|_| panic!("{method}: no answer"));
         assert_eq!(answer["type"], "success", "{method}: {answer}");
         answer["result"].take()
+    }
+
+    /// Runs a script in every page before its own.
+    pub(crate) async fn before_every_page(&self, script: &str) {
+        let function = json!({"functionDeclaration": format!("() => {{ {script} }}")});
+        let mut added = self.call("script.addPreloadScript", function).await;
+        self.before_pages.lock().await.push(added["script"].take());
+    }
+
+    pub(crate) async fn nothing_before_pages(&self) {
+        for script in self.before_pages.lock().await.drain(..) {
+            self.call("script.removePreloadScript", json!({"script": script})).await;
+        }
     }
 
     /// Where the scripts of WebDriver run from now on: `content` is the page, `chrome` the browser itself.

@@ -16,7 +16,7 @@ async fn choose(window: &Window, name: &str, value: &str) {
 }
 
 /// What the server keeps of a setting of the person of this window, once it is as it should be.
-async fn is_kept(window: &Window, test: &str) {
+pub(crate) async fn is_kept(window: &Window, test: &str) {
     let read = "const done = arguments[0]; const ask = () => fetch('/api/v1/settings').then((answer) => answer.json())
         .then(({ rows }) => (TEST)(Object.fromEntries(rows.map(({ body }) => [body.name, body.value])))
             ? done(true) : setTimeout(ask, 50));
@@ -82,6 +82,22 @@ async fn a_profile_is_shown_as_it_will_be_and_others_see_it() {
     other.run("document.querySelector('#profile-form button').click()").await;
     is_kept(&other, "({ profile }) => !profile").await;
     ada.until("!document.querySelector('.side .disc.hued')").await;
+
+    // Another program may set a colour that is not in the list: it has a place there for as long as it holds.
+    let set = "const done = arguments[0], headers = { 'content-type': 'application/json' };
+        fetch('/api/v1/settings/profile', { method: 'PUT', headers, body: JSON.stringify({ client_id: crypto.randomUUID(), value: { hue: 222 } }) })
+          .then((answer) => done(answer.status));";
+    assert_eq!(other.run_async(set).await, 201);
+    let another = "document.getElementById('hue-other')";
+    other
+        .until(&format!("!{another}.hidden && {another}.firstChild.checked && {another}.querySelector('.disc').style.getPropertyValue('--hue') === '222'"))
+        .await;
+    other.write("#profile-about", "Ashore").await;
+    other.run("document.querySelector('#profile-form button').click()").await;
+    is_kept(&other, "({ profile }) => profile?.hue === 222 && profile.about === 'Ashore'").await;
+    choose(&other, "hue", "25").await;
+    other.run("document.querySelector('#profile-form button').click()").await;
+    other.until(&format!("{another}.hidden")).await;
 }
 
 #[tokio::test]

@@ -1,20 +1,25 @@
 //! The scene of the README's pictures. With `PICTURES=docs/images` (a folder, seen from the repository's
 //! root) they are written there: `PICTURES=docs/images cargo test -p tidemark-server --test browser pictures`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tidemark_client::Recipient;
 
 use super::window::Window;
 use super::world::{Person, World};
 
+/// Where somebody wants pictures.
+pub(crate) fn folder() -> Option<PathBuf> {
+    let wanted = std::env::var_os("PICTURES")?;
+    Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(wanted))
+}
+
 /// Takes a picture, which must be one of the whole page.
 pub(crate) async fn take(window: &Window, name: &str, width: u32, height: u32) {
     let picture = window.picture().await;
     assert_eq!(picture[..8], *b"\x89PNG\r\n\x1a\n");
     assert_eq!(picture[16..24], [width.to_be_bytes(), height.to_be_bytes()].concat());
-    if let Some(folder) = std::env::var_os("PICTURES") {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder);
+    if let Some(folder) = folder() {
         std::fs::create_dir_all(&folder).expect("a folder");
         std::fs::write(folder.join(name), picture).expect("written");
     }

@@ -3,7 +3,7 @@
 use tidemark_client::Recipient;
 
 use super::starred::choose;
-use super::world::World;
+use super::world::{World, connected};
 
 #[tokio::test]
 async fn a_pinned_message_stands_above_the_log_of_everybody_and_leads_there() {
@@ -46,10 +46,34 @@ async fn a_pinned_message_stands_above_the_log_of_everybody_and_leads_there() {
         .await;
     owner.click("#pins").await;
     owner.until("document.querySelectorAll('#actions button').length === 2").await;
+    // They stand below the beginning of the bar, also when the window changes its size meanwhile.
+    let stands = "(() => {
+        const [menu, bar] = ['actions', 'pins'].map((id) => document.getElementById(id).getBoundingClientRect());
+        return Math.abs(menu.left - bar.left) < 5 && Math.abs(menu.top - bar.bottom) < 2 && menu.right <= innerWidth;
+      })()";
+    for (width, height) in [(1280, 800), (390, 844), (1280, 800)] {
+        owner.size(width, height).await;
+        owner.until(stands).await;
+    }
     owner.run("document.querySelectorAll('#actions button')[1].click()").await;
     owner.until("[...document.querySelectorAll('.msg .words')].some((it) => it.textContent.startsWith('Low tide'))").await;
     choose(&owner, "Low tide", "Unpin for everybody").await;
     for window in [&owner, &member, &phone] {
-        window.until(&format!("{bar}.textContent.includes('number 299')")).await;
+        window
+            .until(&format!(
+                "/1 pinned message\\b/.test({bar}.textContent) && {bar}.textContent.includes('number 299')"
+            ))
+            .await;
     }
+    // What is taken back is pinned no more: nobody could unpin it.
+    owner.click("#pins").await;
+    choose(&owner, "number 299", "Take back…").await;
+    owner.click("#ask-yes").await;
+    for window in [&owner, &member, &phone] {
+        window.until(&format!("{bar}.hidden")).await;
+    }
+    phone.reload().await;
+    connected(&phone).await;
+    phone.until("document.querySelector('.gone')").await;
+    assert_eq!(phone.run(&format!("return {bar}.hidden")).await, true);
 }

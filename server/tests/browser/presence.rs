@@ -1,5 +1,6 @@
 //! Who is typing and who is online, between windows.
 
+use super::people::is_kept;
 use super::window::{ENTER, Window};
 use super::world::{World, connected, find, say};
 
@@ -41,6 +42,7 @@ async fn typing_is_shown_until_the_message_comes_or_the_person_stops() {
     let typing = "Ben is typing…";
     ben.write("#text", "Good").await;
     about(&ada, typing).await;
+    ada.until("document.getElementById('pane-about').classList.contains('online')").await;
     ada.until(&format!("document.querySelector('#list a .last').textContent === '{typing}'")).await;
     assert_eq!(
         ada.run("return [...document.querySelectorAll('[role=status], [aria-live]')].filter((it) => it.textContent.includes('typing')).length").await,
@@ -86,6 +88,7 @@ async fn whoever_shows_neither_typing_nor_presence_is_not_shown_them_either() {
     ben.pick("Ada").await;
     about(&ben, "").await;
     set_privacy(&ben, "typing", false).await;
+    is_kept(&ben, "({ privacy }) => privacy?.typing === false").await;
     ben.pick("Ada").await;
     record(&ada).await;
     record(&ben).await;

@@ -13,7 +13,11 @@ async fn who_has_forgotten_the_password_comes_back_in_with_a_code() {
     window.write("#password", &format!("{PASSWORD}{ENTER}")).await;
     window.until("document.getElementById('codes').hidden === false").await;
     window.until("document.querySelectorAll('#codes-list li').length === 8").await;
-    window.until("document.activeElement.id === 'codes'").await;
+    // The step has a heading of its own, which is where one is now, and nothing leads away but that they are kept.
+    window.until("document.activeElement.id === 'codes-title'").await;
+    let seen = "return [...document.querySelectorAll('h1, main a')].filter((it) => it.checkVisibility()).map((it) => it.textContent).join()";
+    assert_eq!(window.run(seen).await, "Keep your recovery codes,Download,I have kept them");
+    assert_eq!(window.title().await, "Keep your recovery codes · Tidemark");
     window.until("document.getElementById('codes-download').href.startsWith('blob:')").await;
     look(&window, "the codes of a new account").await;
     let code = window.run("return document.querySelector('#codes-list li').textContent").await;

@@ -1,7 +1,15 @@
 //! Starred messages: found again from anywhere, on every device.
 
+use serde_json::value::to_raw_value;
+use tidemark_client::{Conversation, Kind, RangeQuery};
+use uuid::Uuid;
+
 use super::window::Window;
 use super::world::{World, connected};
+
+/// The texts of the messages that the dialog shows, in its order.
+const LISTED: &str =
+    "[...document.querySelectorAll('#starred-list .block')].map((it) => it.textContent).join(' | ')";
 
 /// Chooses an item of the menu of the message with this text.
 pub(crate) async fn choose(window: &Window, text: &str, item: &str) {
@@ -51,4 +59,123 @@ async fn a_starred_message_is_found_again_on_every_device_and_leads_there() {
     for window in [&desk, &phone] {
         window.until("!document.querySelector('.msg .icon.star')").await;
     }
+}
+
+#[tokio::test]
+async fn devices_that_star_different_messages_while_they_are_offline_keep_both() {
+    let world = World::start().await;
+    let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
+    for text in ["Low tide is at nine", "Bring boots", "And a lamp"] {
+        ben.tells(&ada, text).await;
+    }
+    let (desk, phone) = (world.visitor("Ada").await, world.visitor("Ada").await);
+    for window in [&desk, &phone] {
+        window.pick("Ben").await;
+        window.sees("And a lamp").await;
+        window.offline(true).await;
+    }
+    choose(&desk, "Low tide", "Star").await;
+    choose(&desk, "And a lamp", "Star").await;
+    choose(&phone, "Bring boots", "Star").await;
+    desk.until("document.querySelectorAll('.msg .icon.star').length === 2").await;
+    phone.until("document.querySelectorAll('.msg .icon.star').length === 1").await;
+    for window in [&desk, &phone] {
+        window.offline(false).await;
+    }
+    for window in [&desk, &phone] {
+        window.until("document.querySelectorAll('.msg .icon.star').length === 3").await;
+    }
+    for window in [&desk, &phone] {
+        window.offline(true).await;
+    }
+    choose(&desk, "Low tide", "Remove star").await;
+    choose(&phone, "Bring boots", "Remove star").await;
+    for window in [&desk, &phone] {
+        window.offline(false).await;
+    }
+    let new = world.visitor("Ada").await;
+    new.pick("Ben").await;
+    for window in [&desk, &phone, &new] {
+        window.until("document.querySelectorAll('.msg .icon.star').length === 1").await;
+        window
+            .until("document.querySelector('.msg:has(.icon.star)').textContent.includes('And a lamp')")
+            .await;
+    }
+}
+
+/// A fixture of `web/static/db.js`, from when the stars of a conversation were one setting.
+#[tokio::test]
+async fn what_an_older_page_starred_stays_and_its_star_can_be_taken_away() {
+    let world = World::start().await;
+    let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
+    for text in ["Low tide is at nine", "Bring boots", "And a lamp"] {
+        ben.tells(&ada, text).await;
+    }
+    let with_ben = Conversation::User(ben.uid);
+    let rows = ada.http.range(&RangeQuery::after(0)).await.expect("rows").rows;
+    let ids: Vec<u64> =
+        rows.iter().filter(|row| row.kind == Kind::Message).map(|row| row.message_id).collect();
+    let by_setting = async |messages: &[u64], key| {
+        let value = to_raw_value(&serde_json::json!({ "messages": messages })).expect("JSON");
+        ada.http.set(Uuid::from_u128(key), with_ben, "star", &value).await.expect("set");
+    };
+    by_setting(&ids[..2], 1).await;
+    // Another device, which has a newer page. An older page keeps its row and does not know what it says.
+    ada.http.star(Uuid::from_u128(2), with_ben, ids[2], true).await.expect("starred");
+    let rows = ada.http.range(&RangeQuery::after(0)).await.expect("rows").rows;
+    let history = ada.http.seq().await.expect("a number").history;
+    let desk = world.window().await;
+    desk.goto(&world.at("/docs")).await;
+    let script = include_str!("fixtures/cache_3.js");
+    let script = script.replace("ADA", &ada.uid.to_string()).replace("BEN", &ben.uid.to_string());
+    let script = script.replace("ROWS", &serde_json::to_string(&rows).expect("JSON"));
+    assert_eq!(desk.run_async(&script.replace("HISTORY", &history)).await, true);
+
+    world.log_in(&desk, "Ada").await;
+    let phone = world.visitor("Ada").await;
+    for window in [&desk, &phone] {
+        window.pick("Ben").await;
+        window.until("document.querySelectorAll('.msg .icon.star').length === 3").await;
+    }
+    desk.click("#open-starred").await;
+    desk.until(&format!("{LISTED} === 'And a lamp | Bring boots | Low tide is at nine'")).await;
+    desk.run("document.querySelectorAll('#starred-list .tool')[2].click()").await;
+    desk.until(&format!("{LISTED} === 'And a lamp | Bring boots'")).await;
+    for window in [&desk, &phone] {
+        window.until("document.querySelectorAll('.msg .icon.star').length === 2").await;
+    }
+    // An older page that is still open writes all that it knows.
+    by_setting(&ids[..2], 3).await;
+    let new = world.visitor("Ada").await;
+    new.pick("Ben").await;
+    for window in [&desk, &phone, &new] {
+        window.until("document.querySelectorAll('.msg .icon.star').length === 2").await;
+        window
+            .until("!document.querySelector('.msg:has(.icon.star)').textContent.includes('Low tide')")
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn many_starred_messages_are_shown_page_by_page() {
+    let world = World::start().await;
+    let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
+    for n in 0..35 {
+        ben.tells(&ada, &format!("number {n}")).await;
+    }
+    let rows = ada.http.range(&RangeQuery::after(0)).await.expect("rows").rows;
+    for row in rows.iter().filter(|row| row.kind == Kind::Message) {
+        let key = Uuid::from_u128(row.message_id.into());
+        ada.http.star(key, row.conversation, row.message_id, true).await.expect("starred");
+    }
+    let window = world.visitor("Ada").await;
+    connected(&window).await;
+    window.pick("Ben").await;
+    window.until("document.querySelectorAll('.msg .icon.star').length >= 30").await;
+    window.click("#open-starred").await;
+    window.until(&format!("{LISTED}.startsWith('number 34 |') && {LISTED}.endsWith('| number 5')")).await;
+    window.click("#starred-more").await;
+    window.until(&format!("{LISTED}.endsWith('| number 0')")).await;
+    window.until("document.getElementById('starred-more').hidden").await;
+    window.until("document.activeElement.textContent.includes('number 4')").await;
 }

@@ -10,6 +10,7 @@ async fn more_unread_than_the_server_counts_open_at_the_first_of_them() {
     let (ben, cleo, ada) = (world.person("Ben").await, world.person("Cleo").await, world.person("Ada").await);
     let gid = ben.http.create_group("Harbour walk", &[ada.uid, cleo.uid]).await.expect("a group");
     ada.send(Recipient::Group(gid), "I am off for a week").await;
+    ben.tells(&ada, "see you").await;
     // Two of them, since one person may send 1,000 messages at once.
     for n in 0..1_500 {
         let from = if n % 2 == 0 { &ben } else { &cleo };
@@ -18,7 +19,14 @@ async fn more_unread_than_the_server_counts_open_at_the_first_of_them() {
     let window = world.visitor("Ada").await;
     window.until("document.querySelector('.row .badge')?.textContent === '999+'").await;
     assert_eq!(window.title().await, "(999+) Tidemark");
-    window.pick("Harbour walk").await;
+    // Someone who goes on before its history is here has read nothing of it.
+    window.run(&before_its_history("[...document.querySelectorAll('.row')].at(-1).click()")).await;
+    window.sees("see you").await;
+    window.until("document.querySelectorAll('.row .badge').length === 1").await;
+    assert_eq!(window.title().await, "(999+) Ben · Tidemark");
+    // Nor when it is to be shown anew before that.
+    let anew = "new BroadcastChannel('tidemark-' + document.body.dataset.uid).postMessage(['changed', null])";
+    window.run(&before_its_history(anew)).await;
     window.until("document.querySelector('.fresh-line')").await;
     let first = "[...document.querySelector('.fresh-line').nextElementSibling.querySelectorAll('.words')]
         .map((it) => it.textContent).join() === 'number 0'";
@@ -39,6 +47,23 @@ async fn more_unread_than_the_server_counts_open_at_the_first_of_them() {
         .await;
 }
 
+/// A script that opens the first conversation and does `then` while the first page of its history is still to come.
+fn before_its_history(then: &str) -> String {
+    format!(
+        "const [real, held] = [window.fetch, []];
+        window.fetch = (path, options) => {{
+          if (!path.includes('before=')) return real(path, options);
+          return new Promise((go) => {{
+            held.push(go);
+            if (held.length < 2) return void setTimeout(() => {{ {then} }});
+            window.fetch = real;
+            for (const go of held) go();
+          }}).then(() => real(path, options));
+        }};
+        document.querySelector('.row').click()"
+    )
+}
+
 /// How many messages the server takes as unread in the first conversation.
 async fn unread(person: &super::world::Person) -> u64 {
     person.http.conversations().await.expect("the list")[0].unread
@@ -50,6 +75,8 @@ async fn what_was_read_is_not_new_any_more_when_more_comes_unseen() {
     let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
     ben.tells(&ada, "one").await;
     let window = world.visitor("Ada").await;
+    // What comes while one looks is not new.
+    window.until("document.querySelector('.row .badge')").await;
     window.pick("Ben").await;
     window.sees("one").await;
     window.until("document.querySelector('.fresh-line') && !document.querySelector('.row .badge')").await;

@@ -1,18 +1,22 @@
-//! One browser window with a profile of its own, driven over WebDriver.
+//! One browser window with a profile of its own, driven over WebDriver. Its browser serves another one afterwards.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use fantoccini::wd::Capabilities;
-use fantoccini::{Client, ClientBuilder, Locator};
-use hyper_util::client::legacy::connect::HttpConnector;
+use fantoccini::error::{CmdError, ErrorStatus};
+use fantoccini::{Client, Locator};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::engine::{Driver, Engine, PATIENCE};
+use super::browsers::{Browser, Browsers};
+use super::engine::{Engine, PATIENCE};
 use super::own::Own;
 
 /// Between two looks at a page: the one place where another process is asked again and again.
 const LOOK_AGAIN: Duration = Duration::from_millis(25);
+
+/// Elements that may be replaced between finding and clicking them, before a test fails.
+const MOST_FINDS: usize = 10;
 
 pub(crate) const ENTER: &str = "\u{E007}";
 pub(crate) const SHIFT_ENTER: &str = "\u{E008}\u{E007}\u{E008}";
@@ -35,39 +39,38 @@ pub(crate) const COLOURS: [Colours; 3] = [Colours::Light, Colours::Dark, Colours
 
 /// A window, and the way to look and type in it.
 pub(crate) struct Window {
-    client: Client,
-    /// What WebDriver does not offer.
-    own: Own,
-    /// Kept for as long as the window is there.
-    _driver: Driver,
+    /// There until the window is closed.
+    browser: Option<Browser>,
+    browsers: Arc<Browsers>,
 }
 
 impl Window {
-    pub(crate) async fn open(engine: Engine) -> Window {
-        let mut driver = Driver::start(engine).await;
-        let Value::Object(wanted) = engine.capabilities(&driver.place.path().join("profile")) else {
-            unreachable!("an object was written")
-        };
-        let client = ClientBuilder::new(HttpConnector::new())
-            .capabilities(Capabilities::from_iter(wanted))
-            .connect(&driver.address())
-            .await
-            .expect("a window");
-        let id = client.session_id().await.expect("a session").expect("a session");
-        let own = Own::of(engine, &client, &format!("{}/session/{id}", driver.address())).await;
-        driver.session = Some(id);
-        let window = Window { client, own, _driver: driver };
+    pub(crate) async fn open(browsers: &Arc<Browsers>, engine: Engine) -> Window {
+        let browser = browsers.take(engine).await;
+        let window = Window { browser: Some(browser), browsers: browsers.clone() };
         window.size(1280, 800).await;
         window
     }
 
+    fn browser(&self) -> &Browser {
+        self.browser.as_ref().expect("an open window")
+    }
+
+    fn client(&self) -> &Client {
+        &self.browser().client
+    }
+
+    fn own(&self) -> &Own {
+        &self.browser().own
+    }
+
     pub(crate) async fn goto(&self, url: &str) {
-        self.client.goto(url).await.expect("the page");
+        self.client().goto(url).await.expect("the page");
     }
 
     pub(crate) async fn reload(&self) {
-        match &self.own {
-            Own::Chromium(_) => self.client.refresh().await.expect("the page"),
+        match self.own() {
+            Own::Chromium(_) => self.client().refresh().await.expect("the page"),
             // Its driver reloads as Shift+F5 does, past the service worker.
             Own::Firefox(_) => {
                 self.run("window.isOld = true; location.reload()").await;
@@ -77,43 +80,43 @@ impl Window {
     }
 
     pub(crate) async fn back(&self) {
-        self.client.back().await.expect("the page before");
+        self.client().back().await.expect("the page before");
     }
 
     pub(crate) async fn title(&self) -> String {
-        self.client.title().await.expect("a title")
+        self.client().title().await.expect("a title")
     }
 
     /// Opens a second tab of the same browser and goes there.
     pub(crate) async fn new_tab(&self, url: &str) {
-        let tab = self.client.new_window(true).await.expect("a tab");
-        self.client.switch_to_window(tab.handle).await.expect("the tab");
+        let tab = self.client().new_window(true).await.expect("a tab");
+        self.client().switch_to_window(tab.handle).await.expect("the tab");
         self.goto(url).await;
     }
 
     /// Closes the tab that is in front.
     pub(crate) async fn close_tab(&self) {
-        self.client.close_window().await.expect("closed");
+        self.client().close_window().await.expect("closed");
     }
 
     /// Goes to the tab that was opened at this place in the order, from 0.
     pub(crate) async fn tab(&self, place: usize) {
-        let tabs = self.client.windows().await.expect("tabs");
-        self.client.switch_to_window(tabs[place].clone()).await.expect("the tab");
+        let tabs = self.client().windows().await.expect("tabs");
+        self.client().switch_to_window(tabs[place].clone()).await.expect("the tab");
     }
 
     async fn tab_in_front(&self) -> String {
-        self.client.window().await.expect("a tab").into()
+        self.client().window().await.expect("a tab").into()
     }
 
     /// Runs a script, which may `return` something.
     pub(crate) async fn run(&self, script: &str) -> Value {
-        self.client.execute(script, Vec::new()).await.unwrap_or_else(|error| panic!("{script}: {error}"))
+        self.client().execute(script, Vec::new()).await.unwrap_or_else(|error| panic!("{script}: {error}"))
     }
 
     /// Runs a script that calls its one argument with the answer.
     pub(crate) async fn run_async(&self, script: &str) -> Value {
-        self.client
+        self.client()
             .execute_async(script, Vec::new())
             .await
             .unwrap_or_else(|error| panic!("{script}: {error}"))
@@ -124,7 +127,7 @@ impl Window {
         let script = format!("return Boolean({expression})");
         let end = Instant::now() + PATIENCE;
         // A page that is just changing has no document to ask.
-        while !matches!(self.client.execute(&script, Vec::new()).await, Ok(Value::Bool(true))) {
+        while !matches!(self.client().execute(&script, Vec::new()).await, Ok(Value::Bool(true))) {
             assert!(Instant::now() < end, "never true: {expression}\nthe page says: {}", self.text().await);
             sleep(LOOK_AGAIN).await;
         }
@@ -145,19 +148,27 @@ impl Window {
     }
 
     pub(crate) async fn click(&self, css: &str) {
-        let element = self.client.find(Locator::Css(css)).await.unwrap_or_else(|_| panic!("no {css}"));
-        element.click().await.unwrap_or_else(|error| panic!("{css}: {error}"));
+        for _ in 0..MOST_FINDS {
+            let element = self.client().find(Locator::Css(css)).await.unwrap_or_else(|_| panic!("no {css}"));
+            match element.click().await {
+                Ok(()) => return,
+                // The page has put another element into its place meanwhile.
+                Err(CmdError::Standard(error)) if error.error == ErrorStatus::StaleElementReference => {}
+                Err(error) => panic!("{css}: {error}"),
+            }
+        }
+        panic!("{css} is replaced again and again");
     }
 
     /// Types into an element.
     pub(crate) async fn write(&self, css: &str, keys: &str) {
-        let element = self.client.find(Locator::Css(css)).await.unwrap_or_else(|_| panic!("no {css}"));
+        let element = self.client().find(Locator::Css(css)).await.unwrap_or_else(|_| panic!("no {css}"));
         element.send_keys(keys).await.unwrap_or_else(|error| panic!("{css}: {error}"));
     }
 
     /// Types to whatever has the focus.
     pub(crate) async fn press(&self, keys: &str) {
-        let element = self.client.active_element().await.expect("a focus");
+        let element = self.client().active_element().await.expect("a focus");
         element.send_keys(keys).await.expect("typed");
     }
 
@@ -174,7 +185,7 @@ impl Window {
 
     /// The page's size in CSS pixels.
     pub(crate) async fn size(&self, width: u32, height: u32) {
-        match &self.own {
+        match self.own() {
             Own::Chromium(devtools) => {
                 let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
                 devtools.call("Emulation.setDeviceMetricsOverride", size).await;
@@ -189,34 +200,33 @@ impl Window {
 
     /// Cuts the browser off from the network, or gives it back.
     pub(crate) async fn offline(&self, offline: bool) {
-        match &self.own {
+        match self.own() {
             Own::Chromium(devtools) => {
                 devtools.call("Network.enable", json!({})).await;
                 let network = json!({"offline": offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1});
                 devtools.call("Network.emulateNetworkConditions", network).await;
             }
             Own::Firefox(_) => {
-                self.in_the_browser(&format!("Services.io.offline = {offline}")).await;
+                self.browser().in_firefox(&format!("Services.io.offline = {offline}")).await;
             }
         }
     }
 
     /// Runs a script in every page before its own.
     pub(crate) async fn before_every_page(&self, script: &str) {
-        match &self.own {
+        match self.own() {
             Own::Chromium(devtools) => {
                 devtools.call("Page.addScriptToEvaluateOnNewDocument", json!({"source": script})).await;
             }
             Own::Firefox(bidi) => {
-                let function = format!("() => {{ {script} }}");
-                bidi.call("script.addPreloadScript", json!({"functionDeclaration": function})).await;
+                bidi.before_every_page(script).await;
             }
         }
     }
 
     /// The colours that the person wants of all pages.
     pub(crate) async fn colours(&self, colours: Colours) {
-        match &self.own {
+        match self.own() {
             Own::Chromium(devtools) => {
                 let (name, value) = match colours {
                     Colours::Light => ("prefers-color-scheme", "light"),
@@ -238,17 +248,19 @@ impl Window {
                      Services.prefs.setIntPref('browser.display.document_color_use', {forced});
                      Services.prefs.setStringPref('ui.highlight', '#1f4e9e');"
                 );
-                self.in_the_browser(&set).await;
+                self.browser().in_firefox(&set).await;
             }
         }
         if colours == Colours::Forced {
             self.until("matchMedia('(forced-colors: active)').matches").await;
         }
+        // The page hears of it when it is painted.
+        self.run_async("requestAnimationFrame(() => requestAnimationFrame(() => arguments[0](true)))").await;
     }
 
     /// Gives the pages of an address the right to show notifications, as if the person had said yes.
     pub(crate) async fn allow_notifications(&self) {
-        match &self.own {
+        match self.own() {
             Own::Chromium(devtools) => {
                 let wanted = json!({"permissions": ["notifications"]});
                 devtools.call("Browser.grantPermissions", wanted).await;
@@ -264,27 +276,30 @@ impl Window {
 
     /// A call of Chromium's own protocol, for tests that run nowhere else.
     pub(crate) async fn devtools(&self, command: &str, parameters: Value) -> Value {
-        match &self.own {
+        match self.own() {
             Own::Chromium(devtools) => devtools.call(command, parameters).await,
             Own::Firefox(_) => panic!("{command}: this test runs in Chromium alone"),
         }
     }
 
-    /// Runs a script with the rights of Firefox itself.
-    pub(crate) async fn in_the_browser(&self, script: &str) -> Value {
-        let Own::Firefox(bidi) = &self.own else { panic!("this test runs in Firefox alone") };
-        bidi.context("chrome").await;
-        let answer = self.run(script).await;
-        bidi.context("content").await;
-        answer
-    }
-
     pub(crate) async fn picture(&self) -> Vec<u8> {
-        self.client.screenshot().await.expect("a picture")
+        self.client().screenshot().await.expect("a picture")
     }
 }
 
-fn count(text: &str) -> String {
+impl Drop for Window {
+    fn drop(&mut self) {
+        // A test that has failed may leave anything behind; then the browser is closed.
+        if let Some(browser) = self.browser.take()
+            && !std::thread::panicking()
+        {
+            self.browsers.give_back(browser);
+        }
+    }
+}
+
+/// An expression for how many messages with exactly this text are shown.
+pub(crate) fn count(text: &str) -> String {
     let same = format!("(words) => [...words.childNodes].some((node) => node.data === {})", json!(text));
     format!("[...document.querySelectorAll('.words')].filter({same}).length")
 }

@@ -1,7 +1,10 @@
 //! A real server, a driver, and people: some in windows, some only over HTTP.
 
+use std::num::NonZero;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::{Arc, LazyLock};
+use std::thread::available_parallelism;
 
 use tempfile::TempDir;
 use tidemark_client::{Draft, Http, RangeQuery, Recipient};
@@ -10,15 +13,37 @@ use tidemark_test_support::ports::free_port;
 use tidemark_trials::server::Server;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use uuid::Uuid;
 
+use super::browsers::Browsers;
 use super::engine::Engine;
 use super::window::{CONTROL_K, ENTER, Window};
 
 pub(crate) const PASSWORD: &str = "a long enough password";
 
-pub(crate) static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+/// One test for each core, since a browser fills one; beside them, one in Firefox (`firefox`).
+static TURNS: LazyLock<Semaphore> = LazyLock::new(|| {
+    let cores = available_parallelism().map_or(1, NonZero::get);
+    Semaphore::new(if Engine::chosen() == Engine::Firefox { 1 } else { cores.min(MOST_AT_ONCE) })
+});
+
+/// However many cores there are.
+const MOST_AT_ONCE: usize = 4;
+
+/// The right to use browsers.
+pub(crate) struct Turn {
+    /// Shared with the tests that wait.
+    browsers: Arc<Browsers>,
+    _permit: SemaphorePermit<'static>,
+}
+
+impl Turn {
+    pub(crate) async fn come() -> Turn {
+        let browsers = Browsers::shared();
+        Turn { browsers, _permit: TURNS.acquire().await.expect("never closed") }
+    }
+}
 
 /// Everything that a test of the page needs.
 pub(crate) struct World {
@@ -26,7 +51,7 @@ pub(crate) struct World {
     /// Where windows find it: its own address, or that of a gate before it.
     entrance: String,
     data: TempDir,
-    _turn: MutexGuard<'static, ()>,
+    turn: Turn,
 }
 
 /// Somebody with an account.
@@ -68,7 +93,7 @@ pub(crate) async fn befriend(window: &Window, uid: u32, people: &[&Person]) {
 
 impl World {
     pub(crate) async fn start() -> World {
-        let turn = ONE_AT_A_TIME.lock().await;
+        let turn = Turn::come().await;
         let data = tempfile::tempdir().expect("a folder");
         let server = Server::start(binary(), data.path()).await.expect("starts");
         World::of(server, data, turn)
@@ -76,7 +101,7 @@ impl World {
 
     /// With tables, and where they are served.
     pub(crate) async fn with_tables() -> (World, String) {
-        let turn = ONE_AT_A_TIME.lock().await;
+        let turn = Turn::come().await;
         let data = tempfile::tempdir().expect("a folder");
         let tables = format!("127.0.0.1:{}", free_port());
         let settings = [("TIDEMARK_TABLE__LISTEN", tables.clone())];
@@ -86,7 +111,7 @@ impl World {
 
     /// With sign-up by invitation alone.
     pub(crate) async fn by_invitation() -> World {
-        let turn = ONE_AT_A_TIME.lock().await;
+        let turn = Turn::come().await;
         let data = tempfile::tempdir().expect("a folder");
         let settings = [("TIDEMARK_ACCOUNTS__SIGN_UP", "invitation".to_owned())];
         let server = Server::start_with(&settings, 0, binary(), data.path()).await.expect("starts");
@@ -104,9 +129,9 @@ impl World {
         assert!(child.wait().await.expect("run").success());
     }
 
-    fn of(server: Server, data: TempDir, turn: MutexGuard<'static, ()>) -> World {
+    fn of(server: Server, data: TempDir, turn: Turn) -> World {
         let entrance = server.address().to_owned();
-        World { server, entrance, data, _turn: turn }
+        World { server, entrance, data, turn }
     }
 
     /// The same, with a gate through which all windows reach the server.
@@ -119,18 +144,18 @@ impl World {
 
     /// Ends the server as a power cut would.
     pub(crate) async fn kill_server(self) -> Gone {
-        let World { server, data, _turn, .. } = self;
+        let World { server, data, turn, .. } = self;
         let port = server.port().expect("a port");
         server.kill().await.expect("killed");
-        Gone { port, data, _turn }
+        Gone { port, data, turn }
     }
 
     /// Stops the server in good order.
     pub(crate) async fn stop_server(self) -> Gone {
-        let World { server, data, _turn, .. } = self;
+        let World { server, data, turn, .. } = self;
         let port = server.port().expect("a port");
         assert!(server.stop().await.expect("stopped").success());
-        Gone { port, data, _turn }
+        Gone { port, data, turn }
     }
 
     /// Makes an access key of tables: its id and its secret.
@@ -157,22 +182,32 @@ impl World {
     }
 
     pub(crate) async fn window(&self) -> Window {
-        Window::open(Engine::chosen()).await
+        Window::open(&self.turn.browsers, Engine::chosen()).await
     }
 
-    /// A window in which somebody has just created an account with the card.
+    /// A window of somebody who has just created an account.
     pub(crate) async fn newcomer(&self, name: &str) -> Window {
-        self.through_the_card(name, "/sign-up").await
+        self.enter(name, "accounts").await
     }
 
-    /// A window in which somebody who has an account has just logged in with the card.
+    /// A window of somebody who has an account and has just logged in.
     pub(crate) async fn visitor(&self, name: &str) -> Window {
-        self.through_the_card(name, "/login").await
+        self.enter(name, "sessions").await
     }
 
-    async fn through_the_card(&self, name: &str, card: &str) -> Window {
+    /// Makes the call that the card makes; the tests of `first_run` use the card itself.
+    async fn enter(&self, name: &str, path: &str) -> Window {
         let window = self.window().await;
-        self.use_card(&window, name, card).await;
+        // A page that loads nothing.
+        window.goto(&self.at("/health")).await;
+        let enter = format!(
+            "const done = arguments[0], headers = {{ 'content-type': 'application/json' }};
+             fetch('/api/v1/{path}', {{ method: 'POST', headers, body: JSON.stringify({}) }}).then((answer) => done(answer.ok));",
+            serde_json::json!({"name": name, "password": PASSWORD})
+        );
+        assert_eq!(window.run_async(&enter).await, true, "{name} comes in");
+        window.goto(&self.at("/")).await;
+        connected(&window).await;
         window
     }
 
@@ -208,7 +243,7 @@ pub(crate) async fn keep_codes(window: &Window) {
 pub(crate) struct Gone {
     port: u16,
     data: TempDir,
-    _turn: MutexGuard<'static, ()>,
+    turn: Turn,
 }
 
 impl Gone {
@@ -235,9 +270,9 @@ impl Gone {
 
     /// Starts the server again, at the same address over the same data.
     pub(crate) async fn restart(self) -> World {
-        let Gone { port, data, _turn } = self;
+        let Gone { port, data, turn } = self;
         let server = Server::start_at(port, binary(), data.path()).await.expect("starts again");
-        World { entrance: server.address().to_owned(), server, data, _turn }
+        World { entrance: server.address().to_owned(), server, data, turn }
     }
 }
 

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use tidemark::app::SendError;
 use tidemark::app::messages::Draft;
-use tidemark::domain::{Conversation, Mentions, MessageId};
+use tidemark::domain::{Conversation, Kind, Mentions, MessageId};
 use tidemark::queue::Options;
 use tidemark::store::faulty::Fault;
 
 mod invites;
 mod outage;
+mod overtaken;
 mod pipeline;
 mod random;
 mod slices;
@@ -121,63 +122,6 @@ async fn a_process_whose_store_is_gone_ends_at_once_and_the_next_one_delivers_wh
     }
 }
 
-/// Its file was lost, or another one is the source now: every message is accepted at the first try, above what is there, in order.
-#[tokio::test(start_paused = true)]
-async fn a_sequence_behind_the_rows_is_overtaken_without_a_refusal() {
-    for queues in [1, 3] {
-        let mut world = World::new().await;
-        let (ann, bob, cat) = (person(0), person(1), person(2));
-        let before = world.start(options(queues)).await;
-        for n in 1..=10 {
-            before.insist(ann, to(bob, n, "before")).await;
-        }
-        before.queues.stop().await;
-        world.sections = Arc::new(seqsvr_core::store::Memory::new());
-
-        let after = world.start(options(queues)).await;
-        // Cat's line is in order, Bob's and Ann's are behind: none may overtake the other.
-        let sends =
-            (11..=20).map(|n| after.messages.submit(ann, to(if n % 2 == 0 { cat } else { bob }, n, "after")));
-        let sent: Vec<_> = sends.collect();
-        let mut last = MessageId::new(10).expect("small");
-        for answer in sent {
-            let accepted = answer.await.expect("accepted").message_id;
-            assert!(accepted > last, "{accepted} after {last}");
-            last = accepted;
-        }
-        after.messages.submit(bob, to(ann, 30, "back")).await.expect("accepted");
-        after.queues.stop().await;
-        let names = |of: Vec<u128>| of.into_iter().map(name).collect::<Vec<_>>();
-        assert_eq!(client_ids_of(&world.inbox(ann).await), names((1..=20).chain([30]).collect()));
-        assert_eq!(
-            client_ids_of(&world.inbox(bob).await),
-            names((1..=10).chain([11, 13, 15, 17, 19, 30]).collect())
-        );
-        assert_eq!(client_ids_of(&world.inbox(cat).await), names(vec![12, 14, 16, 18, 20]));
-        assert!(after.overtaken() >= 2, "{}", after.overtaken());
-    }
-}
-
-/// Also what an earlier process still owes.
-#[tokio::test(start_paused = true)]
-async fn copies_owed_overtake_a_sequence_that_is_behind() {
-    let mut world = World::new().await;
-    let (ann, bob) = (person(0), person(1));
-    let before = world.start(options(4)).await;
-    for n in 1..=5 {
-        before.insist(ann, to(bob, n, "before")).await;
-    }
-    before.store.script([Fault::Pass, Fault::Stall]);
-    before.insist(ann, to(bob, 6, "before the crash")).await;
-    before.store.until_stalled(1).await;
-    world.sections = Arc::new(seqsvr_core::store::Memory::new());
-
-    let after = world.start(options(4)).await;
-    after.insist(ann, to(bob, 7, "after the crash")).await;
-    after.queues.stop().await;
-    assert_eq!(client_ids_of(&world.inbox(bob).await), (1..=7).map(name).collect::<Vec<_>>());
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_panicking_writer_is_replaced_and_other_queues_notice_nothing() {
     for fault in [Fault::Panic, Fault::PanicAfter] {
@@ -235,6 +179,34 @@ async fn a_full_queue_refuses_at_once() {
     for sent in waiting {
         assert!(sent.await.expect("runs").is_ok());
     }
+}
+
+/// Nobody may read in that group again, so the next read cannot be waited for.
+#[tokio::test(start_paused = true)]
+async fn how_many_have_read_is_told_again_when_it_was_refused_for_the_moment() {
+    let world = World::new().await;
+    let process = world.start(options(1)).await;
+    let (ann, bob) = (person(0), person(1));
+    let gid = process.groups.create(ann, "all".into(), vec![bob], None).await.expect("made");
+    let walkers = Conversation::Group(gid);
+    let said = process.messages.submit(ann, Draft { to: walkers, ..to(ann, 1, "hi") }).await;
+    said.expect("accepted");
+    let read_to = world.inbox(bob).await.last().expect("a row").message_id;
+    // The read marker passes.
+    process.store.script([Fault::Pass, Fault::Refuse, Fault::LoseWrite]);
+    process.messages.mark_read(bob, walkers, read_to).await.expect("accepted");
+    let mut told = Vec::new();
+    for _ in 0..20 {
+        tokio::time::advance(Duration::from_secs(1)).await;
+        process.idle().await;
+        told = world.inbox(ann).await.into_iter().filter(|row| row.content.kind == Kind::Seen).collect();
+        if !told.is_empty() {
+            break;
+        }
+    }
+    let counts = told.first().expect("told at last").content.body.counts();
+    assert_eq!(counts.iter().map(|one| (one.client_id, one.count)).collect::<Vec<_>>(), [(name(1), 1)]);
+    process.queues.stop().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -74,3 +74,19 @@ async fn who_leaves_another_server_goes_after_a_grace_and_who_moves_to_this_one_
     let _moved = connected(&one, &bob).await;
     is_told(&mut of_ann, json!([bob.uid])).await;
 }
+
+#[tokio::test]
+async fn who_was_connected_to_a_server_that_has_stopped_goes_after_the_grace() {
+    let one = TestApp::start().await;
+    let mut other = beside(&one).await;
+    let (ann, bob) = (one.sign_up("ann").await, one.sign_up("bob").await);
+    let mut of_ann = connected(&one, &ann).await;
+    let _of_bob = connected(&other, &bob).await;
+    of_ann.send(&json!({"type": "presence", "of": [bob.uid]})).await;
+    let mut told = of_ann.expect("presence").await;
+    while told["online"] != json!([bob.uid]) {
+        told = of_ann.expect("presence").await;
+    }
+    other.stop().await;
+    is_told(&mut of_ann, json!([])).await;
+}

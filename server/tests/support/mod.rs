@@ -8,11 +8,13 @@ use std::time::Duration;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tidemark::boot::{self, Running};
+use tidemark::boot::{self, BootError, Running};
 use tidemark::config::Config;
 use tidemark::domain::{Clock, Timestamp};
 use tidemark::store::postgres::Replication;
+use tidemark::store::sqlite::OpenError;
 use tidemark_test_support::servers::postgres::durable_database;
+use tidemark_test_support::until::until;
 use uuid::Uuid;
 
 pub(crate) mod contract;
@@ -171,7 +173,15 @@ impl TestApp {
     async fn boot(&mut self) {
         let time = Arc::clone(&self.time);
         let clock = Clock::new(move || Timestamp(time.load(Ordering::Relaxed)));
-        let running = boot::start(&self.config, clock).await.expect("started");
+        let mut started = None;
+        // A program that a test beside this one starts holds what it inherits, the lock of the files that were closed a moment ago too,
+        // until it has become that program.
+        until("the database is not in use", async || {
+            started = Some(boot::start(&self.config, clock.clone()).await);
+            !matches!(started, Some(Err(BootError::Open(OpenError::InUse { .. }))))
+        })
+        .await;
+        let running = started.expect("tried").expect("started");
         self.address = running.address().to_string();
         self.metrics_address = running.metrics_address();
         self.running = Some(running);

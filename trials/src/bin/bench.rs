@@ -5,7 +5,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
+use mimalloc::MiMalloc;
 use tidemark_trials::bench::{self, Files, Plan};
+
+/// That of the server: what it is compared with allocates in the same way.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Measures Tidemark against baselines taken in the same run, and prints the medians
 #[derive(Parser)]

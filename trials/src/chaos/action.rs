@@ -9,12 +9,13 @@ use rand::{Rng, RngExt};
 use serde_json::json;
 use serde_json::value::RawValue;
 use tidemark_client::{
-    ClientFrame, Conversation, Entry, Error, Http, Kind, Progress, Recipient, Role, Sent, ServerFrame,
-    Socket, SocketOptions,
+    ClientFrame, Conversation, Entry, Error, History, Http, Kind, Progress, Recipient, Role, Sent,
+    ServerFrame, Socket, SocketOptions,
 };
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
 
+use super::stage::Joined;
 use super::view::Key;
 use crate::{Failure, Result};
 
@@ -30,7 +31,7 @@ pub enum Maker {
 }
 
 /// All kinds of rows. A new one belongs here, and where people make it, into `Known::action`.
-pub static KINDS: [(Kind, Maker); 16] = [
+pub static KINDS: [(Kind, Maker); 17] = [
     (Kind::Message, Maker::People),
     (Kind::ReadMarker, Maker::People),
     (Kind::Membership, Maker::People),
@@ -45,6 +46,7 @@ pub static KINDS: [(Kind, Maker); 16] = [
     (Kind::Delete, Maker::People),
     (Kind::Seen, Maker::People),
     (Kind::Pin, Maker::People),
+    (Kind::Star, Maker::People),
     (Kind::Recalled, Maker::Server),
     (Kind::Deleted, Maker::Server),
 ];
@@ -89,6 +91,7 @@ pub(super) enum Action {
     React { at: Place, emoji: Vec<String> },
     Delete { at: Place },
     Pin { at: Place, pinned: bool },
+    Star { at: Place, starred: bool },
     Set { conversation: Conversation, name: &'static str, value: String },
     SetForAll { name: &'static str, value: String },
     Befriend { uid: u32, wanted: bool },
@@ -100,6 +103,7 @@ pub(super) enum Action {
     Seen { at: Place, progress: Progress },
     Rename { gid: u64, name: String },
     Topic { gid: u64, topic: String },
+    History { gid: u64, history: History },
     Role { gid: u64, uid: u32, role: Role },
     Add { gid: u64, uid: u32 },
     Remove { gid: u64, uid: u32 },
@@ -134,8 +138,10 @@ impl Action {
             Action::Read { .. } => Kind::ReadMarker,
             Action::Seen { .. } => Kind::Seen,
             Action::Pin { .. } => Kind::Pin,
+            Action::Star { .. } => Kind::Star,
             Action::Rename { .. }
             | Action::Topic { .. }
+            | Action::History { .. }
             | Action::Role { .. }
             | Action::Add { .. }
             | Action::Remove { .. }
@@ -159,6 +165,9 @@ impl Action {
             Action::Pin { at, pinned } => {
                 http.pin(key, at.conversation, at.message_id, *pinned).await.map(Some)
             }
+            Action::Star { at, starred } => {
+                http.star(key, at.conversation, at.message_id, *starred).await.map(Some)
+            }
             Action::Set { conversation, name, value } => {
                 http.set(key, *conversation, name, &raw(value)?).await.map(Some)
             }
@@ -172,6 +181,7 @@ impl Action {
             Action::Seen { at, progress } => tell_seen(http, at, *progress).await.map(done),
             Action::Rename { gid, name } => http.describe_group(*gid, Some(name), None).await.map(done),
             Action::Topic { gid, topic } => http.describe_group(*gid, None, Some(topic)).await.map(done),
+            Action::History { gid, history } => http.set_history(*gid, *history).await.map(done),
             Action::Role { gid, uid, role } => http.set_role(*gid, *uid, *role).await.map(done),
             Action::Add { gid, uid } => http.add_member(*gid, *uid).await.map(done),
             Action::Remove { gid, uid } => http.remove_member(*gid, *uid).await.map(done),
@@ -234,6 +244,8 @@ pub(super) struct Known {
     pub(super) fickle: Vec<u32>,
     /// The group that one changes, with those who may be in it.
     pub(super) changing: Option<Changing>,
+    /// The group that one takes others into.
+    pub(super) joined: Option<Joined>,
     /// Whether one blocks people, and hears friends alone.
     pub(super) is_private: bool,
     pub(super) messages: VecDeque<Place>,
@@ -299,6 +311,7 @@ impl Known {
                 Action::DeleteMoment { at: *one(random, own)? }
             }
             Kind::Pin => Action::Pin { at: message(random)?, pinned: random.random_bool(0.5) },
+            Kind::Star => Action::Star { at: message(random)?, starred: random.random_bool(0.6) },
             Kind::Setting => self.setting(text, random)?,
             Kind::Friend => {
                 Action::Befriend { uid: *one(random, self.fickle.iter())?, wanted: random.random_bool(0.6) }
@@ -353,9 +366,14 @@ impl Known {
     }
 
     fn change(&self, text: String, random: &mut StdRng) -> Option<Action> {
+        if let Some(Joined { gid, joining, .. }) = &self.joined {
+            // Seldom, so that there is a history.
+            let uid = *one(random, joining.iter())?;
+            return random.random_bool(0.1).then_some(Action::Add { gid: *gid, uid });
+        }
         let Changing { gid, lasting, passing } = self.changing.as_ref()?;
         let (gid, lasting, passing) = (*gid, one(random, lasting.iter()), one(random, passing.iter()));
-        Some(match random.random_range(0..8) {
+        Some(match random.random_range(0..9) {
             0 => Action::Rename { gid, name: text },
             1 => Action::Topic { gid, topic: text },
             2 | 3 => {
@@ -365,6 +383,10 @@ impl Known {
             4 => Action::Remove { gid, uid: *passing? },
             5 => Action::Ban { gid, uid: *passing? },
             6 => Action::Unban { gid, uid: *passing? },
+            7 => {
+                let history = if random.random_bool(0.5) { History::Visible } else { History::Hidden };
+                Action::History { gid, history }
+            }
             _ => Action::Add { gid, uid: *passing? },
         })
     }

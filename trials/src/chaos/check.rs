@@ -17,9 +17,12 @@ use uuid::Uuid;
 
 use super::action::{Action, Outcome, Place};
 use super::person::{Record, is_message};
-use super::stage::{Members, Stage};
+use super::stage::{Joined, Members, Stage};
 use super::view::{FEED, Key, State, View, differences};
 use ledger::Ledger;
+
+/// Rows that are shown of a difference.
+const SHOWN: usize = 5;
 
 /// A message whose sender was told that it is durable.
 #[derive(Clone, Debug)]
@@ -67,15 +70,22 @@ pub(super) fn broken_promises(records: &[Record], stage: &Stage) -> Vec<String> 
     let (owed, ledger) = (owed(records, &stage.groups), Ledger::of(records, stage));
     let views: Vec<View> = records.iter().map(|record| View::of(record.uid, &record.ranged)).collect();
     let none = Owed::new();
+    let visible = visible(records, stage);
     for (record, view) in records.iter().zip(&views) {
         check_order(record, &mut broken);
         check_devices(record, view, &mut broken);
         let owed = owed.get(&record.uid).unwrap_or(&none);
-        check_messages(record, view, owed, &ledger, &mut broken);
-        actions::check_one(record, view, &ledger, &mut broken);
+        let may_have = if is_joining(record.uid, stage) { &visible } else { &none };
+        check_messages(record, view, (owed, may_have), stage, &ledger, &mut broken);
+        actions::check_one(record, view, stage, &ledger, &mut broken);
     }
+    check_joined(records, &views, stage, &mut broken);
     actions::check_all(records, &views, stage, &ledger, &mut broken);
     broken
+}
+
+fn is_joining(uid: u32, stage: &Stage) -> bool {
+    stage.joined.as_ref().is_some_and(|joined| joined.joining.contains(&uid))
 }
 
 /// What each inbox must hold: by sender and client_id, the id of the sender's own copy and the body.
@@ -94,6 +104,43 @@ fn owed(records: &[Record], groups: &Members) -> HashMap<u32, Owed> {
     owed
 }
 
+/// What was said in the group that people join in the course of the run.
+fn visible(records: &[Record], stage: &Stage) -> Owed {
+    let Some(joined) = &stage.joined else { return Owed::new() };
+    let said = records.iter().flat_map(|record| {
+        let there = record.settled.acknowledged.iter();
+        let there = there.filter(|message| message.draft.to == Recipient::Group(joined.gid));
+        there.map(|message| ((record.uid, message.draft.client_id), (message.message_id, message.body())))
+    });
+    said.collect()
+}
+
+/// The row that says in this inbox that `uid` has joined.
+fn added_at(view: &View, joined: &Joined, uid: u32) -> Option<u64> {
+    let mut added =
+        view.memberships.iter().filter(|(_, body)| body["action"] == "added" && body["uid"] == uid);
+    added.find(|(_, body)| body["group"] == joined.gid).map(|(id, _)| *id)
+}
+
+/// Whoever has joined has all that was said by those who had been told of it.
+fn check_joined(records: &[Record], views: &[View], stage: &Stage, broken: &mut Vec<String>) {
+    let Some(joined) = &stage.joined else { return };
+    let of: HashMap<u32, &View> = records.iter().map(|record| record.uid).zip(views).collect();
+    let said = visible(records, stage);
+    for uid in &joined.joining {
+        let Some(view) = of.get(uid) else { continue };
+        let told_at = |who: u32| added_at(of.get(&who)?, joined, *uid);
+        for ((sender, client_id), (own_id, _)) in &said {
+            let is_told = told_at(*sender).is_some_and(|told_at| *own_id > told_at);
+            if is_told && !view.lines.contains_key(&(*sender, *client_id)) {
+                broken.push(format!(
+                    "{uid}: message {own_id} of {sender} came after the joining and is missing"
+                ));
+            }
+        }
+    }
+}
+
 fn check_order(record: &Record, broken: &mut Vec<String>) {
     for (rows, place) in [(&record.ranged, "GetRange"), (&record.followed, "the device")] {
         if let Some(pair) = rows.windows(2).find(|pair| pair[0].message_id >= pair[1].message_id) {
@@ -103,14 +150,21 @@ fn check_order(record: &Record, broken: &mut Vec<String>) {
     }
 }
 
+/// How a row that one side lacks stands in a report.
+fn shown(row: &Entry) -> String {
+    format!("{row:?}")
+}
+
 fn check_devices(record: &Record, view: &View, broken: &mut Vec<String>) {
     let (uid, stored) = (record.uid, &record.ranged);
     if record.fetched != *stored {
-        let ids = |rows: &[Entry]| rows.iter().map(|row| row.message_id).collect::<HashSet<_>>();
-        let (theirs, stored) = (ids(&record.fetched), ids(stored));
-        let (missing, extra) = (stored.difference(&theirs).count(), theirs.difference(&stored).count());
-        let counts = format!("{} rows of {}", record.fetched.len(), record.ranged.len());
-        broken.push(format!("{uid}: a new device has {counts}; it lacks {missing}, and alone has {extra}"));
+        let (theirs, ranged): (HashSet<_>, HashSet<_>) =
+            (record.fetched.iter().map(shown).collect(), stored.iter().map(shown).collect());
+        let counts = format!("{} rows of {}", record.fetched.len(), stored.len());
+        let missing: Vec<_> = ranged.difference(&theirs).take(SHOWN).collect();
+        let extra: Vec<_> = theirs.difference(&ranged).take(SHOWN).collect();
+        broken
+            .push(format!("{uid}: a new device has {counts}; it lacks {missing:?}, and alone has {extra:?}"));
     }
     // It followed, so that it has rows that made way for others since.
     let followed = View::of(uid, &record.followed);
@@ -125,14 +179,22 @@ fn check_devices(record: &Record, view: &View, broken: &mut Vec<String>) {
     }
 }
 
-fn check_messages(record: &Record, view: &View, owed: &Owed, ledger: &Ledger, broken: &mut Vec<String>) {
+fn check_messages(
+    record: &Record,
+    view: &View,
+    (owed, may_have): (&Owed, &Owed),
+    stage: &Stage,
+    ledger: &Ledger,
+    broken: &mut Vec<String>,
+) {
     let uid = record.uid;
+    let known = |key: &Key| owed.get(key).or_else(|| may_have.get(key));
     for (sender, client_id) in &view.twice {
         broken.push(format!("{uid}: {client_id} of {sender} is there twice"));
     }
     for (key, line) in view.lines.iter().filter(|(_, line)| line.conversation != FEED) {
         let ((sender, _), id) = (key, line.message_id);
-        let Some((own_id, body)) = owed.get(key) else {
+        let Some((own_id, body)) = known(key) else {
             broken.push(format!("{uid}: message {id} of {sender} was never acknowledged"));
             continue;
         };
@@ -150,14 +212,20 @@ fn check_messages(record: &Record, view: &View, owed: &Owed, ledger: &Ledger, br
             broken.push(format!("{uid}: was told that a message is {own_id}, but it is {id}"));
         }
     }
-    let mut newest_of: HashMap<u32, u64> = HashMap::new();
+    // What was said before one joined a group comes with the joining, and between two servers a newer message may come before it.
+    let joined_at = stage.joined.as_ref().and_then(|joined| added_at(view, joined, uid));
+    let mut newest_of: HashMap<(u32, bool), u64> = HashMap::new();
     for row in record.ranged.iter().filter(|row| is_message(row)) {
         let Some(client_id) = row.client_id else {
             broken.push(format!("{uid}: message {} has no client_id", row.message_id));
             continue;
         };
-        let Some((own_id, _)) = owed.get(&(row.sender, client_id)) else { continue };
-        let newest = newest_of.entry(row.sender).or_default();
+        let Some((own_id, _)) = known(&(row.sender, client_id)) else { continue };
+        let joins = stage.joins(uid, row.conversation);
+        if joins && joined_at.is_none_or(|joined_at| row.message_id < joined_at) {
+            continue;
+        }
+        let newest = newest_of.entry((row.sender, joins)).or_default();
         if *own_id < *newest {
             let sender = row.sender;
             broken.push(format!("{uid}: of {sender}, message {own_id} came after the later {newest}"));

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use rand::rngs::StdRng;
-use tidemark_client::{Account, Http, Recipient};
+use tidemark_client::{Account, Conversation, History, Http, Recipient};
 
 use super::action::{Changing, Known, name};
 use crate::{Failure, Result};
@@ -16,6 +16,10 @@ const MEMBERS: usize = 5;
 const FRIENDS: usize = 4;
 /// So many change a group of their own.
 const CHANGING: usize = 2;
+/// Who owns the group whose history those see who join it, and who is in it from the beginning and joins it.
+const HOST: usize = 2;
+const HOSTED: usize = 3;
+const JOINING: usize = 3;
 /// What those groups are called at first.
 pub(super) const FIRST_NAME: &str = "changing";
 
@@ -31,6 +35,18 @@ pub(super) struct Stage {
     pub(super) friends: Vec<u32>,
     /// By owner, the group that the owner changes; nobody writes to it.
     pub(super) changing: HashMap<u32, Changing>,
+    /// The group that people join in the course of the run, one of `groups`.
+    pub(super) joined: Option<Joined>,
+}
+
+/// A group whose history is visible. Those who are in it from the beginning write to it.
+#[derive(Clone, Debug)]
+pub(super) struct Joined {
+    pub(super) gid: u64,
+    /// Who takes the others in.
+    pub(super) owner: u32,
+    /// They are taken in at some time, and stay.
+    pub(super) joining: Vec<u32>,
 }
 
 impl Stage {
@@ -54,6 +70,15 @@ impl Stage {
             let gid = server.with_token(&owner.token).create_group(FIRST_NAME, &members).await?;
             stage.changing.insert(owner.uid, Changing { gid, lasting, passing });
         }
+        if let Some(owner) = accounts.get(HOST) {
+            let others = |from: usize| uids.iter().cycle().skip(HOST + from).take(JOINING).copied();
+            let hosted = uids[HOSTED % uids.len()];
+            let http = server.with_token(&owner.token);
+            let gid = http.create_group("visible", &[hosted]).await?;
+            http.set_history(gid, History::Visible).await?;
+            stage.groups.insert(gid, vec![owner.uid, hosted]);
+            stage.joined = Some(Joined { gid, owner: owner.uid, joining: others(2).collect() });
+        }
         stage.friends = uids.iter().take(FRIENDS).copied().collect();
         for account in accounts.iter().take(FRIENDS) {
             let http = server.with_token(&account.token);
@@ -62,6 +87,12 @@ impl Stage {
             }
         }
         Ok(stage)
+    }
+
+    /// Whether `uid` joins the group of this conversation in the course of the run, so that it is open what came before.
+    pub(super) fn joins(&self, uid: u32, conversation: Conversation) -> bool {
+        let joined = self.joined.as_ref();
+        joined.is_some_and(|it| conversation == Conversation::Group(it.gid) && it.joining.contains(&uid))
     }
 
     /// What `uid` has to do with: everybody, oneself included, and one's groups.
@@ -79,6 +110,7 @@ impl Stage {
             recipients: everybody().map(Recipient::User).chain(groups).collect(),
             fickle: everybody().filter(|other| *other != uid && !stays(other)).collect(),
             changing: self.changing.get(&uid).cloned(),
+            joined: self.joined.clone().filter(|joined| joined.owner == uid),
             ..Known::default()
         }
     }

@@ -45,6 +45,8 @@ pub(super) struct Line {
     pub(super) likes: BTreeSet<u32>,
     /// Whether it is pinned, and by whom it was pinned or unpinned last.
     pub(super) pinned: Option<(u32, bool)>,
+    /// Whether the person has starred it, as far as that was ever said.
+    pub(super) starred: Option<bool>,
 }
 
 /// What is left of it.
@@ -87,7 +89,7 @@ impl View {
             }
         }
         for line in view.lines.values_mut().filter(|line| !matches!(line.state, State::Said { .. })) {
-            (line.reactions, line.likes, line.pinned) = Default::default();
+            (line.reactions, line.likes, line.pinned, line.starred) = Default::default();
         }
         view.friends.retain(|_, friendship| *friendship != Friendship::default());
         view
@@ -156,6 +158,7 @@ impl View {
             reactions: BTreeMap::new(),
             likes: BTreeSet::new(),
             pinned: None,
+            starred: None,
         };
         if self.lines.insert((row.sender, client_id), line).is_some() {
             self.twice.push((row.sender, client_id));
@@ -188,6 +191,7 @@ impl View {
                 let body: Value = row.body_as().unwrap_or_default();
                 line.pinned = Some((row.sender, body["pinned"] == true));
             }
+            Kind::Star => line.starred = row.starred(),
             _ => {}
         }
     }

@@ -272,8 +272,10 @@ fn own_words(template: &str) -> Vec<String> {
         let length = rest[at..].find(end).map_or(rest.len() - at, |found| found + end.len());
         let part = &rest[at..at + length];
         for name in ["aria-label=\"", "title=\"", "placeholder=\"", "alt=\""].into_iter().filter(|_| is_tag) {
-            if let Some((_, value)) = part.split_once(&format!(" {name}")) {
-                plain.push_str(&format!(" {} ", until(value, '"').replace("{{ ", "")));
+            if let Some((_, value)) = part.split_once(&format!(" {name}"))
+                && !value.starts_with("{{")
+            {
+                plain.push_str(&format!(" {} ", until(value, '"')));
             }
         }
         plain.push(' ');
@@ -287,6 +289,7 @@ fn own_words(template: &str) -> Vec<String> {
 #[test]
 fn templates_of_the_chat_have_no_words_of_their_own() {
     assert_eq!(own_words("<p title=\"Two\">{{ \"one\"|t }} <b>three</b></p>"), ["Two", "three"]);
+    assert_eq!(own_words("<p title=\"{{ name }}\">"), Vec::<String>::new());
     for path in files("templates") {
         let name = path.file_name().expect("a name").display().to_string();
         // What describes the interface, and the tables, are English.

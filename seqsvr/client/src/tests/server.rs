@@ -25,7 +25,7 @@ use seqsvr_core::Options;
 use seqsvr_core::clock;
 use seqsvr_core::ids::{Epoch, SectionId, Uid};
 use seqsvr_core::routing::{Assignment, Node, NodeState, Table};
-use seqsvr_core::store::tables::TableStore as _;
+use seqsvr_core::store::tables::RoutingTableStore as _;
 use seqsvr_core::store::{Ceiling, Claimed, Layout, Memory, Owner, RaiseError, SectionStore, StoreError};
 use seqsvr_rpc::connections::ConnectionsConfig;
 use seqsvr_rpc::grpc_server::GrpcServer;

@@ -22,7 +22,7 @@ use seqsvr_core::flaws::Flaws;
 use seqsvr_core::ids::{Epoch, SectionId, Uid};
 use seqsvr_core::routing::{self, NodeState, Table};
 use seqsvr_core::store::Memory;
-use seqsvr_core::store::tables::TableStore;
+use seqsvr_core::store::tables::RoutingTableStore;
 
 /// How long a lease lasts here.
 pub const LEASE: Duration = Duration::from_secs(2);

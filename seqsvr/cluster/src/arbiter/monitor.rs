@@ -10,8 +10,8 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::plan;
 use super::run::Handle;
+use seqsvr_core::store::tables::RoutingTableStore;
 use seqsvr_core::store::tables::StoreHealth;
-use seqsvr_core::store::tables::TableStore;
 use seqsvr_rpc::v1::monitor_server::Monitor;
 use seqsvr_rpc::v1::{self, StatusReply, StatusRequest, Trust};
 
@@ -24,7 +24,7 @@ pub struct Lookout {
     handle: Handle,
     set: u32,
     number: u8,
-    tables: Arc<dyn TableStore>,
+    tables: Arc<dyn RoutingTableStore>,
     seen: Arc<Mutex<Option<Seen>>>,
 }
 
@@ -33,7 +33,7 @@ type Seen = (Instant, Arc<[StoreHealth]>);
 
 impl Lookout {
     /// Tells of Set `set`, whose stores are `tables`, by the arbiter behind `handle`.
-    pub fn new(handle: Handle, set: u32, number: u8, tables: Arc<dyn TableStore>) -> Self {
+    pub fn new(handle: Handle, set: u32, number: u8, tables: Arc<dyn RoutingTableStore>) -> Self {
         Self { handle, set, number, tables, seen: Arc::default() }
     }
 

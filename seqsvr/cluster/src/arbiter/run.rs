@@ -18,7 +18,7 @@ use super::core::{Action, Arbiter, Change, Event, Outcome};
 use super::probe::Prober;
 use super::view::View;
 use seqsvr_core::clock;
-use seqsvr_core::store::tables::{TableStore, WriteError};
+use seqsvr_core::store::tables::{RoutingTableStore, WriteError};
 
 /// Operators' changes that wait to be looked at.
 const ORDERS: usize = 16;
@@ -52,7 +52,7 @@ impl Handle {
 /// An arbiter that is not running yet.
 pub struct Shell {
     arbiter: Arbiter,
-    tables: Arc<dyn TableStore>,
+    tables: Arc<dyn RoutingTableStore>,
     prober: Prober,
     orders: mpsc::Receiver<Order>,
     view: watch::Sender<View>,
@@ -65,7 +65,7 @@ pub struct Shell {
 
 impl Shell {
     /// The shell of `arbiter`, and the handle by which services reach it.
-    pub fn new(arbiter: Arbiter, tables: Arc<dyn TableStore>, prober: Prober) -> (Self, Handle) {
+    pub fn new(arbiter: Arbiter, tables: Arc<dyn RoutingTableStore>, prober: Prober) -> (Self, Handle) {
         let (order_to, orders) = mpsc::channel(ORDERS);
         let (view, seen) = watch::channel(View::default());
         let shell = Self {

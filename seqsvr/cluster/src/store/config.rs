@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::etcd::EtcdStore;
 use crate::store::quorum::{Link, Quorum, Remote, Ways};
-use seqsvr_core::store::tables::TableStore;
+use seqsvr_core::store::tables::RoutingTableStore;
 use seqsvr_core::store::{SectionStore, StoreError, Terms};
 use seqsvr_core::store::{Sizes, SizesError};
 use seqsvr_etcd::EtcdConfig;
@@ -73,7 +73,7 @@ pub struct Stores {
     /// Where ceilings are.
     pub sections: Arc<dyn SectionStore>,
     /// Where the routing table is.
-    pub tables: Arc<dyn TableStore>,
+    pub tables: Arc<dyn RoutingTableStore>,
     /// Both, where they are StoreSvrs: they have a configuration.
     pub quorum: Option<Arc<Quorum>>,
     /// Both, where they are etcd.

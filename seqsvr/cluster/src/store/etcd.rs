@@ -25,7 +25,7 @@ mod tables;
 
 use keys::Keys;
 
-/// A [`SectionStore`](seqsvr_core::store::SectionStore) and [`TableStore`](seqsvr_core::store::tables::TableStore) in an etcd cluster. All its questions
+/// A [`SectionStore`](seqsvr_core::store::SectionStore) and [`RoutingTableStore`](seqsvr_core::store::tables::RoutingTableStore) in an etcd cluster. All its questions
 /// may be asked twice, so an answer that was lost does no harm.
 pub struct EtcdStore {
     members: Members,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use super::tables::{Revisions, TableStore, WriteError};
+use super::tables::{Revisions, RoutingTableStore, WriteError};
 use super::{Ceiling, Layout, MAX_CEILING, Owner, RaiseError, SectionStore, StoreError};
 use crate::ids::{Epoch, SectionId};
 use crate::routing::Table;
@@ -172,7 +172,7 @@ pub enum RestoreError {
 /// Every [`RestoreError`]. Ceilings that were raised by then stay raised.
 pub async fn restore(
     sections: &dyn SectionStore,
-    tables: Option<&dyn TableStore>,
+    tables: Option<&dyn RoutingTableStore>,
     backup: &Backup,
     how: Restoring,
     incarnation: u64,

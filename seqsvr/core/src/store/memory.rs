@@ -15,7 +15,7 @@ use crate::ids::{Epoch, SectionId};
 
 mod tables;
 
-/// A [`SectionStore`] and [`TableStore`](super::tables::TableStore) whose data lives as long as the value.
+/// A [`SectionStore`] and [`RoutingTableStore`](super::tables::RoutingTableStore) whose data lives as long as the value.
 #[derive(Debug)]
 pub struct Memory {
     state: Mutex<State>,

@@ -22,7 +22,7 @@ use crate::store::configuration::Bounds;
 /// - After a promise no table of a lower term becomes one that counts, unless the promise's answer carried it.
 /// - A write is confirmed only when the table counts.
 #[async_trait]
-pub trait TableStore: Send + Sync {
+pub trait RoutingTableStore: Send + Sync {
     /// The table that counts now. Answers at once unless `known` is still the newest state, then at the next change (of the
     /// table, or a release) or after `wait`.
     ///

@@ -14,7 +14,7 @@ use seqsvr_cluster::store::backup_file::BackupFile;
 use seqsvr_core::store::backup::{AHEAD, Restoring, restore};
 use seqsvr_core::store::postgres::PostgresSections;
 use seqsvr_core::store::sqlite::SqliteSections;
-use seqsvr_core::store::tables::TableStore;
+use seqsvr_core::store::tables::RoutingTableStore;
 use seqsvr_core::store::{SectionStore, StoreError};
 
 const BACKUP: &str = "\
@@ -83,7 +83,7 @@ struct Open {
     cluster: String,
     set: u32,
     sections: Arc<dyn SectionStore>,
-    tables: Option<Arc<dyn TableStore>>,
+    tables: Option<Arc<dyn RoutingTableStore>>,
 }
 
 impl Which {

@@ -20,12 +20,12 @@ impl Accounts {
         if !self.0.directory.delete_account(uid, Some(&checked), self.0.clock.now()).await? {
             return Err(AccountError::WrongPassword);
         }
-        self.has_deleted(uid);
+        self.announce_deleted(uid);
         Ok(())
     }
 
     /// The directory has the mark: sessions end here and on other servers, and what follows begins.
-    pub(super) fn has_deleted(&self, uid: Uid) {
+    pub(super) fn announce_deleted(&self, uid: Uid) {
         self.end_all_here(uid);
         self.tell(Hint::SessionsEnded(uid));
     }

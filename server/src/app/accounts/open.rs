@@ -109,6 +109,8 @@ impl Accounts {
 
     /// Ends the sessions in memory that the directory does not have any more: they ended on another server.
     async fn confirm_sessions(&self) -> Result<(), StoreError> {
+        // One that was read before it ended, and is kept after this look, would stay.
+        self.0.sessions.doubt();
         for some in self.0.sessions.hashes().chunks(CONFIRMED_AT_ONCE) {
             let good = self.0.directory.are_good(some, self.0.clock.now()).await?;
             let over = some.iter().zip(good).filter(|(_, good)| !good);

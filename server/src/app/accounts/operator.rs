@@ -59,7 +59,7 @@ impl Accounts {
         match self.known(name).await {
             Ok(Account { uid, .. }) => {
                 self.0.directory.delete_account(uid, None, self.0.clock.now()).await?;
-                self.has_deleted(uid);
+                self.announce_deleted(uid);
                 Ok(uid)
             }
             Err(AccountError::Deleted(name)) => {

@@ -1,4 +1,4 @@
-//! What is done to a message after it was sent: edits, recalls, reactions and deletions. The WebSocket takes the same, as frames.
+//! What is done to a message after it was sent: edits, recalls, reactions, pins, stars and deletions. The WebSocket takes the same, as frames.
 
 use std::sync::Arc;
 
@@ -70,6 +70,15 @@ pub(in crate::http) struct Pin {
     pinned: bool,
 }
 
+/// The caller wants to find a message again, or no longer.
+#[derive(Deserialize, ToSchema)]
+pub(in crate::http) struct Star {
+    /// The idempotency key, a new one for each time: the same again gets the first answer.
+    client_id: Uuid,
+    /// Whether it is starred from now on.
+    starred: bool,
+}
+
 /// A request to amend a message, before it is known which one.
 pub(in crate::http) trait Amending {
     /// What is to be done to that message.
@@ -107,6 +116,13 @@ impl Amending for Reaction {
 impl Amending for Pin {
     fn amend(self, conversation: Conversation, message_id: MessageId) -> Amend {
         let amendment = Amendment::Pin(self.pinned);
+        Amend { client_id: ClientId(self.client_id), conversation, message_id, amendment }
+    }
+}
+
+impl Amending for Star {
+    fn amend(self, conversation: Conversation, message_id: MessageId) -> Amend {
+        let amendment = Amendment::Star { copy: message_id, starred: self.starred };
         Amend { client_id: ClientId(self.client_id), conversation, message_id, amendment }
     }
 }
@@ -231,6 +247,33 @@ pub(in crate::http) async fn pin(
     Json(pin): Json<Pin>,
 ) -> Result<Response, Problem> {
     amend(&messages, &rates, session.uid, address, pin).await
+}
+
+/// Star a message for oneself alone, on all one's devices, or take its star away.
+///
+/// Each message by itself: devices that star different messages while they are offline do not undo each other's stars. A star is
+/// also taken from what was taken back or deleted.
+#[utoipa::path(
+    post, path = "/api/v1/conversations/{id}/messages/{message_id}/star", operation_id = "star", tag = "Messages",
+    params(
+        ("id" = String, Path, pattern = "^[ug]:[0-9]+$", description = "`u:UID` or `g:GID`"),
+        ("message_id" = u64, Path, description = "The caller's own copy"),
+    ),
+    request_body = Star,
+    responses(
+        (status = 201, body = Sent, description = "Accepted: it survives a power cut"),
+        (status = 200, body = Sent, description = "It was accepted before under this `client_id`: the first answer"),
+    ),
+    extensions(("x-codes" = json!(sending(["rate_limited", "not_in_conversation", "no_message", "recalled", "too_many_stars"])))),
+)]
+pub(in crate::http) async fn star(
+    State(messages): State<Messages>,
+    State(rates): State<Arc<Rates>>,
+    Session(session): Session,
+    Segments(address): Segments<(String, u64)>,
+    Json(star): Json<Star>,
+) -> Result<Response, Problem> {
+    amend(&messages, &rates, session.uid, address, star).await
 }
 
 /// The id of a row, from an address or a frame.

@@ -160,8 +160,8 @@ impl Download {
             Part::Conversations(before) => {
                 let limit = AT_ONCE.min(state.settings.limits.conversations);
                 let page = state.conversations.list(uid, before, Some(limit)).await?;
-                let last =
-                    page.last().filter(|_| page.len() == limit).map(|line| line.summary.last.message_id);
+                // A page may be short, and only the last one is empty.
+                let last = page.last().map(|line| line.summary.last.message_id);
                 let lines = page.into_iter().map(|line| {
                     text(json!({
                         "type": "conversation", "id": line.summary.conversation.to_string(), "title": line.title,

@@ -1,4 +1,4 @@
-//! What the caller has chosen, for one conversation or for all. The WebSocket takes the same, as a frame.
+//! What the caller has chosen, for one conversation or for all, and starred. The WebSocket takes the same, as a frame.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use super::messages::Sent;
 use super::reading::Reads;
 use crate::app::People;
 use crate::app::messages::SendAck;
-use crate::domain::{ClientId, Conversation, Setting};
+use crate::domain::{ClientId, Conversation, Entry, Setting};
 use crate::http::error::Problem;
 use crate::http::extract::{Json, Params, Segment, Segments, Session};
 use crate::http::limits::Rates;
 use crate::http::openapi::refusals::writing;
 use crate::http::proxy::Caller;
-use crate::http::wire::{put, write_entry, write_text};
+use crate::http::wire::{write_entry, write_text};
 
 /// Settings of a page.
 const PAGE: usize = 500;
@@ -68,7 +68,7 @@ pub(in crate::http) async fn set_for_all(
     put, path = "/api/v1/conversations/{id}/settings/{name}", operation_id = "set", tag = "Settings",
     params(
         ("id" = String, Path, pattern = "^[ug]:[0-9]+$", description = "`u:UID` or `g:GID`"),
-        ("name" = String, Path, description = "`draft`, `mute`, `pin`, `hide`, `star` or `block`"),
+        ("name" = String, Path, description = "`draft`, `mute`, `pin`, `hide` or `block`; `star` is what earlier versions of the page wrote"),
     ),
     request_body = NewValue,
     responses(
@@ -113,7 +113,7 @@ pub(super) fn answer(ack: SendAck) -> Result<Response, Problem> {
     Ok(json(status, &Sent::from(ack)))
 }
 
-/// Which part of the settings.
+/// Which part of the settings, or of the stars.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(in crate::http) struct After {
@@ -148,19 +148,54 @@ pub(in crate::http) async fn list(
     Params(After { after }): Params<After>,
 ) -> Result<Response, Problem> {
     let reading = reads.begin(session.uid, caller, PAGE).await?;
-    let mut settings = people.settings(session.uid, &after, PAGE + 1).await?;
-    let more = settings.len() > PAGE;
-    settings.truncate(PAGE);
+    reading.answer(page(people.settings(session.uid, &after, PAGE + 1).await?))
+}
+
+/// The caller's stars: the newest row of each message that was ever starred.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes what is written by hand")]
+struct StarsPage {
+    /// Rows of the kind `star`; where a star was taken away, `starred` is `false`.
+    rows: Vec<crate::http::wire::EntryForm>,
+    /// `after` for the next page; `null`: there is nothing more.
+    #[schema(required)]
+    next_after: Option<String>,
+}
+
+/// Get the caller's stars.
+///
+/// They are in no order that matters. A device asks for them when it is new; after that it follows their rows.
+#[utoipa::path(
+    get, path = "/api/v1/stars", operation_id = "stars", tag = "Settings",
+    params(After),
+    responses((status = 200, body = StarsPage, description = "At most 500 of them")),
+    extensions(("x-codes" = json!(["rate_limited"]))),
+)]
+pub(in crate::http) async fn stars(
+    State(people): State<People>,
+    State(reads): State<Reads>,
+    caller: Caller,
+    Session(session): Session,
+    Params(After { after }): Params<After>,
+) -> Result<Response, Problem> {
+    let reading = reads.begin(session.uid, caller, PAGE).await?;
+    reading.answer(page(people.stars(session.uid, &after, PAGE + 1).await?))
+}
+
+/// A page of rows by their keys, of which one more was read than it has.
+fn page(mut rows: Vec<(String, Entry)>) -> String {
+    let more = rows.len() > PAGE;
+    rows.truncate(PAGE);
     let mut text = String::from("{\"rows\":[");
-    for (at, (_, entry)) in settings.iter().enumerate() {
+    for (at, (_, entry)) in rows.iter().enumerate() {
         text.push_str(if at > 0 { "," } else { "" });
         write_entry(&mut text, entry);
     }
     text.push_str("],\"next_after\":");
-    match settings.last().filter(|_| more) {
+    match rows.last().filter(|_| more) {
         Some((key, _)) => write_text(&mut text, key),
-        None => put(&mut text, format_args!("null")),
+        None => text.push_str("null"),
     }
     text.push('}');
-    reading.answer(text)
+    text
 }

@@ -14,7 +14,7 @@ use crate::app::People;
 use crate::app::messages::{Request, SendAck};
 use crate::app::sync::Pulled;
 use crate::domain::{ClientId, Conversation, HistoryId, MessageId, Progress, Uid};
-use crate::http::api::amendments::{Amending, Delete, Edit, Pin, Reaction, Recall, row};
+use crate::http::api::amendments::{Amending, Delete, Edit, Pin, Reaction, Recall, Star, row};
 use crate::http::api::messages::NewMessage;
 use crate::http::api::settings::{self, NewValue};
 use crate::http::error::Problem;
@@ -110,6 +110,7 @@ pub(super) fn parse(text: &str) -> Result<ClientFrame, BadFrame> {
         "reaction" => amend::<Reaction>(text),
         "delete" => amend::<Delete>(text),
         "pin" => amend::<Pin>(text),
+        "star" => amend::<Star>(text),
         "read" => {
             let About { conversation, message_id } =
                 from_text(text).map_err(|error| refuse(Problem::from_json(&error)))?;

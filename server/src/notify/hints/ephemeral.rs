@@ -2,8 +2,8 @@
 //!
 //! All of it may be lost. Who came is told again and again, so what was lost is made up for. The payloads begin with
 //! `e`, so a server of an earlier version takes them for none of its own and passes them over. Words: `t`, the sender,
-//! the group if it is in one, and the receivers; `c`, `w` and `x` with people who came, went, or see others anew. All
-//! numbers are in base 36.
+//! the group if it is in one, and the receivers; `c`, `w` and `x` with people who came, went, or see others anew; `s`
+//! alone, the last one of a server that stops. All numbers are in base 36.
 
 use std::collections::{HashMap, HashSet};
 
@@ -43,6 +43,8 @@ pub enum Ephemeral {
     Went(Vec<Uid>),
     /// What these show, and to whom, may have changed.
     Changed(Vec<Uid>),
+    /// The server that says it stops: whoever is connected to it goes to another one, or away.
+    Stops,
 }
 
 /// The payloads that carry it, as few as can be.
@@ -63,6 +65,7 @@ pub fn encode(server: Server, said: &Ephemeral) -> Vec<String> {
         Ephemeral::Came(people) => ('c', people),
         Ephemeral::Went(people) => ('w', people),
         Ephemeral::Changed(people) => ('x', people),
+        Ephemeral::Stops => return vec![head('s')],
     };
     let payloads = people.chunks((LONGEST - 32) / UID).map(|some| {
         let mut payload = head(word);
@@ -93,6 +96,7 @@ pub fn decode(payload: &str) -> Option<(Server, Ephemeral)> {
         "c" => Ephemeral::Came(people(rest)?),
         "w" => Ephemeral::Went(people(rest)?),
         "x" => Ephemeral::Changed(people(rest)?),
+        "s" => Ephemeral::Stops,
         _ => return None,
     };
     Some((server, said))
@@ -122,6 +126,7 @@ pub struct EphemeralOutbox {
     /// Whether they came or went last.
     people: HashMap<Uid, bool>,
     changed: HashSet<Uid>,
+    stops: bool,
 }
 
 impl EphemeralOutbox {
@@ -136,6 +141,12 @@ impl EphemeralOutbox {
             }
             Ephemeral::Came(people) => (people, true),
             Ephemeral::Went(people) => (people, false),
+            Ephemeral::Stops => {
+                // Who comes or goes from now on tells another server.
+                self.people.clear();
+                self.stops = true;
+                return;
+            }
         };
         for uid in people {
             if self.people.len() < MOST_PEOPLE || self.people.contains_key(&uid) {
@@ -146,7 +157,7 @@ impl EphemeralOutbox {
 
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
-        self.typing.is_empty() && self.people.is_empty() && self.changed.is_empty()
+        self.typing.is_empty() && self.people.is_empty() && self.changed.is_empty() && !self.stops
     }
 
     /// What waits, or as much of it as may be told at once.
@@ -164,6 +175,7 @@ impl EphemeralOutbox {
         }
         let all = [Ephemeral::Came(came), Ephemeral::Went(went), Ephemeral::Changed(changed)];
         said.extend(all.into_iter().filter(|said| !said.is_nothing()));
+        said.extend(std::mem::take(&mut self.stops).then_some(Ephemeral::Stops));
         said
     }
 }
@@ -175,6 +187,7 @@ impl Ephemeral {
             Ephemeral::Came(people) | Ephemeral::Went(people) | Ephemeral::Changed(people) => {
                 people.is_empty()
             }
+            Ephemeral::Stops => false,
         }
     }
 }
@@ -203,6 +216,7 @@ mod tests {
             people().prop_map(Ephemeral::Came),
             people().prop_map(Ephemeral::Went),
             people().prop_map(Ephemeral::Changed),
+            Just(Ephemeral::Stops),
         ]
     }
 
@@ -241,6 +255,10 @@ mod tests {
         outbox.put(Ephemeral::Came(vec![Uid(1), Uid(2)]));
         outbox.put(Ephemeral::Went(vec![Uid(1)]));
         assert_eq!(outbox.take(), [Ephemeral::Came(vec![Uid(2)]), Ephemeral::Went(vec![Uid(1)])]);
+        outbox.put(Ephemeral::Came(vec![Uid(1)]));
+        outbox.put(Ephemeral::Stops);
+        assert!(!outbox.is_empty());
+        assert_eq!(outbox.take(), [Ephemeral::Stops]);
         assert!(outbox.is_empty());
         for n in 0..=MOST_PEOPLE as u32 {
             outbox.put(Ephemeral::Came(vec![Uid(n)]));

@@ -71,6 +71,19 @@ async fn what_another_server_says_ends_with_its_word_or_with_its_silence() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_was_connected_to_a_server_that_stops_has_the_grace_to_come_to_another_one() {
+    let presence = Presence::new(None);
+    presence.hear(THERE, Ephemeral::Came(vec![ANN, BOB]));
+    presence.hear(HERE, Ephemeral::Came(vec![Uid(3)]));
+    presence.hear(THERE, Ephemeral::Stops);
+    after(&presence, GRACE - Duration::from_millis(1)).await;
+    assert!(presence.is_online(ANN) && presence.is_online(BOB));
+    presence.hear(HERE, Ephemeral::Came(vec![BOB]));
+    after(&presence, Duration::from_millis(1)).await;
+    assert!(!presence.is_online(ANN) && presence.is_online(BOB) && presence.is_online(Uid(3)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_device_is_told_who_is_online_once_and_then_what_changes() {
     let presence = Presence::new(None);
     let ann = presence.join(ANN);

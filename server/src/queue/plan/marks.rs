@@ -1,4 +1,4 @@
-//! How far somebody has read, for that person's own devices; and how far messages have come, for who sent them.
+//! Read markers and how far messages have come; also who may pin and star one more message.
 
 use super::{Decision, Plan, Planner};
 use crate::domain::{
@@ -136,6 +136,19 @@ impl Planner {
         pins.retain(|pin| *pin != of);
         if pinned {
             pins.push(of);
+        }
+        Ok(())
+    }
+
+    /// Whether `who` may star one more message. A star can always be taken away.
+    pub(super) fn may_star(&mut self, who: Uid, of: IdempotencyKey, starred: bool) -> Result<(), SendError> {
+        let stars = self.facts.stars.entry(who).or_default();
+        if starred && stars.len() >= self.limits.stars && !stars.contains(&of) {
+            return Err(SendError::TooManyStars(self.limits.stars));
+        }
+        stars.retain(|star| *star != of);
+        if starred {
+            stars.push(of);
         }
         Ok(())
     }

@@ -28,6 +28,7 @@ fn planner(facts: Facts) -> Planner {
         edit: Duration::from_secs(60),
         recall: Duration::from_secs(30),
         history: true,
+        stars: 2,
     };
     Planner::new(facts, limits, Timestamp(5))
 }
@@ -259,6 +260,7 @@ fn what_a_person_may_not_amend_is_refused_by_its_reason() {
         edit: Duration::from_secs(60),
         recall: Duration::from_secs(30),
         history: true,
+        stars: 2,
     };
     let mut planner = Planner::new(facts, limits, Timestamp(40_000));
     for (n, row, amendment, expected) in [

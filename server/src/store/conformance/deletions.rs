@@ -105,9 +105,9 @@ async fn cleared(directory: &dyn Directory) {
     let since = async |at, limit| directory.deleted_since(Timestamp(at), limit).await.expect("asked");
     assert_eq!((since(100, 9).await, since(101, 9).await), (vec![FAY, EVE], vec![FAY]));
     assert_eq!((since(100, 1).await, since(201, 9).await), (vec![FAY], vec![]));
-    directory.has_cleared(EVE).await.expect("noted");
+    directory.mark_cleared(EVE).await.expect("noted");
     assert_eq!(to_clear(0).await, [(FAY, Timestamp(200))]);
-    directory.has_cleared(FAY).await.expect("noted");
+    directory.mark_cleared(FAY).await.expect("noted");
     assert_eq!(to_clear(0).await, []);
 }
 

@@ -26,7 +26,8 @@ pub enum Move {
     Deliver(u8, u8),
     /// A read marker.
     ReadMarker(u8, u8, u8),
-    /// The sender of some message edits it or takes it back, or somebody in its conversation reacts to it; other copies come later.
+    /// The sender of some message edits it or takes it back, or somebody in its conversation reacts to it, or deletes it for oneself;
+    /// other copies come later.
     Amend(u8, u8, u8),
     /// The same message once more, under new numbers.
     Repeat(u8),
@@ -58,6 +59,7 @@ pub struct History {
     owed: Vec<(AcceptanceId, Arc<Content>, Vec<Recipient>)>,
     sent: Vec<Arc<Content>>,
     recalled: HashSet<IdempotencyKey>,
+    deleted: HashSet<(Uid, IdempotencyKey)>,
     read_to: HashMap<(Uid, Uid), u64>,
     /// Messages with an edit that is not settled yet.
     editing: HashSet<IdempotencyKey>,
@@ -72,6 +74,7 @@ impl Default for History {
             owed: Vec::new(),
             sent: Vec::new(),
             recalled: HashSet::new(),
+            deleted: HashSet::new(),
             read_to: HashMap::new(),
             editing: HashSet::new(),
         }
@@ -196,11 +199,16 @@ impl History {
         let (who, amendment) = match what % 4 {
             0 => (message.sender, Amendment::Edit(format!("edit {what}"))),
             1 => (message.sender, Amendment::Recall),
+            2 if what % 8 == 2 => return self.delete(&message, by),
             _ => (by, Amendment::React(vec!["👍".to_owned(); usize::from(what % 3)])),
         };
         // Nobody edits a message that was taken back, and what one sender said of it comes to each receiver in order.
         let is_owed = |owed: &Content| owed.kind == Kind::Edit && owed.of() == message.key();
         if what % 4 < 2 && self.recalled.contains(&message.key()?) {
+            return None;
+        }
+        // In SQLite the text of such an edit goes with the next flush alone.
+        if what.is_multiple_of(4) && self.deleted.iter().any(|(_, of)| Some(*of) == message.key()) {
             return None;
         }
         if amendment == Amendment::Recall {
@@ -233,6 +241,24 @@ impl History {
                 Some(Write::Accept(accept(content, rows, later.into_iter().collect())))
             }
         }
+    }
+
+    /// `by` deletes a copy that is there.
+    fn delete(&mut self, message: &Content, by: Uid) -> Option<Write> {
+        let is_owed = self.owed.iter().any(|(_, content, to)| {
+            content.key() == message.key() && to.iter().any(|recipient| recipient.uid == by)
+        });
+        let is_edit = |content: &Content| content.kind == Kind::Edit && content.of() == message.key();
+        let is_edited = self.editing.contains(&message.key()?)
+            || self.owed.iter().any(|(_, content, _)| is_edit(content));
+        let has_it = message.sender == by || message.target == Conversation::User(by);
+        if is_owed || is_edited || !has_it || !self.deleted.insert((by, message.key()?)) {
+            return None;
+        }
+        let body = Body::amendment(&Amendment::Delete, message.key()?, message, usize::MAX).expect("short");
+        let said = text_message(by, message.conversation(by), self.name(), "replaced");
+        let content = Arc::new(Content { kind: Kind::Delete, body, ..Content::clone(&said) });
+        Some(Write::Accept(accept(content, vec![row(by, self.next(by))], vec![])))
     }
 
     fn change(&mut self, by: Uid, at: u8, who: Uid, how: u8) -> Option<Write> {

@@ -3,7 +3,8 @@
 use serde_json::value::RawValue;
 
 use super::*;
-use crate::domain::{DELETED, FRIENDS, Setting, friend_key, pins, setting_key};
+use crate::domain::{DELETED, FRIENDS, STARS, Setting, friend_key, pins, setting_key};
+use crate::store::marked::marked;
 
 const ANN: Uid = Uid(10_001);
 const BOB: Uid = Uid(10_002);
@@ -66,6 +67,11 @@ pub async fn keys_are_walked_in_their_order(store: &dyn MessageStore) {
     assert_eq!(keys(&first), all[..2]);
     let rest = store.newest_under(ANN, FRIENDS, &first[1].0, 2).await.expect("read");
     assert_eq!(keys(&rest), all[2..]);
+    let counted = async |most| store.keys_under(ANN, FRIENDS, most).await.expect("read");
+    // A key that changed may count more than once.
+    assert!(counted(100).await >= 3 && counted(2).await == 2);
+    let none = store.keys_under(BOB, "friend v", 10).await.expect("read");
+    assert_eq!(none, 0);
     let other = store.newest_under(CAT, FRIENDS, "", 10).await.expect("read");
     assert_eq!(keys(&other), [(key(ANN, CAT), true)]);
 }
@@ -89,6 +95,47 @@ pub async fn pins_of_one_message_make_way_for_the_newest(store: &dyn MessageStor
         let listed = store.conversations(uid, None, 10).await.expect("read");
         assert_eq!(listed[0].last.message_id, id(1));
     }
+}
+
+/// Of the rows that star one message, or take its star away, the newest stays. They are no lines of a conversation.
+pub async fn stars_of_one_message_make_way_for_the_newest(store: &dyn MessageStore) {
+    let said = |n: u128| text_message(ANN, TO_BOB, n, "nine");
+    for n in [1, 2] {
+        let copies = vec![row(ANN, n), row(BOB, n)];
+        accepted(store, accept(said(n.into()), copies, vec![])).await;
+    }
+    for (n, of, starred) in [(3, 1, true), (4, 2, true), (5, 1, false), (6, 1, true), (7, 2, false)] {
+        let (amended, copy) = (said(of), id(u64::try_from(of).expect("small")));
+        let star = Amendment::Star { copy, starred };
+        let body = Body::amendment(&star, amended.key().expect("named"), &amended, 100).expect("short");
+        accepted(store, accept(made(Kind::Star, ANN, TO_BOB, n.into(), body), vec![row(ANN, n)], vec![]))
+            .await;
+    }
+    assert_eq!(ids(store, ANN).await, [1, 2, 6, 7]);
+    assert_eq!(ids(store, BOB).await, [1, 2]);
+    let found = store.newest_under(ANN, STARS, "", 10).await.expect("read");
+    let stars: Vec<_> = found.iter().map(|(_, row)| (row.content.of(), row.content.body.starred())).collect();
+    assert_eq!(stars, [(said(1).key(), Some(id(1))), (said(2).key(), None)]);
+    let rows = store.conversation(ANN, TO_BOB, None, 10).await.expect("read").rows;
+    assert_eq!(rows.iter().map(|row| row.message_id).collect::<Vec<_>>(), [id(2), id(1)]);
+    assert_eq!(store.conversations(ANN, None, 10).await.expect("read")[0].last.message_id, id(2));
+}
+
+/// However many marks were taken away, those that stand are found.
+pub async fn marks_that_stand_are_found_among_many_that_do_not(store: &dyn MessageStore) {
+    const MANY: u64 = 1_100;
+    let star = |n: u64| {
+        let said = text_message(ANN, TO_BOB, n.into(), "nine");
+        let star = Amendment::Star { copy: id(n), starred: n == MANY };
+        let body = Body::amendment(&star, said.key().expect("named"), &said, 100).expect("short");
+        let star = made(Kind::Star, ANN, TO_BOB, u128::from(MANY + n), body);
+        Write::Accept(accept(star, vec![row(ANN, n)], vec![]))
+    };
+    let outcomes = store.commit((1..=MANY).map(star).collect()).await.expect("stored");
+    assert!(outcomes.iter().all(|outcome| matches!(outcome, Outcome::Accepted(..))));
+    let stands = |content: &Content| content.body.starred().is_some();
+    let found = marked(store, ANN, STARS, 10, stands).await.expect("read");
+    assert_eq!(found.iter().map(|row| row.content.body.starred()).collect::<Vec<_>>(), [Some(id(MANY))]);
 }
 
 /// Whatever became of it there.

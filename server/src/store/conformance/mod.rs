@@ -61,7 +61,8 @@ macro_rules! message_store_conformance {
             amendments: an_edit_changes_the_message_in_every_inbox, a_recall_is_the_last_word,
                 of_rows_with_one_compaction_key_the_newest_stays, an_amendment_is_in_no_list_of_conversations;
             keyed: the_newest_row_of_each_key_says_how_things_stand, keys_are_walked_in_their_order,
-                pins_of_one_message_make_way_for_the_newest, who_has_a_copy_is_known, what_is_deleted_says_nothing_any_more, moments_are_no_conversation;
+                pins_of_one_message_make_way_for_the_newest, stars_of_one_message_make_way_for_the_newest,
+                marks_that_stand_are_found_among_many_that_do_not, who_has_a_copy_is_known, what_is_deleted_says_nothing_any_more, moments_are_no_conversation;
             assigned: each_inbox_goes_on_after_its_latest_row, an_empty_inbox_begins_at_one, a_late_copy_gets_the_next_id,
                 the_largest_id_is_followed_by_a_refusal;
             reading: a_range_runs_both_ways, a_page_says_whether_there_is_more, a_page_ends_at_its_bytes,

@@ -19,6 +19,7 @@ pub async fn run(store: &dyn TableStore, compares: bool) {
     a_definition_is_replaced_by_who_knows_the_last_one(store).await;
     numbers_grow_from_one_under_each_first_column(store).await;
     deleted_rows_give_no_number_again(store).await;
+    a_row_takes_the_place_of_one_that_was_put_under_its_number(store).await;
     a_write_is_done_whole_and_the_last_change_of_a_row_counts(store).await;
     a_range_runs_both_ways_and_ends_at_its_limits(store).await;
     long_keys_and_rows_are_kept(store).await;
@@ -219,6 +220,16 @@ async fn deleted_rows_give_no_number_again(store: &dyn TableStore) {
     assert!(all(store, table).await.is_empty());
     stored(store, write(table, "ann", vec![delete(numbered("ann", 5)), delete(numbered("ann", 77))])).await;
     assert_eq!(stored(store, write(table, "ann", vec![append("ann", b"y")])).await, [6]);
+}
+
+async fn a_row_takes_the_place_of_one_that_was_put_under_its_number(store: &dyn TableStore) {
+    let table = table(store, "put by name").await;
+    stored(store, write(table, "ann", vec![put(numbered("ann", 2), b"named")])).await;
+    let three = [b"1", b"2", b"3"].map(|row| append("ann", row)).to_vec();
+    assert_eq!(stored(store, write(table, "ann", three)).await, [1, 2, 3]);
+    let expected = [1, 2, 3].map(|n| (numbered("ann", n).bytes(0), n.to_string().into_bytes()));
+    assert_eq!(all(store, table).await, expected);
+    assert_eq!(stored(store, write(table, "ann", vec![append("ann", b"4")])).await, [4]);
 }
 
 async fn a_write_is_done_whole_and_the_last_change_of_a_row_counts(store: &dyn TableStore) {

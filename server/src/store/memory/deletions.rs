@@ -37,7 +37,7 @@ impl Deletions for MemoryDirectory {
         Ok(deleted.filter(|(uid, _)| !state.cleared.contains(uid)).take(limit).collect())
     }
 
-    async fn has_cleared(&self, uid: Uid) -> Result<(), StoreError> {
+    async fn mark_cleared(&self, uid: Uid) -> Result<(), StoreError> {
         self.state().cleared.insert(uid);
         Ok(())
     }

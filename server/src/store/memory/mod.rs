@@ -83,6 +83,11 @@ impl MessageStore for MemoryStore {
         Ok(keyed.filter(|(name, _)| name.starts_with(prefix) && **name > *after).take(limit).collect())
     }
 
+    async fn keys_under(&self, uid: Uid, prefix: &str, most: usize) -> Result<usize, StoreError> {
+        let keys = self.state().keyed(uid).into_keys();
+        Ok(keys.filter(|name| name.starts_with(prefix)).take(most).count())
+    }
+
     async fn copies(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<Option<MessageId>>, StoreError> {
         let state = self.state();
         let all = (0, MessageId::MAX.get());
@@ -106,7 +111,7 @@ impl MessageStore for MemoryStore {
         Ok(self.state().latest_id(uid))
     }
 
-    fn tail(&self, uid: Uid, cursor: MessageId, limit: PageLimit) -> Option<Page> {
+    fn tail(&self, uid: Uid, cursor: MessageId, _: MessageId, limit: PageLimit) -> Option<Page> {
         let ids = (cursor.get() + 1, MessageId::MAX.get());
         Some(Page::filled(self.state().rows(uid, ids, Direction::Forward), limit))
     }

@@ -311,7 +311,7 @@ impl State {
     pub(super) fn conversations(&self, uid: Uid, before: Option<MessageId>, limit: usize) -> Vec<Summary> {
         let mut latest: HashMap<Conversation, Entry> = HashMap::new();
         for entry in self.rows(uid, (0, MessageId::MAX.get()), Direction::Forward) {
-            if entry.content.kind.is_shown() {
+            if entry.content.is_shown() {
                 latest.insert(entry.conversation(), entry);
             }
         }

@@ -77,7 +77,7 @@ impl<'a> Arguments<'a> {
     /// A copy of what stands at the place `at`.
     pub(super) fn copy(&mut self, at: i32, content: &Content, (receiver, head): (Uid, i32), id: Position) {
         self.copies.push(Copied { content: at, head, id });
-        if !content.kind.is_shown() && content.kind != Kind::ReadMarker {
+        if !content.is_shown() && content.kind != Kind::ReadMarker {
             return;
         }
         let conversation = self.conversations.entry((head, content.conversation(receiver))).or_default();

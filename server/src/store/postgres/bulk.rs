@@ -121,7 +121,7 @@ pub(super) async fn rows(connection: &mut PgConnection, rows: &[Entry]) -> Resul
     for row in rows {
         let last: &mut MessageId = latest.entry(row.receiver).or_default();
         *last = row.message_id.max(*last);
-        if !row.content.kind.is_shown() && row.content.kind != Kind::ReadMarker {
+        if !row.content.is_shown() && row.content.kind != Kind::ReadMarker {
             continue;
         }
         let line: &mut (MessageId, MessageId) =

@@ -15,7 +15,7 @@ use super::layout::Layout;
 use super::learnt::Learnt;
 use super::lookup;
 use super::more::Unexpected;
-use super::plan::{Plan, late};
+use super::plan::{CommitPlan, late};
 use super::recent::Recent;
 use crate::domain::{Content, GroupId, MembershipEpoch, MessageId, Uid};
 use crate::store::{Behind, CommitError, CopyOutcome, Outcome, StoreError, Write};
@@ -62,7 +62,7 @@ impl Commit<'_> {
         let mut conflicts = 0;
         self.look_up_owed(&writes).await?;
         for _ in 0..MOST_CALLS {
-            let plan = Plan::of(&writes, &self.learnt).map_err(CommitError::Stale)?;
+            let plan = CommitPlan::of(&writes, &self.learnt).map_err(CommitError::Stale)?;
             if plan.arguments.is_empty() {
                 return plan.outcomes(None).map_err(CommitError::Refused);
             }
@@ -112,7 +112,12 @@ impl Commit<'_> {
     }
 
     /// What came of the writes of a call that stored them.
-    fn stored(&self, writes: &[Write], plan: Plan<'_>, answer: &Answer) -> Result<Vec<Outcome>, StoreError> {
+    fn stored(
+        &self,
+        writes: &[Write],
+        plan: CommitPlan<'_>,
+        answer: &Answer,
+    ) -> Result<Vec<Outcome>, StoreError> {
         let before = latest_ids(&plan.heads, answer)?;
         let outcomes = plan.outcomes(Some(answer))?;
         let copies = writes.iter().zip(&outcomes).flat_map(|(write, outcome)| {
@@ -134,7 +139,7 @@ impl Commit<'_> {
         }
     }
 
-    async fn call(&self, plan: &Plan<'_>) -> Result<Answer, Setback> {
+    async fn call(&self, plan: &CommitPlan<'_>) -> Result<Answer, Setback> {
         let mut connection = self.db.for_queues().await.map_err(Setback::Refused)?;
         let call = async { Ok(plan.arguments.call(&plan.heads, &mut connection).await.map_err(setback)) };
         self.db.limited(call).await.unwrap_or_else(|silence| Err(Setback::Unknown(silence)))
@@ -224,7 +229,7 @@ impl Commit<'_> {
     }
 
     async fn could_be_stored(&self, writes: &[Write]) -> Result<bool, CommitError> {
-        let mut plan = Plan::of(writes, &self.learnt).map_err(CommitError::Stale)?;
+        let mut plan = CommitPlan::of(writes, &self.learnt).map_err(CommitError::Stale)?;
         if plan.arguments.is_empty() {
             return Ok(true);
         }

@@ -67,7 +67,7 @@ impl Deletions for PgDirectory {
         rows.iter().map(|row| Ok((uid_of(row)?, Timestamp(row.try_get("deleted_at")?)))).collect()
     }
 
-    async fn has_cleared(&self, uid: Uid) -> Result<(), StoreError> {
+    async fn mark_cleared(&self, uid: Uid) -> Result<(), StoreError> {
         let done = sqlx::query(
             "UPDATE accounts SET cleared = true WHERE partition_key = $1 AND uid = $2 AND deleted_at IS NOT NULL",
         );

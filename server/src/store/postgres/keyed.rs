@@ -62,6 +62,27 @@ pub(super) fn newest_under_sql() -> String {
     )
 }
 
+/// How many compaction keys of `uid` begin with `prefix`, up to `most`.
+pub(super) async fn keys_under(
+    connection: &mut PgConnection,
+    uid: Uid,
+    prefix: &str,
+    most: usize,
+) -> Result<usize, StoreError> {
+    let count: i64 = sqlx::query_scalar(KEYS_UNDER)
+        .bind(uid.partition_key().to_string())
+        .bind(i64::from(uid.0))
+        .bind(prefix)
+        .bind(beyond(prefix))
+        .bind(rows_at_most(most))
+        .fetch_one(connection)
+        .await?;
+    usize::try_from(count).map_err(StoreError::corrupt)
+}
+
+pub(super) const KEYS_UNDER: &str = "SELECT count(*) FROM (SELECT FROM compaction_keys
+    WHERE partition_key = $1 AND receiver = $2 AND name > $3 AND name < $4 LIMIT $5) AS few";
+
 /// The ids of these users' copies of what was accepted under `key`, in order.
 pub(super) async fn copies(
     connection: &mut PgConnection,

@@ -15,7 +15,7 @@ use crate::store::{Accept, AcceptanceId, CopyOutcome, Deliver, Outcome, Row, Sto
 
 /// What a call stores, and what comes of each write then.
 #[derive(Debug)]
-pub(super) struct Plan<'a> {
+pub(super) struct CommitPlan<'a> {
     pub(super) heads: Heads,
     pub(super) arguments: Arguments<'a>,
     planned: Vec<Planned>,
@@ -57,12 +57,12 @@ pub(super) fn rows_in_order<'a>(writes: &'a [Write], learnt: &'a Learnt) -> impl
     writes.iter().filter(looks_at).flat_map(Write::rows)
 }
 
-impl<'a> Plan<'a> {
+impl<'a> CommitPlan<'a> {
     /// Judges `writes`.
     ///
     /// # Errors
     /// The places of those that were decided on something that has changed.
-    pub(super) fn of(writes: &'a [Write], learnt: &'a Learnt) -> Result<Plan<'a>, Vec<usize>> {
+    pub(super) fn of(writes: &'a [Write], learnt: &'a Learnt) -> Result<CommitPlan<'a>, Vec<usize>> {
         // The idempotency record of a post lies beside its sender's head, though no row does.
         let senders = writes.iter().filter_map(|write| match write {
             Write::Accept(accept) if accept.begins_well() => Some(accept.content.sender),
@@ -93,7 +93,7 @@ impl<'a> Plan<'a> {
             planned.push(judged.unwrap_or_else(Planned::Nothing));
         }
         let Judge { heads, arguments, stale, .. } = judge;
-        if stale.is_empty() { Ok(Plan { heads, arguments, planned }) } else { Err(stale) }
+        if stale.is_empty() { Ok(CommitPlan { heads, arguments, planned }) } else { Err(stale) }
     }
 
     /// The outcomes, where nothing was to be stored or this is the answer.

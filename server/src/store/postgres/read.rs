@@ -162,10 +162,13 @@ pub(super) async fn conversations(
     rows.iter().map(summary).collect()
 }
 
-/// Whether a body names the user $2. Only what has mentions is read as JSON, and no NUL, which `jsonb` does not take.
-const MENTIONS: &str = r#"CASE WHEN position('"mentions":' IN body) > 0 AND position('\u0000' IN body) = 0
-    THEN body::jsonb @> '{"mentions":{"all":true}}'
-        OR body::jsonb @> jsonb_build_object('mentions', jsonb_build_object('users', jsonb_build_array($2)))
+/// Whether a body names the user $2. Only what has mentions is read as JSON, without NULs, which `jsonb` does not take: once the escaped
+/// backslashes are left out, what looks like an escaped NUL is one.
+const MENTIONS: &str = r#"CASE WHEN position('"mentions":' IN body) > 0
+    THEN (WITH plain AS (SELECT CASE WHEN position('\u0000' IN body) = 0 THEN body
+            ELSE replace(replace(body, '\\', ''), '\u0000', '') END::jsonb AS said)
+        SELECT said @> '{"mentions":{"all":true}}'
+            OR said @> jsonb_build_object('mentions', jsonb_build_object('users', jsonb_build_array($2))) FROM plain)
     ELSE false END"#;
 
 pub(super) fn conversations_sql() -> String {

@@ -3,12 +3,16 @@
 //!
 //! A commit learns the latest id that each inbox had before, under the lock of its head. So it is known that nothing
 //! lies between that id and the rows of the commit. Commits of one inbox that follow each other without a gap make a
-//! run; where another process wrote in between, a new run begins. Owned by the store; at most so many bytes.
+//! run; where another process wrote in between, a new run begins. What a later row of this process replaces is changed
+//! here, too. What another process replaced is not known here. So a run is told only while no newer id of the inbox is
+//! known. An edit whose message is not in the run with its text ends the run: the database may have left it out.
+//!
+//! Owned by the store; at most 16 MiB. Only the plain layout keeps such rows.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::domain::{Content, Entry, MessageId, PageLimit, Uid};
+use crate::domain::{Content, Entry, Kind, MessageId, PageLimit, Uid};
 use crate::store::Page;
 
 /// Bytes of rows in memory, by [`Entry::weight`].
@@ -32,7 +36,7 @@ struct State {
     bytes: usize,
 }
 
-/// All rows of an inbox with ids above `base`, up to the last of them.
+/// All rows that an inbox has above `base`, up to the last of them, but for those that later ones of this process replaced.
 #[derive(Debug)]
 struct Run {
     base: MessageId,
@@ -66,10 +70,18 @@ impl Recent {
         }
     }
 
-    /// The rows after `cursor` as far as they are here and fit into a page; `None` where none is known.
-    pub(super) fn after(&self, uid: Uid, cursor: MessageId, limit: PageLimit) -> Option<Page> {
+    /// The rows after `cursor`, as far as they fit into a page; `None` where they are not all here up to `known`: what another
+    /// process wrote after them may have taken the place of one of them, or taken it back.
+    pub(super) fn after(
+        &self,
+        uid: Uid,
+        cursor: MessageId,
+        known: MessageId,
+        limit: PageLimit,
+    ) -> Option<Page> {
         let state = self.state();
-        let run = state.runs.get(&uid).filter(|run| run.base <= cursor && cursor < run.last())?;
+        let holds = |run: &&Run| run.base <= cursor && cursor < run.last() && known <= run.last();
+        let run = state.runs.get(&uid).filter(holds)?;
         let first = run.rows.partition_point(|row| row.message_id <= cursor);
         Some(Page::filled(run.rows.range(first..).cloned(), limit))
     }
@@ -84,16 +96,17 @@ impl Run {
     fn last(&self) -> MessageId {
         self.rows.back().map_or(self.base, |row| row.message_id)
     }
-}
 
-impl Run {
-    /// As in the database: the message that `content` amends is shown as it is now, and the row whose place it takes goes. The bytes of
-    /// the run before and after.
+    /// As in the database: the message that `content` amends is shown as it is now, the row whose place it takes goes, and the text of an
+    /// edit goes with its message. The bytes of the run before and after.
     fn supersede(&mut self, name: &str, content: &Content) -> (usize, usize) {
         let weight = |run: &Run| run.rows.iter().map(Entry::weight).sum::<usize>();
         let before = weight(self);
-        self.rows.retain(|row| row.content.compaction_key(row.receiver).as_deref() != Some(name));
         let key = content.changes_message();
+        self.rows.retain(|row| {
+            row.content.compaction_key(row.receiver).as_deref() != Some(name)
+                && !row.content.is_edit_deleted_by(content)
+        });
         for message in self.rows.iter_mut().filter(|message| key.is_some() && message.content.key() == key) {
             if let Some(amended) = message.content.amended(content) {
                 message.content = Arc::new(amended);
@@ -101,24 +114,42 @@ impl Run {
         }
         (before, weight(self))
     }
+
+    /// Whether the database may have left out this row: an edit of a message that is recalled or deleted. It is kept for certain where the
+    /// message is here with its text.
+    fn may_be_left_out(&self, row: &Content) -> bool {
+        let of = row.changes_message();
+        let has_text = |message: &Entry| message.content.kind == Kind::Message && message.content.key() == of;
+        row.kind == Kind::Edit && !self.rows.iter().any(has_text)
+    }
 }
 
 impl State {
-    /// Whether rows that come after `base` can be kept. Those of a commit can not whose successor was kept before it.
+    /// Whether rows that come after `base` can be kept: not if those of a later commit were kept already.
     fn open(&mut self, uid: Uid, base: MessageId) -> bool {
         match self.runs.get(&uid).map(Run::last) {
             Some(last) if last == base => {}
             Some(last) if last > base => return false,
-            _ => {
-                let before = self.runs.insert(uid, Run { base, rows: VecDeque::new() });
-                self.bytes -= before.iter().flat_map(|run| &run.rows).map(Entry::weight).sum::<usize>();
-            }
+            _ => self.replace(uid, Some(Run { base, rows: VecDeque::new() })),
         }
         true
     }
 
+    /// Forgets the run of an inbox, for another one or for none.
+    fn replace(&mut self, uid: Uid, run: Option<Run>) {
+        let before = match run {
+            Some(run) => self.runs.insert(uid, run),
+            None => self.runs.remove(&uid),
+        };
+        self.bytes -= before.iter().flat_map(|run| &run.rows).map(Entry::weight).sum::<usize>();
+    }
+
     fn push(&mut self, row: Entry) {
         let Some(run) = self.runs.get_mut(&row.receiver) else { return };
+        if run.may_be_left_out(&row.content) {
+            // From now on the database is asked.
+            return self.replace(row.receiver, None);
+        }
         if let Some(name) = row.content.compaction_key(row.receiver) {
             let (before, after) = run.supersede(&name, &row.content);
             self.bytes = self.bytes - before + after;
@@ -145,7 +176,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Conversation;
+    use crate::domain::{Amendment, Body, Conversation};
     use crate::store::conformance::{id, text_message};
 
     const ANN: Uid = Uid(10_001);
@@ -160,7 +191,7 @@ mod tests {
 
     /// The ids after `cursor`.
     fn after(recent: &Recent, uid: Uid, cursor: u64) -> Option<Vec<u64>> {
-        let page = recent.after(uid, id(cursor), PageLimit::of_rows(100))?;
+        let page = recent.after(uid, id(cursor), MessageId::ZERO, PageLimit::of_rows(100))?;
         Some(page.rows.iter().map(|row| row.message_id.get()).collect())
     }
 
@@ -185,6 +216,15 @@ mod tests {
         assert_eq!(after(&recent, ANN, 8), Some(vec![9]));
     }
 
+    /// It may have taken back one of these.
+    #[test]
+    fn rows_before_one_that_another_server_is_known_to_have_written_are_not_told() {
+        let recent = Recent::default();
+        keep(&recent, ANN, 4, &[5, 6]);
+        let first_of = |known| recent.after(ANN, id(4), id(known), PageLimit::of_rows(1)).is_some();
+        assert_eq!((first_of(6), first_of(7)), (true, false));
+    }
+
     #[test]
     fn a_commit_that_is_kept_after_its_successor_is_left_out() {
         let recent = Recent::default();
@@ -198,8 +238,42 @@ mod tests {
     fn a_page_that_does_not_hold_all_says_so() {
         let recent = Recent::default();
         keep(&recent, ANN, 0, &[1, 2, 3]);
-        let page = recent.after(ANN, id(0), PageLimit::of_rows(2)).expect("known");
+        let page = recent.after(ANN, id(0), id(3), PageLimit::of_rows(2)).expect("known");
         assert_eq!((page.rows.len(), page.more), (2, true));
+    }
+
+    /// What `kind` says about the message of Bob that [`keep`] keeps.
+    fn amending(kind: Kind, by: Uid, name: u128) -> Arc<Content> {
+        let said = text_message(BOB, Conversation::User(ANN), 1, "hello");
+        let amendment =
+            if kind == Kind::Edit { Amendment::Edit("secret".to_owned()) } else { Amendment::Delete };
+        let body = Body::amendment(&amendment, said.key().expect("named"), &said, 100).expect("short");
+        let row = text_message(by, Conversation::User(ANN), name, "replaced");
+        Arc::new(Content { kind, body, ..Content::clone(&row) })
+    }
+
+    /// The edit is a row of its own, with the text that the message has no more.
+    #[test]
+    fn the_text_of_an_edit_goes_with_its_message() {
+        let recent = Recent::default();
+        keep(&recent, ANN, 0, &[1]);
+        recent.keep([(ANN, id(1))], [(ANN, id(2), amending(Kind::Edit, BOB, 2))]);
+        assert_eq!(after(&recent, ANN, 0), Some(vec![1, 2]));
+        recent.keep([(ANN, id(2))], [(ANN, id(3), amending(Kind::Delete, ANN, 3))]);
+        assert_eq!(after(&recent, ANN, 0), Some(vec![1, 3]));
+    }
+
+    /// Another server may have taken the message back: then the database has no row of the edit.
+    #[test]
+    fn an_edit_of_a_message_that_is_not_here_is_asked_of_the_database() {
+        let recent = Recent::default();
+        recent.keep([(ANN, id(1))], [(ANN, id(2), amending(Kind::Edit, BOB, 2))]);
+        assert_eq!(after(&recent, ANN, 1), None);
+        keep(&recent, ANN, 2, &[3]);
+        assert_eq!((after(&recent, ANN, 1), after(&recent, ANN, 2)), (None, Some(vec![3])));
+        recent.keep([(ANN, id(3))], [(ANN, id(4), amending(Kind::Delete, ANN, 4))]);
+        recent.keep([(ANN, id(4))], [(ANN, id(5), amending(Kind::Edit, BOB, 5))]);
+        assert_eq!(after(&recent, ANN, 2), None);
     }
 
     #[test]

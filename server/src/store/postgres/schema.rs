@@ -6,7 +6,9 @@
 
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::{Connection as _, PgConnection, Row as _};
+use tracing::warn;
 
+use super::commit::MOST_CONFLICTS;
 use super::{Refusal, rights};
 
 /// The number of the lock under which migrations are applied; the program's own.
@@ -25,6 +27,17 @@ pub(super) enum Unfit {
     Unreadable(sqlx::Error),
 }
 
+impl Unfit {
+    /// Whether a migration waited for a server that waited for it, since both change several tables. Nothing of it was applied.
+    fn is_deadlock(&self) -> bool {
+        let Unfit::Migration(MigrateError::ExecuteMigration(error, _) | MigrateError::Execute(error)) = self
+        else {
+            return false;
+        };
+        error.as_database_error().and_then(|error| error.code()).as_deref() == Some("40P01")
+    }
+}
+
 impl From<sqlx::Error> for Unfit {
     fn from(error: sqlx::Error) -> Unfit {
         Unfit::Unreadable(error)
@@ -40,6 +53,19 @@ pub(super) async fn migrate(connection: &mut PgConnection, known: &Migrator) -> 
         return Ok(());
     }
     rights::may_create(connection).await?.map_err(Unfit::Refused)?;
+    for _ in 0..MOST_CONFLICTS {
+        match apply(connection, known).await {
+            Err(unfit) if unfit.is_deadlock() => {
+                warn!("a server that was writing got in the way of the migrations; they begin anew")
+            }
+            done => return done,
+        }
+    }
+    apply(connection, known).await
+}
+
+/// Applies them in one transaction.
+async fn apply(connection: &mut PgConnection, known: &Migrator) -> Result<(), Unfit> {
     let mut tx = connection.begin().await?;
     // As long as it takes.
     sqlx::raw_sql("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0").execute(&mut *tx).await?;
@@ -102,4 +128,42 @@ async fn lacks_nothing(connection: &mut PgConnection, known: &Migrator) -> Resul
 async fn is_there(connection: &mut PgConnection, table: &'static str) -> Result<bool, sqlx::Error> {
     let asked = sqlx::AssertSqlSafe(format!("SELECT to_regclass('{table}') IS NOT NULL"));
     sqlx::raw_sql(asked).fetch_one(connection).await?.try_get(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::migrate::{Migration, MigrationType};
+    use sqlx::{Executor as _, SqlSafeStr as _};
+    use tidemark_test_support::servers::postgres::durable_database;
+    use tidemark_test_support::until::until;
+
+    use super::*;
+
+    /// Servers write to several tables in a transaction, in an order of their own.
+    #[tokio::test]
+    async fn migrations_that_a_server_gets_in_the_way_of_begin_anew() {
+        let url = durable_database().await;
+        let connect = async || PgConnection::connect(&url).await.expect("connected");
+        let (mut migrating, mut writing, mut watching) = (connect().await, connect().await, connect().await);
+        writing.execute("CREATE TABLE one (n int); CREATE TABLE two (n int)").await.expect("made");
+        // The migration is the one that PostgreSQL ends, since the other one does not look for a deadlock that early.
+        writing
+            .execute("BEGIN; SET LOCAL deadlock_timeout = '60s'; INSERT INTO two VALUES (1)")
+            .await
+            .expect("begun");
+        let sql = "ALTER TABLE one ADD COLUMN added int; ALTER TABLE two ADD COLUMN added int";
+        let migration = Migration::new(1, "columns".into(), MigrationType::Simple, sql.into_sql_str(), false);
+        let known = Migrator::with_migrations(vec![migration]);
+        let applied = tokio::spawn(async move { migrate(&mut migrating, &known).await });
+        until("the migration waits for the other", async || {
+            let waiting =
+                "SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'two'::regclass AND NOT granted)";
+            sqlx::query_scalar(waiting).fetch_one(&mut watching).await.expect("looked")
+        })
+        .await;
+        writing.execute("INSERT INTO one VALUES (1)").await.expect("the migration gave way");
+        writing.execute("COMMIT").await.expect("committed");
+        applied.await.expect("no panic").expect("applied");
+        watching.execute("SELECT one.added, two.added FROM one, two").await.expect("both columns are there");
+    }
 }

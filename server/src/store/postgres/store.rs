@@ -174,8 +174,8 @@ impl MessageStore for PostgresStore {
         Ok(latest.first().copied().unwrap_or_default())
     }
 
-    fn tail(&self, uid: Uid, cursor: MessageId, limit: PageLimit) -> Option<Page> {
-        self.recent.after(uid, cursor, limit)
+    fn tail(&self, uid: Uid, cursor: MessageId, known: MessageId, limit: PageLimit) -> Option<Page> {
+        self.recent.after(uid, cursor, known, limit)
     }
 
     async fn range(&self, uid: Uid, query: RangeQuery) -> Result<Page, StoreError> {
@@ -203,6 +203,11 @@ impl MessageStore for PostgresStore {
         let newest =
             async { keyed::newest_under(&mut *self.db.reader().await?, uid, prefix, after, limit).await };
         self.db.limited(newest).await
+    }
+
+    async fn keys_under(&self, uid: Uid, prefix: &str, most: usize) -> Result<usize, StoreError> {
+        let counted = async { keyed::keys_under(&mut *self.db.reader().await?, uid, prefix, most).await };
+        self.db.limited(counted).await
     }
 
     async fn copies(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<Option<MessageId>>, StoreError> {

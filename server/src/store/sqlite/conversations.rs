@@ -1,15 +1,24 @@
 //! The conversation list: the summary table with what is in memory laid over it.
+//!
+//! Devices count on from the newest row of a line, so its counts must be of the moment at which that row was the newest. The
+//! tables are read in one transaction, and no flush may have begun between the view of memory and that transaction: then they
+//! have nothing that is newer than the view.
 
 use std::collections::HashMap;
 
 use serde_json::json;
-use sqlx::Row as _;
+use sqlx::{Connection as _, Row as _, SqliteConnection};
 
+use super::db::Db;
 use super::lookup;
+use super::memtable::Memory;
 use super::read::Reader;
-use crate::domain::{Conversation, Entry, MessageId};
+use crate::domain::{Conversation, Entry, MessageId, Uid};
 use crate::store::changes::Changes;
 use crate::store::{StoreError, Summary};
+
+/// A flush begins every few seconds at most, and the two looks are microseconds apart.
+const ATTEMPTS: usize = 1_000;
 
 /// The latest row of a conversation that is not a read marker, and how far it is read.
 #[derive(Clone, Copy, Default)]
@@ -18,16 +27,43 @@ struct Position {
     read_to: MessageId,
 }
 
+/// The `limit` newest conversations of `uid` whose newest row is older than `before`.
+pub(super) async fn conversations(
+    db: &Db,
+    memory: &Memory,
+    uid: Uid,
+    before: Option<MessageId>,
+    limit: usize,
+) -> Result<Vec<Summary>, StoreError> {
+    let mut connection = db.reader().await?;
+    for _ in 0..ATTEMPTS {
+        let reader = Reader::new(db, memory, uid);
+        let mut tables = connection.begin().await?;
+        let listed = reader.conversations(&mut tables, memory, before, limit).await?;
+        tables.rollback().await?;
+        if let Some(listed) = listed {
+            return Ok(listed);
+        }
+    }
+    Err(StoreError::unavailable("the tables change too fast to be read"))
+}
+
 impl Reader<'_> {
-    /// The `limit` newest conversations whose newest row is older than `before`.
-    pub(super) async fn conversations(
+    /// The list. `None`: a flush began before the tables were read.
+    async fn conversations(
         &self,
+        tables: &mut SqliteConnection,
+        memory: &Memory,
         before: Option<MessageId>,
         limit: usize,
-    ) -> Result<Vec<Summary>, StoreError> {
+    ) -> Result<Option<Vec<Summary>>, StoreError> {
         let before = before.unwrap_or(MessageId::MAX);
         let recent = self.recent_positions();
-        let mut positions = self.stored_positions(&recent, before, limit).await?;
+        // The first reading fixes the moment of the tables.
+        let mut positions = self.stored_positions(tables, &recent, before, limit).await?;
+        if memory.number() != self.view.number {
+            return Ok(None);
+        }
         for (conversation, position) in &recent {
             let known = positions.entry(*conversation).or_default();
             known.last = position.last.max(known.last);
@@ -39,7 +75,7 @@ impl Reader<'_> {
             .collect();
         positions.sort_unstable_by_key(|(_, position)| std::cmp::Reverse(position.last));
         positions.truncate(limit);
-        self.summaries(&positions).await
+        self.summaries(tables, &positions).await.map(Some)
     }
 
     /// What memory says of each conversation that it knows.
@@ -48,7 +84,7 @@ impl Reader<'_> {
         for memtable in &self.view.memtables {
             memtable.inbox(self.uid, |inbox| {
                 for (message_id, content) in &inbox.rows {
-                    if content.kind.is_shown() {
+                    if content.is_shown() && message_id.get() <= self.top {
                         positions.entry(content.conversation(self.uid)).or_default().last = *message_id;
                     }
                 }
@@ -64,6 +100,7 @@ impl Reader<'_> {
     /// The newest positions of the table before some id, and those of the conversations in `recent`, wherever they stand.
     async fn stored_positions(
         &self,
+        tables: &mut SqliteConnection,
         recent: &HashMap<Conversation, Position>,
         before: MessageId,
         limit: usize,
@@ -82,7 +119,7 @@ impl Reader<'_> {
         .bind((limit + recent.len()) as i64)
         .bind(json!(names).to_string())
         .bind(before.get().cast_signed())
-        .fetch_all(&mut *self.db.reader().await?)
+        .fetch_all(tables)
         .await?;
         let mut positions = HashMap::with_capacity(rows.len() + recent.len());
         for row in rows {
@@ -95,7 +132,11 @@ impl Reader<'_> {
         Ok(positions)
     }
 
-    async fn summaries(&self, positions: &[(Conversation, Position)]) -> Result<Vec<Summary>, StoreError> {
+    async fn summaries(
+        &self,
+        tables: &mut SqliteConnection,
+        positions: &[(Conversation, Position)],
+    ) -> Result<Vec<Summary>, StoreError> {
         let mut latest: HashMap<MessageId, Entry> = HashMap::with_capacity(positions.len());
         let mut missing = Vec::new();
         for (_, position) in positions {
@@ -104,15 +145,17 @@ impl Reader<'_> {
                 None => missing.push(position.last),
             }
         }
-        latest.extend(self.entries(&missing).await?.into_iter().map(|entry| (entry.message_id, entry)));
+        let entries = self.entries(tables, &missing).await?;
+        latest.extend(entries.into_iter().map(|entry| (entry.message_id, entry)));
         let changes = self.view.changes(self.uid);
         latest = latest.into_iter().filter_map(|(id, row)| Some((id, changes.show(row)?))).collect();
 
         let markers: Vec<_> =
             positions.iter().map(|(conversation, position)| (*conversation, position.read_to)).collect();
-        let recalled = self.recalled(&changes).await?;
+        let recalled = self.recalled(tables, &changes).await?;
         // Counting stops at some number, from which those that are taken back are still to be subtracted.
-        let stored = self.unread(&markers, Summary::MOST_UNREAD + recalled.len() as u32).await?;
+        let most = Summary::MOST_UNREAD + recalled.len() as u32;
+        let stored = self.unread(tables, &markers, most).await?;
         let mut summaries = Vec::with_capacity(positions.len());
         for ((conversation, position), stored) in positions.iter().zip(stored) {
             // One whose newest row was deleted is left out.
@@ -125,12 +168,17 @@ impl Reader<'_> {
             let (conversation, read_to) = (*conversation, position.read_to);
             summaries.push(Summary { conversation, last, unread, mentions: 0, read_to });
         }
-        self.count_mentions(&mut summaries, &recalled).await?;
+        self.count_mentions(tables, &mut summaries, &recalled).await?;
         Ok(summaries)
     }
 
     /// Counts those among the newest unread messages of groups that name the user. `recalled`: what the tables have and is taken back.
-    async fn count_mentions(&self, summaries: &mut [Summary], recalled: &[Entry]) -> Result<(), StoreError> {
+    async fn count_mentions(
+        &self,
+        tables: &mut SqliteConnection,
+        summaries: &mut [Summary],
+        recalled: &[Entry],
+    ) -> Result<(), StoreError> {
         let (mut counted, mut markers) = (Vec::new(), Vec::new());
         for summary in summaries {
             if summary.unread > 0 && matches!(summary.conversation, Conversation::Group(_)) {
@@ -138,7 +186,7 @@ impl Reader<'_> {
                 counted.push(summary);
             }
         }
-        let stored = self.mentions(&markers, Summary::MOST_UNREAD).await?;
+        let stored = self.mentions(tables, &markers, Summary::MOST_UNREAD).await?;
         for (summary, stored) in counted.into_iter().zip(stored) {
             let is_counted =
                 |row: &&Entry| row.conversation() == summary.conversation && row.message_id > summary.read_to;
@@ -152,12 +200,16 @@ impl Reader<'_> {
     }
 
     /// Unread messages of the tables that are taken back by rows in memory.
-    async fn recalled(&self, changes: &Changes) -> Result<Vec<Entry>, StoreError> {
+    async fn recalled(
+        &self,
+        tables: &mut SqliteConnection,
+        changes: &Changes,
+    ) -> Result<Vec<Entry>, StoreError> {
         let keys: Vec<_> = changes.recalled().collect();
         if keys.is_empty() {
             return Ok(Vec::new());
         }
-        let rows = lookup::rows_of(&mut *self.db.reader().await?, self.uid, &keys).await?;
+        let rows = lookup::rows_of(tables, self.uid, &keys).await?;
         let in_tables = |row: &Entry| row.message_id.get() <= self.base;
         Ok(rows.into_iter().filter(|row| in_tables(row) && row.content.counts_as_unread(self.uid)).collect())
     }
@@ -168,9 +220,9 @@ impl Reader<'_> {
 
     /// Unread messages in memory, the newest first.
     fn recent(&self, conversation: Conversation, read_to: MessageId) -> Vec<Entry> {
-        let low = read_to.get() + 1;
+        let low = read_to.get().max(self.base).saturating_add(1);
         let most = Summary::MOST_UNREAD as usize;
-        self.view.filtered(self.uid, low, MessageId::MAX.get(), most, |content| {
+        self.view.filtered(self.uid, low, self.top, most, |content| {
             content.counts_as_unread(self.uid) && content.conversation(self.uid) == conversation
         })
     }

@@ -56,7 +56,7 @@ impl Deletions for SqliteDirectory {
         rows.iter().map(|row| Ok((uid_of(row)?, Timestamp(row.try_get("deleted_at")?)))).collect()
     }
 
-    async fn has_cleared(&self, uid: Uid) -> Result<(), StoreError> {
+    async fn mark_cleared(&self, uid: Uid) -> Result<(), StoreError> {
         let done = sqlx::query("UPDATE accounts SET cleared = TRUE WHERE uid = ? AND deleted_at IS NOT NULL");
         self.change(done.bind(i64::from(uid.0))).await.map(drop)
     }

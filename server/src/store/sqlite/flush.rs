@@ -188,7 +188,7 @@ impl Flush {
                 let to = inbox.rows.len().min(from + self.chunk - entries.len());
                 for (message_id, content) in &inbox.rows[from..to] {
                     let (message_id, content) = (*message_id, content.clone());
-                    if content.kind.is_shown() {
+                    if content.is_shown() {
                         let conversation = content.conversation(receiver);
                         // Newest last: a later row of the same conversation takes its line.
                         match conversations[first..]

@@ -3,8 +3,8 @@
 //! A [`Memtable`] collects what was committed since the last flush. [`Memory`] holds up to three of them, oldest
 //! first: one that was flushed and is kept to answer from, one that is being flushed, one that still grows. For each
 //! user they hold an unbroken end of the inbox: everything with an id above `base` is here, everything up to it
-//! is in the tables. Readers take a [`MemtableView`] first and ask the tables afterwards, for ids up to `base` only;
-//! so a flush in between shows them nothing twice and nothing too late.
+//! is in the tables. Readers take a [`MemtableView`] first and ask the tables afterwards, for ids up to `base` only, and
+//! memory for those above it; so a flush in between shows them nothing twice and nothing too late.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -262,6 +262,11 @@ impl Memory {
         let now = self.memtables.read().unwrap_or_else(PoisonError::into_inner);
         let older = [&now.flushed, &now.frozen].into_iter().flatten().cloned();
         MemtableView { memtables: older.chain([now.active.clone()]).collect(), number: now.number }
+    }
+
+    /// How many freezes there were: as [`MemtableView::number`].
+    pub(super) fn number(&self) -> u64 {
+        self.memtables.read().unwrap_or_else(PoisonError::into_inner).number
     }
 
     /// The memtable that grows.

@@ -17,6 +17,13 @@ impl MemtableView {
         self.memtables.iter().find_map(|memtable| memtable.inbox(uid, |inbox| inbox.base))
     }
 
+    /// The same, and the latest id in memory, as they are at one moment: the memtable that grows is looked at once.
+    pub(super) fn span(&self, uid: Uid) -> Option<(MessageId, MessageId)> {
+        let of = |inbox: &Inbox| (inbox.base, inbox.rows.last().map_or(inbox.base, |(id, _)| *id));
+        let spans = self.memtables.iter().filter_map(|memtable| memtable.inbox(uid, of));
+        spans.reduce(|(base, _), (_, last)| (base, last))
+    }
+
     /// The latest id of `uid`, if it is in memory.
     pub(super) fn latest_id(&self, uid: Uid) -> Option<MessageId> {
         let last = |inbox: &Inbox| inbox.rows.last().map(|(id, _)| *id);
@@ -116,11 +123,12 @@ impl MemtableView {
 
     /// All rows after `cursor`, if memory holds them all, as far as they fit into a page.
     pub(super) fn tail(&self, uid: Uid, cursor: MessageId, limit: PageLimit) -> Option<Page> {
-        if cursor < self.base(uid)? {
+        let (base, top) = self.span(uid)?;
+        if cursor < base {
             return None;
         }
         let mut filling = Filling::showing(limit, self.changes(uid));
-        self.fill(uid, (cursor.get() + 1, MessageId::MAX.get()), Direction::Forward, &mut filling);
+        self.fill(uid, (cursor.get() + 1, top.get()), Direction::Forward, &mut filling);
         Some(filling.page())
     }
 

@@ -224,7 +224,7 @@ impl MessageStore for SqliteStore {
         self.reader(uid).watermark().await
     }
 
-    fn tail(&self, uid: Uid, cursor: MessageId, limit: PageLimit) -> Option<Page> {
+    fn tail(&self, uid: Uid, cursor: MessageId, _: MessageId, limit: PageLimit) -> Option<Page> {
         self.shared.memory.view().tail(uid, cursor, limit)
     }
 
@@ -250,6 +250,10 @@ impl MessageStore for SqliteStore {
         self.reader(uid).newest_under(prefix, after, limit).await
     }
 
+    async fn keys_under(&self, uid: Uid, prefix: &str, most: usize) -> Result<usize, StoreError> {
+        self.reader(uid).keys_under(prefix, most).await
+    }
+
     async fn copies(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<Option<MessageId>>, StoreError> {
         self.shared.copies(key, uids).await
     }
@@ -264,7 +268,7 @@ impl MessageStore for SqliteStore {
         before: Option<MessageId>,
         limit: usize,
     ) -> Result<Vec<Summary>, StoreError> {
-        self.reader(uid).conversations(before, limit).await
+        conversations::conversations(&self.shared.db, &self.shared.memory, uid, before, limit).await
     }
 
     async fn conversation(

@@ -1,13 +1,14 @@
 //! Reads over both parts: memory for what is new, the keyed tables for what is older.
 //!
-//! Every read takes its [`MemtableView`] before it asks the tables and asks them only for ids up to the view's base, so
-//! that no flush in between can show it a row twice or hide one. A row that lies in memory never costs a query.
+//! Every read takes its [`MemtableView`] before it asks the tables. The view goes on growing, so what lies between its base
+//! and its top is fixed with it: the tables are asked for ids up to the base, memory for those above it and up to the top.
+//! So no flush in between can show a row twice or hide one. A row that lies in memory never costs a query.
 
 use std::collections::BTreeMap;
 
 use futures_util::TryStreamExt;
 use serde_json::json;
-use sqlx::{AssertSqlSafe, Row as _};
+use sqlx::{AssertSqlSafe, Row as _, SqliteConnection};
 
 use super::db::Db;
 use super::lookup::{self, ENTRY};
@@ -23,14 +24,16 @@ pub(super) struct Reader<'a> {
     pub(super) uid: Uid,
     /// The largest id that the tables are asked for.
     pub(super) base: u64,
+    /// The largest id that memory is asked for, which has all above `base`.
+    pub(super) top: u64,
 }
 
 impl<'a> Reader<'a> {
     /// A reader of what is there now.
     pub(super) fn new(db: &'a Db, memory: &Memory, uid: Uid) -> Reader<'a> {
         let view = memory.view();
-        let base = view.base(uid).unwrap_or(MessageId::MAX).get();
-        Reader { db, view, uid, base }
+        let (base, top) = view.span(uid).unwrap_or((MessageId::MAX, MessageId::ZERO));
+        Reader { db, view, uid, base: base.get(), top: top.get() }
     }
 
     /// The latest id.
@@ -48,7 +51,7 @@ impl<'a> Reader<'a> {
     pub(super) async fn range(&self, query: RangeQuery) -> Result<Page, StoreError> {
         let Some((low, high)) = query.ids() else { return Ok(Page::default()) };
         let direction = query.direction();
-        let recent = (low.max(self.base.saturating_add(1)), high);
+        let recent = (low.max(self.base.saturating_add(1)), high.min(self.top));
         let older = (low, high.min(self.base));
         let mut filling = Filling::showing(query.page(), self.view.changes(self.uid));
         match direction {
@@ -110,7 +113,8 @@ impl<'a> Reader<'a> {
         };
         let changes = self.view.changes(self.uid);
         let mut filling = Filling::showing(PageLimit::of_rows(limit), changes);
-        let rows = self.view.filtered(self.uid, 0, high, limit.saturating_add(1), |content| {
+        let (low, top) = (self.base.saturating_add(1), high.min(self.top));
+        let rows = self.view.filtered(self.uid, low, top, limit.saturating_add(1), |content| {
             !content.kind.is_state() && content.conversation(self.uid) == conversation
         });
         if rows.into_iter().all(|row| filling.push(row)) {
@@ -162,8 +166,28 @@ impl<'a> Reader<'a> {
         Ok(found.into_iter().take(limit).collect())
     }
 
+    /// How many compaction keys begin with `prefix`, up to `most`; one that is in memory and in the tables counts twice.
+    pub(super) async fn keys_under(&self, prefix: &str, most: usize) -> Result<usize, StoreError> {
+        let recent = self.view.newest_that(self.uid, |name| name.starts_with(prefix));
+        let sql = "SELECT count(*) FROM (SELECT 1 FROM compaction_keys
+             WHERE partition_key = ? AND receiver = ? AND name > ? AND name < ? LIMIT ?)";
+        let stored: i64 = sqlx::query_scalar(sql)
+            .bind(self.uid.partition_key().as_str())
+            .bind(self.uid.0)
+            .bind(prefix)
+            .bind(beyond(prefix))
+            .bind(i64::try_from(most).unwrap_or(i64::MAX))
+            .fetch_one(&mut *self.db.reader().await?)
+            .await?;
+        Ok(usize::try_from(stored).unwrap_or_default().saturating_add(recent.len()).min(most))
+    }
+
     /// Rows of the tables by id.
-    pub(super) async fn entries(&self, ids: &[MessageId]) -> Result<Vec<Entry>, StoreError> {
+    pub(super) async fn entries(
+        &self,
+        tables: &mut SqliteConnection,
+        ids: &[MessageId],
+    ) -> Result<Vec<Entry>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
@@ -176,7 +200,7 @@ impl<'a> Reader<'a> {
             .bind(json!(ids).to_string())
             .bind(self.uid.partition_key().as_str())
             .bind(self.uid.0)
-            .fetch_all(&mut *self.db.reader().await?)
+            .fetch_all(&mut *tables)
             .await?;
         rows.iter().map(|row| lookup::entry(self.uid, row)).collect()
     }
@@ -184,6 +208,7 @@ impl<'a> Reader<'a> {
     /// How many of the newest `most` unread rows that the tables hold beyond each read marker name the user.
     pub(super) async fn mentions(
         &self,
+        tables: &mut SqliteConnection,
         markers: &[(Conversation, MessageId)],
         most: u32,
     ) -> Result<Vec<u32>, StoreError> {
@@ -208,7 +233,7 @@ impl<'a> Reader<'a> {
         .bind(Kind::Message.code())
         .bind(most)
         .bind(json!(markers).to_string())
-        .fetch_all(&mut *self.db.reader().await?)
+        .fetch_all(&mut *tables)
         .await?;
         rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
     }
@@ -216,6 +241,7 @@ impl<'a> Reader<'a> {
     /// How many unread rows the tables hold beyond each read marker, counted up to `most`.
     pub(super) async fn unread(
         &self,
+        tables: &mut SqliteConnection,
         markers: &[(Conversation, MessageId)],
         most: u32,
     ) -> Result<Vec<u32>, StoreError> {
@@ -236,7 +262,7 @@ impl<'a> Reader<'a> {
         .bind(self.uid.0)
         .bind(most)
         .bind(json!(markers).to_string())
-        .fetch_all(&mut *self.db.reader().await?)
+        .fetch_all(&mut *tables)
         .await?;
         rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
     }

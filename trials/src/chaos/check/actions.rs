@@ -11,7 +11,13 @@ use super::super::view::{FEED, Key, State, View};
 use super::ledger::Ledger;
 
 /// What concerns one inbox alone.
-pub(super) fn check_one(record: &Record, view: &View, ledger: &Ledger, broken: &mut Vec<String>) {
+pub(super) fn check_one(
+    record: &Record,
+    view: &View,
+    stage: &Stage,
+    ledger: &Ledger,
+    broken: &mut Vec<String>,
+) {
     let uid = record.uid;
     check_superseded(record, broken);
     let own = ledger.settings.keys().filter(|(who, ..)| *who == uid);
@@ -24,7 +30,9 @@ pub(super) fn check_one(record: &Record, view: &View, ledger: &Ledger, broken: &
     }
     for ((who, conversation), (least, most)) in &ledger.reads {
         let read_to = view.read_to.get(conversation).copied().unwrap_or_default();
-        if *who == uid && (read_to < *least || read_to > *most) {
+        // Joining a group marks what came before as read.
+        let is_beyond = read_to > *most && !stage.joins(uid, *conversation);
+        if *who == uid && (read_to < *least || is_beyond) {
             broken.push(format!("{uid}: {conversation} is read up to {read_to}, not from {least} to {most}"));
         }
     }
@@ -38,15 +46,23 @@ pub(super) fn check_one(record: &Record, view: &View, ledger: &Ledger, broken: &
         }
     }
     for (key, line) in &view.lines {
+        // Reactions and pins of before are bounded, and some are on their way at the joining.
+        let is_open = stage.joins(uid, line.conversation);
         for (who, emoji) in &line.reactions {
-            if !ledger.reactions.allows(&(*key, *who), emoji) {
+            if !is_open && !ledger.reactions.allows(&(*key, *who), emoji) {
                 broken.push(format!("{uid}: {who} reacts to {key:?} with {emoji:?}, not what came last"));
             }
         }
         if let Some((who, pinned)) = line.pinned
+            && !is_open
             && !ledger.pins.allows(&(*key, who), &Some(pinned))
         {
             broken.push(format!("{uid}: that {who} has pinned {key:?} is {pinned}, not what came last"));
+        }
+        let is_said = matches!(line.state, State::Said { .. });
+        if is_said && !ledger.stars.allows(&(*key, uid), &line.starred) {
+            let starred = line.starred;
+            broken.push(format!("{uid}: the star of {key:?} is {starred:?}, not as it was set last"));
         }
         if line.conversation != FEED {
             continue;
@@ -71,8 +87,8 @@ pub(super) fn check_all(
     broken: &mut Vec<String>,
 ) {
     let of: HashMap<u32, &View> = records.iter().map(|record| record.uid).zip(views).collect();
-    check_reactions(&of, ledger, broken);
-    check_pins(&of, ledger, broken);
+    check_reactions(&of, stage, ledger, broken);
+    check_pins(&of, stage, ledger, broken);
     check_wishes(&of, ledger, broken);
     check_feed(&of, stage, ledger, broken);
     check_forgotten(records, ledger, broken);
@@ -88,6 +104,7 @@ fn check_superseded(record: &Record, broken: &mut Vec<String>) {
         let words = match row.kind {
             Kind::Edit | Kind::Recall => format!("change {of:?}"),
             Kind::Pin => format!("pin {of:?}"),
+            Kind::Star => format!("star {of:?}"),
             Kind::Reaction | Kind::Like => format!("{} {of:?} {}", row.kind.as_str(), row.sender),
             Kind::Setting => format!("setting {} {}", row.conversation, body["name"]),
             Kind::Friend => format!("friend {} {}", row.conversation, row.sender),
@@ -101,12 +118,12 @@ fn check_superseded(record: &Record, broken: &mut Vec<String>) {
     }
 }
 
-fn check_reactions(of: &HashMap<u32, &View>, ledger: &Ledger, broken: &mut Vec<String>) {
+fn check_reactions(of: &HashMap<u32, &View>, stage: &Stage, ledger: &Ledger, broken: &mut Vec<String>) {
     for (key, who) in ledger.reactions.keys() {
         for (uid, view) in of {
             let Some(line) = view.lines.get(key) else { continue };
             let emoji = line.reactions.get(who).cloned().unwrap_or_default();
-            let is_said = matches!(line.state, State::Said { .. });
+            let is_said = matches!(line.state, State::Said { .. }) && !stage.joins(*uid, line.conversation);
             if is_said && !ledger.reactions.allows(&(*key, *who), &emoji) {
                 broken.push(format!("{uid}: {who} reacts to {key:?} with {emoji:?}, not what came last"));
             }
@@ -115,11 +132,11 @@ fn check_reactions(of: &HashMap<u32, &View>, ledger: &Ledger, broken: &mut Vec<S
 }
 
 /// Who pinned or unpinned a message, or somebody else after that, is who is told to have done so.
-fn check_pins(of: &HashMap<u32, &View>, ledger: &Ledger, broken: &mut Vec<String>) {
+fn check_pins(of: &HashMap<u32, &View>, stage: &Stage, ledger: &Ledger, broken: &mut Vec<String>) {
     for (key, who) in ledger.pins.keys() {
         for (uid, view) in of {
             let Some(line) = view.lines.get(key) else { continue };
-            let is_said = matches!(line.state, State::Said { .. });
+            let is_said = matches!(line.state, State::Said { .. }) && !stage.joins(*uid, line.conversation);
             if is_said && line.pinned.is_none() && !ledger.pins.allows(&(*key, *who), &None) {
                 broken.push(format!("{uid}: what {who} said of the pin of {key:?} is missing"));
             }
@@ -221,6 +238,10 @@ fn check_groups(
         let gid = group.gid;
         if !ledger.names.allows(&gid, &group.name) || !ledger.topics.allows(&gid, &group.topic) {
             broken.push(format!("group {gid} is {:?}, {:?}, not as it was left", group.name, group.topic));
+        }
+        if !ledger.histories.allows(&gid, &group.history) {
+            let history = group.history;
+            broken.push(format!("group {gid}: its history is {history:?}, not as it was left"));
         }
         for uid in &changing.lasting {
             let role = group.members.iter().find(|member| member.uid == *uid).map(|member| member.role);

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
 use serde_json::{Value, json};
-use tidemark_client::{Conversation, Kind, Role};
+use tidemark_client::{Conversation, History, Kind, Role};
 
 use super::super::action::{Action, Outcome};
 use super::super::person::Record;
@@ -74,6 +74,8 @@ pub(super) struct Ledger {
     pub(super) likes: Latest<(Key, u32), bool>,
     /// What each person said last of whether a message is pinned.
     pub(super) pins: Latest<(Key, u32), Option<bool>>,
+    /// Whether each person has starred a message.
+    pub(super) stars: Latest<(Key, u32), Option<bool>>,
     pub(super) settings: Latest<(u32, String, Conversation), Option<Value>>,
     /// Who wants to be whose friend.
     pub(super) wishes: Latest<(u32, u32), bool>,
@@ -81,6 +83,7 @@ pub(super) struct Ledger {
     pub(super) reads: HashMap<(u32, Conversation), (u64, u64)>,
     pub(super) names: Latest<u64, String>,
     pub(super) topics: Latest<u64, String>,
+    pub(super) histories: Latest<u64, History>,
     pub(super) roles: Latest<(u64, u32), Role>,
     /// Who of those who come and go is in a group.
     pub(super) members: Latest<(u64, u32), bool>,
@@ -127,6 +130,7 @@ impl Ledger {
             }
             Action::React { at, emoji } => self.reactions.put((at.key(), uid), emoji.clone(), is_sure),
             Action::Pin { at, pinned } => self.pins.put((at.key(), uid), Some(*pinned), is_sure),
+            Action::Star { at, starred } => self.stars.put((at.key(), uid), Some(*starred), is_sure),
             Action::Delete { at } => {
                 self.deleted.entry((uid, at.key())).and_modify(sure_at_last).or_insert(is_sure);
             }
@@ -163,6 +167,7 @@ impl Ledger {
                 self.renamed.push((*gid, name.clone(), is_sure));
             }
             Action::Topic { gid, topic } => self.topics.put(*gid, topic.clone(), is_sure),
+            Action::History { gid, history } => self.histories.put(*gid, *history, is_sure),
             Action::Role { gid, uid, role } => self.roles.put((*gid, *uid), *role, is_sure),
             Action::Add { gid, uid } => self.members.put((*gid, *uid), true, is_sure),
             Action::Remove { gid, uid } | Action::Ban { gid, uid } => {

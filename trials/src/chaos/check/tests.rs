@@ -207,6 +207,71 @@ fn a_reaction_that_is_not_the_newest_is_reported() {
 }
 
 #[test]
+fn a_star_that_is_missing_or_was_taken_away_is_reported() {
+    let star = |starred| Action::Star { at: place(WITH_BOB, 100), starred };
+    assert_reported(&after(star(true), done(), Vec::new()), "1: the star of (1, ");
+    let of = json!({ "sender": ANN, "client_id": Uuid::from_u128(100) });
+    let row = |id: u64, starred| {
+        let body = json!({ "of": of, "message_id": 5, "starred": starred });
+        made(id, Kind::Star, WITH_BOB, u128::from(id), body)
+    };
+    let none = Action::Read { at: place(WITH_BOB, 100) };
+    assert_reported(&after(none.clone(), Outcome::Refused, vec![row(90, true)]), "2: the star of (1, ");
+    assert_reported(
+        &after(none, Outcome::Refused, vec![row(90, true), row(91, false)]),
+        "two rows say: star",
+    );
+}
+
+#[test]
+fn who_has_joined_may_have_what_came_before_and_must_have_what_comes_after() {
+    const GROUP: u64 = 7;
+    let in_group = |mut row: Entry| {
+        row.conversation = Conversation::Group(GROUP);
+        row
+    };
+    let added = |receiver: u32, message_id: u64| {
+        let body = json!({ "action": "added", "group": GROUP, "uid": BOB });
+        let row = made(message_id, Kind::Membership, Conversation::Group(GROUP), message_id.into(), body);
+        Entry { receiver, ..row }
+    };
+    let joined = |of_bob: Vec<Entry>| {
+        let mut records = well();
+        for (record, own) in records.iter_mut().zip([vec![added(ANN, 12)], of_bob]) {
+            let rows = [record.ranged.clone(), own].concat();
+            set_rows(record, rows);
+        }
+        let said = [(11, 300), (13, 301)].map(|(message_id, name)| Acknowledged {
+            message_id,
+            draft: Draft::text_as(Uuid::from_u128(name), Recipient::Group(GROUP), &name.to_string()),
+            quoted: None,
+        });
+        let mut all = vec![row(ANN, 11, ANN, 300), row(ANN, 13, ANN, 301)];
+        all = all.into_iter().map(in_group).chain(records[0].ranged.clone()).collect();
+        all.sort_by_key(|row| row.message_id);
+        set_rows(&mut records[0], all);
+        let settled = &mut records[0].settled;
+        let acknowledged = settled.acknowledged.iter().cloned().chain(said).collect();
+        *settled = Arc::new(Settled { acknowledged, done: Vec::new() });
+        let joined = Joined { gid: GROUP, owner: ANN, joining: vec![BOB] };
+        let groups = [(GROUP, vec![ANN])].into();
+        broken_promises(&records, &Stage { groups, joined: Some(joined), ..Stage::default() })
+    };
+    let before_at = |id| in_group(row(BOB, id, ANN, 300));
+    let after_at = |id| in_group(row(BOB, id, ANN, 301));
+    let (before, after) = (before_at(81), after_at(83));
+    assert_eq!(joined(vec![added(BOB, 82), after.clone()]), [""; 0]);
+    assert_eq!(joined(vec![before.clone(), added(BOB, 82), after.clone()]), [""; 0]);
+    assert_reported(&joined(vec![before.clone(), added(BOB, 82)]), "came after the joining and is missing");
+    let early = vec![after_at(81), before_at(82), added(BOB, 83)];
+    assert_eq!(joined(early), [""; 0]);
+    let swapped = vec![added(BOB, 82), after_at(83), before_at(84)];
+    assert_reported(&joined(swapped), "came after the later");
+    let nobodys = vec![added(BOB, 82), after, in_group(row(BOB, 84, ANN, 302))];
+    assert_reported(&joined(nobodys), "never acknowledged");
+}
+
+#[test]
 fn wishes_settings_and_read_markers_that_are_not_there_are_reported() {
     let wish = Action::Befriend { uid: BOB, wanted: true };
     let broken = after(wish, done(), Vec::new());

@@ -19,7 +19,7 @@ use super::super::probe::Prober;
 use super::super::run::{Handle, Shell};
 use seqsvr_core::routing::Table;
 use seqsvr_core::store::Memory;
-use seqsvr_core::store::tables::{Revisions, TableStore};
+use seqsvr_core::store::tables::{Revisions, RoutingTableStore};
 use seqsvr_rpc::connections::{ConnectionLimiter, ConnectionsConfig};
 use seqsvr_rpc::grpc_server::{GrpcServer, bind, serve_metrics};
 use seqsvr_rpc::security::{Call, CallConfig, Listen, ListenConfig};
@@ -92,7 +92,7 @@ async fn arbiter(rules: ArbiterRules, tables: &Arc<Memory>) -> Running {
     let guards = Listen::load(&ListenConfig::default(), listen, true).unwrap();
     let set = rules.seed.set;
     let prober = Prober::new(call.clone(), set, Duration::from_millis(500));
-    let tables = Arc::clone(tables) as Arc<dyn TableStore>;
+    let tables = Arc::clone(tables) as Arc<dyn RoutingTableStore>;
     let (shell, handle) = Shell::new(Arbiter::new(rules), tables, prober);
     let server = GrpcServer::open(listen, &guards, ConnectionsConfig::default()).await.unwrap();
     let endpoint = call.endpoint(&url(server.address().unwrap())).unwrap();

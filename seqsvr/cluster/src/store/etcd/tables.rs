@@ -12,7 +12,7 @@ use seqsvr_core::clock;
 use seqsvr_core::routing::Table;
 use seqsvr_core::store::StoreError;
 use seqsvr_core::store::configuration::Bounds;
-use seqsvr_core::store::tables::{Reading, Revisions, TableStore, WriteError};
+use seqsvr_core::store::tables::{Reading, Revisions, RoutingTableStore, WriteError};
 use seqsvr_core::store::tables::{StoreHealth, StoreState};
 use seqsvr_etcd::v3::{Compare, TxnRequest, WatchCreateRequest};
 use seqsvr_etcd::{Cell, EtcdError, prefix_end, put, unchanged};
@@ -39,7 +39,7 @@ struct State {
 }
 
 #[async_trait]
-impl TableStore for EtcdStore {
+impl RoutingTableStore for EtcdStore {
     async fn read(&self, known: &Revisions, wait: Duration) -> Result<Reading, StoreError> {
         let watched = self.keys.watched.clone().into_bytes();
         let range_end = prefix_end(&watched);

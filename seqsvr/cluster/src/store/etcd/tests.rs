@@ -6,7 +6,7 @@ use std::path::Path;
 use super::*;
 use crate::store::StoresConfig;
 use seqsvr_core::store::conformance::{LAYOUT, owner, range, to};
-use seqsvr_core::store::tables::{Revisions, TableStore};
+use seqsvr_core::store::tables::{Revisions, RoutingTableStore};
 use seqsvr_core::store::{Layout, RaiseError, SectionStore, Terms};
 use seqsvr_etcd::v3::{RangeRequest, TxnRequest};
 use seqsvr_etcd::{holds, prefix_end, put};

@@ -1,4 +1,4 @@
-//! N replicas as one store (S5): a [`SectionStore`] and a [`TableStore`] that ask StoreSvrs over [`Link`]s and count
+//! N replicas as one store (S5): a [`SectionStore`] and a [`RoutingTableStore`] that ask StoreSvrs over [`Link`]s and count
 //! their answers. Owns no durable state. What to ask and what the answers come to is decided by the rounds, which are
 //! pure; this shell carries the questions. AllocSvrs and arbiters open one for each Set.
 
@@ -25,7 +25,7 @@ use seqsvr_core::store::backup::Backup;
 use seqsvr_core::store::message::Copy;
 use seqsvr_core::store::message::{Answer, Question};
 use seqsvr_core::store::tables::StoreHealth;
-use seqsvr_core::store::tables::{Reading, Revisions, TableStore, WriteError};
+use seqsvr_core::store::tables::{Reading, Revisions, RoutingTableStore, WriteError};
 use seqsvr_core::store::{
     Address, Ceiling, Claimed, Layout, Owner, RaiseError, Ranges, SectionStore, Sizes, SizesError, StoreError,
 };
@@ -238,7 +238,7 @@ impl SectionStore for Quorum {
 }
 
 #[async_trait]
-impl TableStore for Quorum {
+impl RoutingTableStore for Quorum {
     async fn read(&self, known: &Revisions, wait: Duration) -> Result<Reading, StoreError> {
         let wait = waiting(wait, self.patience);
         self.reading(|sizes| ReadRound::new(known, wait, sizes, Flaws::default())).await

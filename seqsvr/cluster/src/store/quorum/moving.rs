@@ -13,7 +13,7 @@ use super::{Quorum, Revisions};
 use seqsvr_core::ids::{Epoch, SectionId};
 use seqsvr_core::store::backup::Backup;
 use seqsvr_core::store::configuration::Transition;
-use seqsvr_core::store::tables::TableStore;
+use seqsvr_core::store::tables::RoutingTableStore;
 use seqsvr_core::store::{Ceiling, Configuration, Layout, Owner, RaiseError, SectionStore, StoreError};
 
 /// Ceilings in one raise.

@@ -10,7 +10,7 @@ use crate::ids::{Epoch, SectionId};
 use crate::routing::{Assignment, Node, NodeState, Table};
 use crate::store::SectionStore;
 use crate::store::backup::{Restoring, restore};
-use crate::store::tables::{Reading, Revisions, TableStore, WriteError};
+use crate::store::tables::{Reading, Revisions, RoutingTableStore, WriteError};
 
 /// Longer than anything takes here, shorter than the patience of whoever runs the tests.
 const LONG: Duration = Duration::from_secs(20);
@@ -40,12 +40,12 @@ pub fn table(term: u64, version: u64) -> Arc<Table> {
     })
 }
 
-async fn read(store: &dyn TableStore) -> Reading {
+async fn read(store: &dyn RoutingTableStore) -> Reading {
     store.read(&Revisions::default(), Duration::ZERO).await.expect("it can be read")
 }
 
 /// The revisions behind everything that has happened: a late replica of a quorum may still show changes for a moment.
-async fn settled(store: &dyn TableStore) -> Revisions {
+async fn settled(store: &dyn RoutingTableStore) -> Revisions {
     let mut revisions = read(store).await.revisions;
     loop {
         let reading = store.read(&revisions, Duration::from_millis(30)).await.expect("it can be read");
@@ -57,7 +57,7 @@ async fn settled(store: &dyn TableStore) -> Revisions {
 }
 
 /// Reads on from `revisions` until the table is this one.
-async fn read_until(store: &dyn TableStore, mut revisions: Revisions, awaited: &Arc<Table>) {
+async fn read_until(store: &dyn RoutingTableStore, mut revisions: Revisions, awaited: &Arc<Table>) {
     loop {
         let reading = store.read(&revisions, LONG).await.expect("it can be read");
         if reading.table.as_ref() == Some(awaited) {
@@ -67,14 +67,14 @@ async fn read_until(store: &dyn TableStore, mut revisions: Revisions, awaited: &
     }
 }
 
-pub async fn an_empty_store_has_no_table_and_no_term(store: &(impl TableStore + SectionStore)) {
+pub async fn an_empty_store_has_no_table_and_no_term(store: &(impl RoutingTableStore + SectionStore)) {
     let reading = read(store).await;
     assert_eq!((reading.table, reading.promised, reading.acting), (None, 0, None));
     assert_eq!(store.promise(1).await.unwrap(), None);
 }
 
 pub async fn a_restored_table_knows_its_nodes_and_gives_nobody_anything(
-    store: &(impl TableStore + SectionStore),
+    store: &(impl RoutingTableStore + SectionStore),
 ) {
     let source = crate::store::Memory::new();
     claim(&source, 0, 42_949, owner(1, 1)).await;
@@ -95,7 +95,7 @@ pub async fn a_restored_table_knows_its_nodes_and_gives_nobody_anything(
     assert!(store.promise(restored.term).await.is_err(), "arbiters begin above it");
 }
 
-pub async fn a_written_table_is_what_counts(store: &(impl TableStore + SectionStore)) {
+pub async fn a_written_table_is_what_counts(store: &(impl RoutingTableStore + SectionStore)) {
     store.promise(3).await.unwrap();
     for version in 1..=3 {
         store.write(&table(3, version)).await.unwrap();
@@ -104,7 +104,7 @@ pub async fn a_written_table_is_what_counts(store: &(impl TableStore + SectionSt
     assert_eq!(read(store).await.promised, 3);
 }
 
-pub async fn a_promise_carries_the_newest_table(store: &(impl TableStore + SectionStore)) {
+pub async fn a_promise_carries_the_newest_table(store: &(impl RoutingTableStore + SectionStore)) {
     store.promise(3).await.unwrap();
     store.write(&table(3, 7)).await.unwrap();
     assert_eq!(store.promise(4).await.unwrap(), Some(table(3, 7)));
@@ -112,7 +112,7 @@ pub async fn a_promise_carries_the_newest_table(store: &(impl TableStore + Secti
 }
 
 /// Two arbiters with one number would both act under it.
-pub async fn a_term_is_promised_once(store: &(impl TableStore + SectionStore)) {
+pub async fn a_term_is_promised_once(store: &(impl RoutingTableStore + SectionStore)) {
     store.promise(3).await.unwrap();
     let refused = store.promise(3).await;
     assert!(matches!(refused, Err(WriteError::Outranked(3))), "{refused:?}");
@@ -120,7 +120,7 @@ pub async fn a_term_is_promised_once(store: &(impl TableStore + SectionStore)) {
     assert_eq!(store.promise(4).await.unwrap(), Some(table(3, 1)));
 }
 
-pub async fn a_promise_fences_lower_terms(store: &(impl TableStore + SectionStore)) {
+pub async fn a_promise_fences_lower_terms(store: &(impl RoutingTableStore + SectionStore)) {
     store.promise(3).await.unwrap();
     store.write(&table(3, 1)).await.unwrap();
     store.promise(5).await.unwrap();
@@ -133,14 +133,14 @@ pub async fn a_promise_fences_lower_terms(store: &(impl TableStore + SectionStor
     assert_eq!(read(store).await.table, Some(table(5, 2)));
 }
 
-pub async fn the_same_table_again_is_confirmed_again(store: &(impl TableStore + SectionStore)) {
+pub async fn the_same_table_again_is_confirmed_again(store: &(impl RoutingTableStore + SectionStore)) {
     store.promise(3).await.unwrap();
     store.write(&table(3, 1)).await.unwrap();
     store.write(&table(3, 1)).await.unwrap();
     assert_eq!(read(store).await.table, Some(table(3, 1)));
 }
 
-pub async fn an_older_table_is_refused(store: &(impl TableStore + SectionStore)) {
+pub async fn an_older_table_is_refused(store: &(impl RoutingTableStore + SectionStore)) {
     store.promise(3).await.unwrap();
     store.write(&table(3, 5)).await.unwrap();
     let refused = store.write(&table(3, 4)).await;
@@ -148,7 +148,7 @@ pub async fn an_older_table_is_refused(store: &(impl TableStore + SectionStore))
     assert_eq!(read(store).await.table, Some(table(3, 5)));
 }
 
-pub async fn a_new_table_wakes_a_waiting_read(store: &(impl TableStore + SectionStore)) {
+pub async fn a_new_table_wakes_a_waiting_read(store: &(impl RoutingTableStore + SectionStore)) {
     store.promise(3).await.unwrap();
     store.write(&table(3, 1)).await.unwrap();
     let revisions = settled(store).await;
@@ -158,7 +158,7 @@ pub async fn a_new_table_wakes_a_waiting_read(store: &(impl TableStore + Section
     written.unwrap();
 }
 
-pub async fn a_release_wakes_a_waiting_read(store: &(impl TableStore + SectionStore)) {
+pub async fn a_release_wakes_a_waiting_read(store: &(impl RoutingTableStore + SectionStore)) {
     claim(store, 0, 9, owner(1, 1)).await;
     let revisions = settled(store).await;
     let released = [range(0, 9)];
@@ -168,7 +168,7 @@ pub async fn a_release_wakes_a_waiting_read(store: &(impl TableStore + SectionSt
     assert_ne!(reading.unwrap().revisions, revisions);
 }
 
-pub async fn a_read_without_a_change_ends_after_its_wait(store: &(impl TableStore + SectionStore)) {
+pub async fn a_read_without_a_change_ends_after_its_wait(store: &(impl RoutingTableStore + SectionStore)) {
     store.promise(3).await.unwrap();
     store.write(&table(3, 1)).await.unwrap();
     let revisions = settled(store).await;
@@ -176,7 +176,7 @@ pub async fn a_read_without_a_change_ends_after_its_wait(store: &(impl TableStor
     assert_eq!((reading.table, reading.revisions), (Some(table(3, 1)), revisions));
 }
 
-pub async fn a_new_table_wakes_who_waits_for_nothing_else(store: &(impl TableStore + SectionStore)) {
+pub async fn a_new_table_wakes_who_waits_for_nothing_else(store: &(impl RoutingTableStore + SectionStore)) {
     let revisions = settled(store).await;
     store.promise(3).await.unwrap();
     let change = async { store.write(&table(3, 1)).await.unwrap() };
@@ -184,7 +184,7 @@ pub async fn a_new_table_wakes_who_waits_for_nothing_else(store: &(impl TableSto
     assert_eq!(reading.unwrap().table, Some(table(3, 1)));
 }
 
-pub async fn the_arbiter_that_acts_is_heard_of(store: &(impl TableStore + SectionStore)) {
+pub async fn the_arbiter_that_acts_is_heard_of(store: &(impl RoutingTableStore + SectionStore)) {
     store.promise(3).await.unwrap();
     store.write(&table(3, 1)).await.unwrap();
     assert_eq!(store.acting(3, LONG).await.unwrap(), 3);

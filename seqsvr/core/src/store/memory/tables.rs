@@ -9,7 +9,7 @@ use super::{Memory, News};
 use crate::clock::{self, Moment};
 use crate::routing::Table;
 use crate::store::StoreError;
-use crate::store::tables::{Reading, Revisions, TableStore, WriteError};
+use crate::store::tables::{Reading, Revisions, RoutingTableStore, WriteError};
 
 #[derive(Debug, Default)]
 pub(super) struct State {
@@ -37,7 +37,7 @@ impl State {
 }
 
 #[async_trait]
-impl TableStore for Memory {
+impl RoutingTableStore for Memory {
     async fn read(&self, known: &Revisions, wait: Duration) -> Result<Reading, StoreError> {
         Ok(self.read_after(wait, |news| known.0 != [news.revision]).await)
     }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::domain::{Content, MembershipEpoch};
-use crate::store::conformance::compare::{Others, same_answers, same_tails};
+use crate::store::conformance::compare::{same_answers, same_tails};
 use crate::store::conformance::history::{History, Move, moves};
 use crate::store::conformance::{accept, client_id, id, ids, one, send_text, text_message};
 use crate::store::memory::MemoryStore;
@@ -153,7 +153,7 @@ async fn live(scenes: Vec<(Vec<Move>, bool)>, unnumbered: fn(u64) -> bool) {
         let universe = history.universe();
         same_answers(reads, &model, &universe).await;
         for store in [reads, writes] {
-            same_tails(store, &model, &universe, Others::Write);
+            same_tails(store, &model, &universe).await;
         }
     }
     one.close().await;

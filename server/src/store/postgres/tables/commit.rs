@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use sqlx::postgres::PgDatabaseError;
 use tracing::{debug, warn};
 
-use super::plan::{Plan, lose};
+use super::plan::{RowsPlan, lose};
 use super::revisions::Revisions;
 use crate::domain::PartitionKey;
 use crate::store::postgres::PgDb;
@@ -74,7 +74,7 @@ async fn call_until_stored(
     let mut conflicts = 0;
     // Each call but those that others were in the way of leaves one write less, or is the last.
     loop {
-        let plan = Plan::of(writes, &outcomes);
+        let plan = RowsPlan::of(writes, &outcomes);
         if plan.is_empty() {
             break;
         }
@@ -139,7 +139,7 @@ fn some(lost: HashSet<usize>) -> Result<HashSet<usize>, CommitError> {
     }
 }
 
-async fn call(db: &PgDb, plan: &Plan<'_>, revision: u64) -> Result<Vec<i64>, Obstacle> {
+async fn call(db: &PgDb, plan: &RowsPlan<'_>, revision: u64) -> Result<Vec<i64>, Obstacle> {
     let counters = || plan.counters.iter();
     let rows = || plan.rows.iter();
     let call = sqlx::query_scalar(CALL)

@@ -20,7 +20,7 @@ type RowName<'a> = (&'a str, i64, &'a [u8]);
 
 /// The writes of a call, as arguments.
 #[derive(Debug, Default)]
-pub(super) struct Plan<'a> {
+pub(super) struct RowsPlan<'a> {
     pub(super) tables: BTreeSet<i64>,
     pub(super) counters: Vec<(CounterKey<'a>, i64)>,
     pub(super) rows: Vec<PlannedRow<'a>>,
@@ -44,10 +44,10 @@ pub(super) struct PlannedRow<'a> {
     pub(super) row: Option<&'a [u8]>,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> RowsPlan<'a> {
     /// Of those writes that have no outcome yet.
-    pub(super) fn of(writes: &'a [TableWrite], outcomes: &[Option<TableOutcome>]) -> Plan<'a> {
-        let mut plan = Plan::default();
+    pub(super) fn of(writes: &'a [TableWrite], outcomes: &[Option<TableOutcome>]) -> RowsPlan<'a> {
+        let mut plan = RowsPlan::default();
         let (mut counters, mut names) = (BTreeMap::new(), BTreeMap::new());
         for (at, write) in writes.iter().enumerate() {
             let assigned = outcomes[at].is_none().then(|| plan.add(at, write, &mut counters, &mut names));

@@ -8,7 +8,9 @@ use sqlx::{AssertSqlSafe, Row as _};
 
 use super::SqliteExportSnapshot;
 use super::table_sections::{COUNTERS, COUNTERS_IN_BOTH, TABLE_ROWS, TABLE_ROWS_IN_BOTH};
-use crate::domain::{ClientId, Digest, GroupId, MembershipEpoch, MessageId, PartitionKey, Timestamp, Uid};
+use crate::domain::{
+    ClientId, Digest, GroupId, Kind, MembershipEpoch, MessageId, PartitionKey, Timestamp, Uid, amendment_key,
+};
 use crate::store::archive::{Key, Record, Section};
 use crate::store::sqlite::heads;
 use crate::store::sqlite::lookup::{self, ENTRY};
@@ -169,21 +171,30 @@ impl SqliteExportSnapshot {
         }
     }
 
-    /// Finds the rows in the tables whose place later ones of `memtable` take.
+    /// Finds the rows in the tables whose place later ones of `memtable` take, and the edits of messages that are deleted there.
     pub(super) async fn find_superseded(&mut self, memtable: &Memtable) -> Result<(), StoreError> {
         let mut newest = Vec::new();
         for uid in memtable.receivers() {
             let key = uid.partition_key();
+            let of = |name: &str, id: MessageId, is_edit: bool| {
+                json!([key.as_str(), uid.0, name, id.get(), is_edit])
+            };
             memtable.inbox(uid, |inbox| {
-                let all = inbox.changes.newest();
-                newest.extend(all.map(|(name, id)| json!([key.as_str(), uid.0, name, id.get()])));
+                newest.extend(inbox.changes.newest().map(|(name, id)| of(name, id, false)));
+                let amendments = inbox.changes.amendments();
+                let deletions = amendments.filter(|(_, _, content)| content.kind == Kind::Delete);
+                newest
+                    .extend(deletions.map(|(message, ..)| of(&amendment_key(message), MessageId::MAX, true)));
             });
         }
-        let sql = "SELECT receiver, message_id FROM json_each(?) CROSS JOIN compaction_keys
+        // A key may name a row that went with its message.
+        let sql =
+            "SELECT receiver, message_id FROM json_each(?1) CROSS JOIN compaction_keys CROSS JOIN entries
+                       USING (partition_key, receiver, message_id)
                    WHERE partition_key = value ->> 0 AND receiver = value ->> 1 AND name = value ->> 2
-                       AND message_id < value ->> 3";
+                       AND message_id < value ->> 3 AND (NOT value ->> 4 OR kind = ?2)";
         for some in newest.chunks(1_000) {
-            let query = sqlx::query_as(sql).bind(json!(some).to_string());
+            let query = sqlx::query_as(sql).bind(json!(some).to_string()).bind(Kind::Edit.code());
             let found: Vec<(u32, i64)> = query.fetch_all(&mut self.main).await?;
             let key =
                 |(uid, id): (u32, i64)| Key::Row(Uid(uid).partition_key(), Uid(uid), id.cast_unsigned());

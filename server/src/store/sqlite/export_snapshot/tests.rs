@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::super::{Db, SqliteDirectory, SqliteInboxImport, SqliteStore};
 use super::*;
-use crate::domain::{Conversation, MembershipEpoch, Timestamp, Uid};
+use crate::domain::{Amendment, Body, Content, Conversation, MembershipEpoch, Timestamp, Uid};
 use crate::store::archive::InboxImport as _;
 use crate::store::conformance::{accept, id, row, send_text, text_message};
 use crate::store::{Deliver, Directory as _, MessageStore as _, NewAccount, Recipient, Write};
@@ -103,6 +103,57 @@ async fn a_copy_that_the_next_flush_sets_aside_is_left_out() {
     store.close().await;
     let mut after = SqliteExportSnapshot::take(&path, &options).await.expect("taken");
     assert_eq!(of_two(&mut after).await, expected, "after it");
+}
+
+/// Bob deletes a message for himself that was edited, and its author edits it again. Neither is flushed at first.
+#[tokio::test]
+async fn edits_of_a_deleted_message_are_neither_exported_nor_counted() {
+    let place = tempfile::tempdir().expect("a directory");
+    let path = place.path().join("tidemark.db");
+    let options = SqliteOptions { flush_rows: usize::MAX, ..SqliteOptions::default() };
+    let open = async || {
+        let db = Db::open_with(&path, &options).await.expect("opened");
+        SqliteStore::open(db, options.clone(), HistoryId(Uuid::nil())).await.expect("opened")
+    };
+    let (ann, bob) = (Uid(1), Uid(2));
+    let message = text_message(ann, Conversation::User(bob), 1, "hi");
+    let amend = async |store: &SqliteStore, who: Uid, n: u64, what: Amendment| {
+        let body = Body::amendment(&what, message.key().expect("named"), &message, 100).expect("short");
+        let to = Conversation::User(if who == ann { bob } else { ann });
+        let content = Content::clone(&text_message(who, to, n.into(), "replaced"));
+        let content = Arc::new(Content { kind: what.kind(), body, ..content });
+        let rows = if who == ann { vec![row(ann, n), row(bob, n)] } else { vec![row(bob, n)] };
+        store.commit(vec![Write::Accept(accept(content, rows, vec![]))]).await.expect("committed");
+    };
+    let rows_of_bob = async || {
+        let mut snapshot = SqliteExportSnapshot::take(&path, &options).await.expect("taken");
+        let rows = all(&mut snapshot, Section::Rows).await;
+        assert_eq!(snapshot.about().await.expect("told").totals[3], rows.len() as u64, "{rows:?}");
+        let of_bob = rows.into_iter().filter_map(|record| match record {
+            Record::Row(entry) if entry.receiver == bob => Some(entry.message_id.get()),
+            _ => None,
+        });
+        of_bob.collect::<Vec<_>>()
+    };
+
+    let store = open().await;
+    store
+        .commit(vec![Write::Accept(accept(message.clone(), vec![row(ann, 1), row(bob, 1)], vec![]))])
+        .await
+        .expect("committed");
+    amend(&store, ann, 2, Amendment::Edit("secret".to_owned())).await;
+    store.close().await;
+    assert_eq!(rows_of_bob().await, [1, 2]);
+    let store = open().await;
+    amend(&store, bob, 3, Amendment::Delete).await;
+    assert_eq!(rows_of_bob().await, [1, 3], "before the flush");
+    store.close().await;
+    assert_eq!(rows_of_bob().await, [1, 3], "after it");
+    let store = open().await;
+    amend(&store, ann, 4, Amendment::Edit("again".to_owned())).await;
+    _ = rows_of_bob().await;
+    store.close().await;
+    assert_eq!(rows_of_bob().await, [1, 3], "the flush leaves it out");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,5 @@
-//! What a page costs that does nothing else: a box, a log, and a WebSocket whose server passes each text on to everybody.
+//! What a page costs that does nothing else: a box that has the focus, as in the chat, a log, and a WebSocket whose server passes each
+//! text on to everybody.
 
 use axum::Router;
 use axum::extract::WebSocketUpgrade;
@@ -12,7 +13,7 @@ use tokio::task::JoinHandle;
 use crate::Result;
 
 const PAGE: &str = r#"<!doctype html><meta charset="utf-8"><title>bare</title>
-<div role="log" id="log"></div><textarea id="text"></textarea>
+<div role="log" id="log"></div><textarea id="text" autofocus></textarea>
 <script>
 const socket = new WebSocket(`ws://${location.host}/ws`);
 socket.onopen = () => { window.isOpen = true; };

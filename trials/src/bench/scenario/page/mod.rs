@@ -193,7 +193,8 @@ async fn bare_presses(driver: &Driver) -> Result<Vec<f64>> {
     pressed(&ann, &ben).await
 }
 
-/// From Enter in one window to the next frame of the other, message after message.
+/// From Enter in one window to the next frame of the other, message after message. Each is typed at once and much faster than people
+/// type, so Enter waits until neither window has anything else to do.
 async fn pressed(from: &Window, to: &Window) -> Result<Vec<f64>> {
     let text = from.element("#text").await?;
     let mut times = Vec::new();
@@ -201,6 +202,8 @@ async fn pressed(from: &Window, to: &Window) -> Result<Vec<f64>> {
         let words = format!("message number {n}.");
         to.run(&format!("window.await({})", json!(words))).await?;
         text.send_keys(&words).await?;
+        from.run_async("window.rest(arguments[0])").await?;
+        to.run_async("window.rest(arguments[0])").await?;
         text.send_keys(ENTER).await?;
         times.push(to.number("window.shown").await? - from.number("window.pressed").await?);
     }

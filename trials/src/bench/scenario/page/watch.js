@@ -19,6 +19,9 @@ window.await = (text) => {
   observer.observe(log, { childList: true, subtree: true });
 };
 
+/** Calls `done` when the window has nothing to do. */
+window.rest = (done) => requestIdleCallback(() => done(true));
+
 // When the page can be used: its messages are shown, and there is a box to write into.
 const look = () => {
   const box = document.getElementById("text");

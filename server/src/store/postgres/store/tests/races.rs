@@ -8,7 +8,7 @@ use tidemark_test_support::until::until;
 use super::*;
 use crate::domain::message::Person;
 use crate::domain::{Amendment, Body, GroupChange, GroupStep, Kind, Timestamp};
-use crate::store::postgres::plan::Plan;
+use crate::store::postgres::plan::CommitPlan;
 
 const GID: GroupId = GroupId(7);
 
@@ -206,7 +206,7 @@ async fn a_send_that_stalls_while_its_sender_is_removed_is_not_stored() {
     let removal = change(BOB, 1, GroupStep::Removed(ANN, MembershipEpoch(1)), &[BOB, ANN, CAT]);
     let writes = [Write::Accept(removal)];
     let learnt = Learnt::default();
-    let plan = Plan::of(&writes, &learnt).expect("decided on what is there");
+    let plan = CommitPlan::of(&writes, &learnt).expect("decided on what is there");
     let mut beside = connection(&url).await;
     run(&mut beside, "BEGIN").await;
     let answer = plan.arguments.call(&plan.heads, &mut beside).await.expect("called");
@@ -237,7 +237,7 @@ async fn a_send_that_stalls_while_somebody_joins_goes_to_the_newcomer_too() {
     let joining = change(BOB, 1, GroupStep::Added(DEA, MembershipEpoch(1)), &[BOB, ANN, CAT, DEA]);
     let writes = [Write::Accept(joining)];
     let learnt = Learnt::default();
-    let plan = Plan::of(&writes, &learnt).expect("decided on what is there");
+    let plan = CommitPlan::of(&writes, &learnt).expect("decided on what is there");
     let mut beside = connection(&url).await;
     run(&mut beside, "BEGIN").await;
     let answer = plan.arguments.call(&plan.heads, &mut beside).await.expect("called");

@@ -43,8 +43,8 @@ impl MessageStore for Turns {
         self.next().watermark(uid).await
     }
 
-    fn tail(&self, uid: Uid, cursor: MessageId, limit: PageLimit) -> Option<Page> {
-        self.next().tail(uid, cursor, limit)
+    fn tail(&self, uid: Uid, cursor: MessageId, known: MessageId, limit: PageLimit) -> Option<Page> {
+        self.next().tail(uid, cursor, known, limit)
     }
 
     async fn range(&self, uid: Uid, query: RangeQuery) -> Result<Page, StoreError> {
@@ -67,6 +67,10 @@ impl MessageStore for Turns {
         limit: usize,
     ) -> Result<Vec<(String, Entry)>, StoreError> {
         self.next().newest_under(uid, prefix, after, limit).await
+    }
+
+    async fn keys_under(&self, uid: Uid, prefix: &str, most: usize) -> Result<usize, StoreError> {
+        self.next().keys_under(uid, prefix, most).await
     }
 
     async fn forget_rows(&self, uid: Uid, limit: usize) -> Result<Forgotten, StoreError> {

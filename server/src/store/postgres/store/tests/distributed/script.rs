@@ -90,7 +90,7 @@ async fn a_server_of_the_other_layout_does_not_write() {
     run(&mut owner, &blind).await;
     let writes = [Write::Accept(say(ANN, BOB, 1))];
     let learnt = Learnt::default();
-    let plan = crate::store::postgres::plan::Plan::of(&writes, &learnt).expect("decided");
+    let plan = crate::store::postgres::plan::CommitPlan::of(&writes, &learnt).expect("decided");
     let refused = plan.arguments.call(&plan.heads, &mut owner).await.expect_err("refused").to_string();
     assert!(refused.contains("the tables are distributed; start the server again"), "{refused}");
     assert!(matches!(plain.commit(writes.to_vec()).await, Err(CommitError::Refused(_))));

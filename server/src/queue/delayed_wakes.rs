@@ -1,8 +1,7 @@
 //! Wakes receivers a little later than their rows are stored, where there are many and more comes for them.
 //!
-//! A moment goes to thousands of devices, and to wake one costs more than to store its row. While a queue has more to do, what comes within a
-//! pause is told together. The rows are visible at once. Whoever asks gets them, and so does whoever is
-//! woken by something else.
+//! A moment goes to thousands of devices, and to wake one costs more than to store its row. So they are woken when no further moment has been
+//! stored for [`SETTLE`], or after a pause. The rows are visible at once. Whoever asks gets them, and so does whoever is woken by something else.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,18 +22,19 @@ const FEW: usize = 64;
 /// Receivers who are woken without giving way to others.
 const AT_ONCE: usize = 256;
 
+/// Without a further row for so long, those who wait are woken. Nobody notices it, and an author's next moment comes in it.
+const SETTLE: Duration = Duration::from_millis(50);
+
 /// Those who are to be woken; at most one entry for each user.
-pub(super) struct Soon {
+pub(super) struct DelayedWakes {
     notifier: Arc<dyn Notifier>,
     waiting: Mutex<HashMap<Uid, MessageId>>,
-    begun: Notify,
-    /// Nothing more comes.
-    over: Notify,
+    added: Notify,
 }
 
-impl Soon {
-    pub(super) fn new(notifier: Arc<dyn Notifier>) -> Soon {
-        Soon { notifier, waiting: Mutex::default(), begun: Notify::new(), over: Notify::new() }
+impl DelayedWakes {
+    pub(super) fn new(notifier: Arc<dyn Notifier>) -> DelayedWakes {
+        DelayedWakes { notifier, waiting: Mutex::default(), added: Notify::new() }
     }
 
     /// Whether the receivers of `write` may be woken later.
@@ -53,23 +53,18 @@ impl Soon {
         }
         // The last of a receiver is the largest.
         self.waiting().extend(rows);
-        self.begun.notify_one();
+        self.added.notify_one();
     }
 
-    /// A queue has nothing more to do: who waits is woken now.
-    pub(super) fn wake(&self) {
-        if !self.waiting().is_empty() {
-            self.over.notify_one();
-        }
-    }
-
-    /// Wakes them, each `pause` after the first of them or when it is [told to](Self::wake), until `closing`. Connections end with the server, so nobody is left asleep.
+    /// Wakes them, at the latest each `pause` after the first of them, until `closing`. Connections end with the server, so nobody is left
+    /// asleep.
     pub(super) async fn run(&self, pause: Duration, closing: &CancellationToken) {
         let wake = async {
             loop {
-                self.begun.notified().await;
+                self.added.notified().await;
+                let settled = async { while timeout(SETTLE, self.added.notified()).await.is_ok() {} };
                 // Either way it is time.
-                _ = timeout(pause, self.over.notified()).await;
+                _ = timeout(pause, settled).await;
                 let woken: Vec<(Uid, MessageId)> = std::mem::take(&mut *self.waiting()).into_iter().collect();
                 for some in woken.chunks(AT_ONCE) {
                     self.notifier.notify(some);
@@ -109,33 +104,39 @@ mod tests {
         MessageId::new(number).expect("in range")
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn what_comes_within_the_pause_is_told_together() {
-        let heard = Arc::new(Heard::default());
-        let soon = Arc::new(Soon::new(Arc::<Heard>::clone(&heard)));
-        let (closing, pause) = (CancellationToken::new(), Duration::from_millis(250));
-        let (running, closed) = (Arc::clone(&soon), closing.clone());
-        let task = tokio::spawn(async move { running.run(pause, &closed).await });
-        soon.add(vec![(Uid(1), id(5)), (Uid(2), id(7))]);
-        sleep(pause / 2).await;
-        soon.add(vec![(Uid(1), id(6))]);
-        assert!(heard.0.lock().expect("no panic").is_empty());
-        sleep(pause).await;
-        let told = || {
-            let mut told = std::mem::take(&mut *heard.0.lock().expect("no panic")).concat();
-            told.sort_unstable();
-            told
-        };
-        assert_eq!(told(), [(Uid(1), id(6)), (Uid(2), id(7))]);
+    /// What is told within `time`, in the order of the uids.
+    async fn told(heard: &Heard, time: Duration) -> Vec<(Uid, MessageId)> {
+        sleep(time).await;
+        let mut told = std::mem::take(&mut *heard.0.lock().expect("no panic")).concat();
+        told.sort_unstable();
+        told
+    }
 
-        // Where nothing more comes, nobody waits.
-        soon.wake();
-        soon.add(vec![(Uid(3), id(8))]);
-        sleep(Duration::from_millis(1)).await;
-        assert_eq!(told(), [], "what was said before is forgotten");
-        soon.wake();
-        sleep(Duration::from_millis(1)).await;
-        assert_eq!(told(), [(Uid(3), id(8))]);
+    #[tokio::test(start_paused = true)]
+    async fn what_follows_soon_is_told_together_and_nobody_waits_longer_than_the_pause() {
+        const TICK: Duration = Duration::from_millis(1);
+        let heard = Arc::new(Heard::default());
+        let wakes = Arc::new(DelayedWakes::new(Arc::<Heard>::clone(&heard)));
+        let (closing, pause) = (CancellationToken::new(), 3 * SETTLE);
+        let (running, closed) = (Arc::clone(&wakes), closing.clone());
+        let task = tokio::spawn(async move { running.run(pause, &closed).await });
+        wakes.add(vec![(Uid(1), id(5)), (Uid(2), id(7))]);
+        assert_eq!(told(&heard, SETTLE - TICK).await, []);
+        wakes.add(vec![(Uid(1), id(6))]);
+        assert_eq!(told(&heard, SETTLE - TICK).await, []);
+        assert_eq!(told(&heard, 2 * TICK).await, [(Uid(1), id(6)), (Uid(2), id(7))]);
+
+        // They follow without end.
+        let mut waited = Duration::ZERO;
+        for number in 8.. {
+            wakes.add(vec![(Uid(3), id(number))]);
+            waited += SETTLE / 2;
+            if let [(Uid(3), last)] = told(&heard, SETTLE / 2).await[..] {
+                assert!(last >= id(number - 1), "{last} of {number}");
+                break;
+            }
+            assert!(waited <= pause, "nobody was woken after {waited:?}");
+        }
         closing.cancel();
         task.await.expect("no panic");
     }

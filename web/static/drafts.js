@@ -1,0 +1,63 @@
+// What somebody has typed and not sent: kept in this browser, and told to the person's other devices. `store.drafts` has it.
+
+// How long a draft rests before other devices are told.
+const TELL_MS = 1_500;
+// Characters of a draft that other devices are told.
+const MOST = 8_000;
+
+export class Drafts {
+  constructor(store) {
+    this.store = store;
+    // Those that are not written yet, or that the browser has refused to keep; "": there is none.
+    this.unsaved = new Map();
+    // By conversation: when other devices will be told.
+    this.telling = new Map();
+  }
+
+  /** What stands in the box of a conversation. It counts from now on; where the browser refuses to write it, as long as the page is open. */
+  put(id, text) {
+    this.unsaved.set(id, text);
+    this.show();
+  }
+
+  /** Puts what is not written over what was read. */
+  show() {
+    const { drafts } = this.store;
+    for (const [id, text] of this.unsaved) text ? drafts.set(id, text) : drafts.delete(id);
+  }
+
+  /** It is written; there may be a newer one. */
+  written(id, text) { if (this.unsaved.get(id) === text) this.unsaved.delete(id); }
+
+  keep(id, text) {
+    return this.store.write(id, async (db) => {
+      await db.draft(id, text);
+      this.written(id, text);
+    });
+  }
+
+  /** What was typed is in a message now; what has been typed since is another one. */
+  async keepEmpty(id) { if (this.unsaved.get(id) === "") await this.keep(id, "").catch(() => {}); }
+
+  async save(id, text) {
+    if ((this.store.drafts.get(id) ?? "") === text) return;
+    this.put(id, text);
+    try {
+      await this.keep(id, text);
+    } catch (problem) {
+      this.store.show([id]);
+      throw problem;
+    }
+    clearTimeout(this.telling.get(id));
+    this.telling.set(id, setTimeout(() => this.tell(id), TELL_MS));
+  }
+
+  /** Tells the person's other devices what is written here, if they know something else. */
+  tell(id) {
+    const { store } = this;
+    const text = store.drafts.get(id) ?? "";
+    // What is too long for a message is too long for other devices.
+    if (text.length > MOST || text === (store.setting("draft", id)?.text ?? "")) return;
+    return store.set("draft", id, text ? { text } : null);
+  }
+}
