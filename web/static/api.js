@@ -2,6 +2,9 @@
 
 import { refused } from "./texts.js";
 
+// How long an answer may take. What waits in the outbox is asked again afterwards.
+const PATIENCE_MS = 30_000;
+
 /** A refusal in words for people; `status` 0 means that the server was not reached. */
 export class Refusal extends Error {
   constructor(status, { code = "unreachable", detail, retryable = false } = {}, seconds = 0) {
@@ -14,15 +17,20 @@ export class Refusal extends Error {
 export async function call(method, path, body) {
   let answer;
   let json = null;
+  const patience = new AbortController();
+  const timer = setTimeout(() => patience.abort(), PATIENCE_MS);
   try {
     answer = await fetch("/api/v1" + path, {
       method,
       headers: body === undefined ? {} : { "content-type": "application/json" },
       body: body === undefined ? undefined : JSON.stringify(body),
+      signal: patience.signal,
     });
     if (answer.status !== 204) json = await answer.json();
   } catch {
     throw new Refusal(answer && !answer.ok ? answer.status : 0, { retryable: true });
+  } finally {
+    clearTimeout(timer);
   }
   if (!answer.ok) throw new Refusal(answer.status, json ?? {}, Number(answer.headers.get("retry-after")));
   return json;

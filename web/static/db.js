@@ -408,10 +408,11 @@ class Db {
   /** Puts something else than a message into the outbox; a value of a setting takes the place of one that waits there. */
   queue(item) {
     return this.write(["outbox"], async (outbox) => {
-      if (item.frame?.type === "setting") {
-        for (const { n, conversation, frame } of await done(outbox.getAll())) {
-          if (frame?.type === "setting" && frame.name === item.frame.name && conversation === item.conversation) outbox.delete(n);
-        }
+      const replaces = ({ conversation, frame, call, state }) => (item.frame
+        ? frame?.type === "setting" && frame.name === item.frame.name && conversation === item.conversation
+        : state === "failed" && call?.path === item.call?.path && !/comments$|moments$/.test(call.path));
+      if (item.call || item.frame?.type === "setting") {
+        for (const each of await done(outbox.getAll())) if (replaces(each)) outbox.delete(each.n);
       }
       outbox.add({ ...item, state: "waiting" });
     });

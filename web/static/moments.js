@@ -46,7 +46,9 @@ export function open(store, { body, limit }) {
     const all = await store.db.moments(most);
     // A later one has begun, and knows more.
     if (own !== turn) return;
-    const rows = all.filter(({ sender }) => sender === store.self.uid || isFriend(store, sender));
+    // What was refused is shown, also where the friendship is why.
+    const rows = all.filter(({ sender, message_id }) => sender === store.self.uid || isFriend(store, sender)
+      || store.outbox.some(({ call, state }) => state === "failed" && call?.path.startsWith(`/moments/${message_id}/`)));
     const items = [...waiting(store), ...rows].map((row) => itemOf(store, row));
     keep(feed, items, () => make(store), (item, element) => fill(store, item, element));
     empty.hidden = items.length > 0;
@@ -71,20 +73,26 @@ const waiting = (store) => store.outbox.filter(({ call }) => call?.path === "/mo
 function itemOf(store, row) {
   const own = store.self.uid;
   const path = `/moments/${row.message_id}`;
-  const mine = store.outbox.findLast(({ call, state }) => call?.path === `${path}/like` && state !== "failed");
+  const deletion = lastCall(store, `${path}/delete`);
+  const like = lastCall(store, `${path}/like`);
+  const refusedLike = like?.state === "failed" ? like : null;
   const likes = Object.entries(row.likes ?? {}).filter(([uid, { liked }]) => liked && Number(uid) !== own).map(([uid]) => Number(uid));
-  const liked = mine ? mine.call.body.liked : Boolean(row.likes?.[own]?.liked);
+  const liked = like && !refusedLike ? like.call.body.liked : Boolean(row.likes?.[own]?.liked);
   const unsaid = store.outbox.filter(({ call }) => call?.path === `${path}/comments`);
   const stored = row.comments ?? [];
   const comments = [
-    ...stored.map((comment) => ({ ...comment, key: nameOf(comment) })),
+    ...stored.map((comment) => ({ ...comment, key: nameOf(comment), item: lastCall(store, `/moments/${comment.message_id}/delete`) })),
     ...unsaid.filter((item) => !stored.some(({ client_id }) => client_id === item.client_id))
       .map((item) => ({ key: item.client_id, sender: own, text: item.call.body.text, item })),
   ].map((comment) => ({ ...comment, name: nameFor(store, comment.sender) }));
-  const item = { key: row.client_id, row, name: nameFor(store, row.sender), liked, likes: likes.map((uid) => store.name(uid)), comments };
-  item.sig = JSON.stringify([row.message_id, row.body, item.name, liked, item.likes, comments, row.item?.state]);
+  const unsettled = row.item ?? deletion ?? refusedLike;
+  const item = { key: row.client_id, row, name: nameFor(store, row.sender), liked, likes: likes.map((uid) => store.name(uid)), comments, unsettled };
+  item.sig = JSON.stringify([row.message_id, row.body, item.name, liked, item.likes, comments, unsettled]);
   return item;
 }
+
+/** The last call at a path that is on its way or was refused. */
+const lastCall = (store, path) => store.outbox.findLast(({ call }) => call?.path === path);
 
 const nameFor = (store, uid) => (uid === store.self.uid ? t("you") : store.name(uid));
 
@@ -101,7 +109,7 @@ function make(store) {
   return h("article.moment", { tabindex: "0" }, h("div.said", {}), form);
 }
 
-function fill(store, { row, name, liked, likes, comments }, element) {
+function fill(store, { row, name, liked, likes, comments, unsettled }, element) {
   const own = row.sender === store.self.uid;
   const { message_id } = row;
   const [said, form] = element.children;
@@ -115,7 +123,7 @@ function fill(store, { row, name, liked, likes, comments }, element) {
   element.setAttribute("aria-label", `${name}: ${plain(row.body.text).slice(0, 80)}`);
   said.replaceChildren(...[
     disc(`u:${row.sender}`, own ? store.self.name : name),
-    h("p.who", {}, h("b", { dir: "auto" }, name), " ", time || null, row.item ? state(store, row.item) : null),
+    h("p.who", {}, h("b", { dir: "auto" }, name), " ", time || null, unsettled ? state(store, unsettled) : null),
     h("div.words", { dir: "auto" }, ...elements(parse(row.body.text))),
     message_id && h("p.acts", {}, like, remove,
       count ? h("span.quiet", {}, t("moments.likes", { count }), likes.length ? ` (${likes.join(", ")})` : "") : null),

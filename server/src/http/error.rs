@@ -33,7 +33,7 @@ impl Problem {
         code: &'static str,
         detail: impl Into<Cow<'static, str>>,
     ) -> Problem {
-        Problem { status, code, detail: detail.into(), retryable: false, after: None }
+        Problem { status, code, detail: one_line(detail.into()), retryable: false, after: None }
     }
 
     /// A refusal of this moment.
@@ -106,6 +106,12 @@ impl Problem {
         let detail = "something went wrong here; the server's log says what";
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
     }
+}
+
+/// A complaint in one line, also where it repeats words of the caller that have line breaks or other control characters.
+fn one_line(detail: Cow<'static, str>) -> Cow<'static, str> {
+    let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    if detail.contains(breaks) { detail.replace(breaks, " ").into() } else { detail }
 }
 
 /// Characters of the caller's own words that a complaint repeats.

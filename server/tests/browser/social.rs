@@ -91,6 +91,55 @@ async fn friends_share_moments_likes_and_comments_until_one_is_deleted() {
 }
 
 #[tokio::test]
+async fn what_is_refused_about_a_moment_is_told_there() {
+    let world = World::start().await;
+    let ben = world.newcomer("Ben").await;
+    let ada = world.newcomer("Ada").await;
+    befriend(&ada, &ben).await;
+    open(&ada, "moments").await;
+    ada.write("#moment-text", "The tide is out").await;
+    press(&ada, "Post").await;
+    open(&ben, "moments").await;
+    shows(&ben, "The tide is out").await;
+
+    // A deletion that the server refuses: the moment stands there, with the reason, and can be deleted again.
+    let refuse = "const { fetch } = window;
+        window.fetch = (path, ...rest) => path.endsWith('/delete')
+          ? Promise.resolve(Response.json({ code: 'internal', detail: 'no', retryable: false }, { status: 500 }))
+          : fetch(path, ...rest);
+        window.allow = () => { window.fetch = fetch; };";
+    ada.run(refuse).await;
+    press(&ada, "Delete").await;
+    ada.until("document.getElementById('ask').open").await;
+    ada.run("document.getElementById('ask-yes').click()").await;
+    ada.until("document.querySelector('.moment .trouble')").await;
+    shows(&ada, "The tide is out").await;
+    ada.run("window.allow()").await;
+
+    // A comment that was written offline, to somebody who has ended the friendship meanwhile.
+    ben.offline(true).await;
+    ben.write(".moment input", &format!("Bring boots{ENTER}")).await;
+    shows(&ben, "Bring boots").await;
+    open(&ada, "contacts").await;
+    press(&ada, "Remove").await;
+    ada.until("document.getElementById('ask').open").await;
+    ada.run("document.getElementById('ask-yes').click()").await;
+    ada.until("![...document.querySelectorAll('#page button')].some((it) => it.textContent === 'Remove')")
+        .await;
+    ben.offline(false).await;
+    ben.until("document.querySelector('.moment .comments .trouble')?.textContent.includes('Dismiss')").await;
+    shows(&ben, "Bring boots").await;
+    ben.run("document.querySelector('.comments .trouble button').click()").await;
+    ben.until("!document.querySelector('.moment')").await;
+
+    open(&ada, "moments").await;
+    press(&ada, "Delete").await;
+    ada.until("document.getElementById('ask').open").await;
+    ada.run("document.getElementById('ask-yes').click()").await;
+    ada.until("!document.querySelector('.moment')").await;
+}
+
+#[tokio::test]
 async fn a_blocked_person_is_told_and_a_draft_follows_to_another_device() {
     let world = World::start().await;
     let ben = world.newcomer("Ben").await;

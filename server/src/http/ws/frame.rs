@@ -305,9 +305,18 @@ mod tests {
                 let frame = error(&problem, client_id);
                 let frame: Value = serde_json::from_str(&frame).expect("what is answered is JSON");
                 let detail = frame["detail"].as_str().expect("a text");
-                prop_assert!(!detail.contains('\n') && detail.chars().count() < 500, "{detail}");
+                prop_assert!(!detail.contains(char::is_control) && detail.chars().count() < 500, "{detail}");
             }
         }
+    }
+
+    #[test]
+    fn a_refusal_that_repeats_the_clients_words_is_one_line() {
+        let bad = parse("{\"type\":\"se\\n\\u2028\\u001bd\"}").expect_err("no such frame");
+        assert_eq!(
+            bad.problem.detail,
+            "there is no frame `se   d`; /docs/websocket lists those that there are"
+        );
     }
 
     fn refusal(text: &str) -> (&'static str, bool) {
