@@ -2,8 +2,8 @@
 // Every rule that several tabs must agree on is checked inside the transaction that writes.
 
 import {
-  MOMENTS, amend, amends, arrived as hasArrived, blank, counts, done, isOvertaken, isState, keepState, learn, mentions, nameOf, newest, pinned, saidAbout,
-  seen, shown, unpinned, withEarly,
+  MOMENTS, amend, amends, arrived as hasArrived, blank, counts, done, isOvertaken, isState, keepState, learn, mentions, nameOf, newest, pinned, replaces,
+  saidAbout, seen, shown, unpinned, withEarly,
 } from "./state.js";
 
 // Rows beyond this are dropped, the oldest first, and fetched again when someone scrolls there.
@@ -405,15 +405,10 @@ class Db {
     });
   }
 
-  /** Puts something else than a message into the outbox; a value of a setting takes the place of one that waits there. */
+  /** Puts something else than a message into the outbox. */
   queue(item) {
     return this.write(["outbox"], async (outbox) => {
-      const replaces = ({ conversation, frame, call, state }) => (item.frame
-        ? frame?.type === "setting" && frame.name === item.frame.name && conversation === item.conversation
-        : state === "failed" && call?.path === item.call?.path && !/comments$|moments$/.test(call.path));
-      if (item.call || item.frame?.type === "setting") {
-        for (const each of await done(outbox.getAll())) if (replaces(each)) outbox.delete(each.n);
-      }
+      for (const each of await done(outbox.getAll())) if (replaces(item, each)) outbox.delete(each.n);
       outbox.add({ ...item, state: "waiting" });
     });
   }

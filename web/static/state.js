@@ -169,6 +169,15 @@ export function newest(rows, { id, last, floor }) {
   });
 }
 
+/**
+ * Whether something that is put into the outbox takes the place of what is there: a value of a setting that of an earlier one, and a call
+ * the same one that was refused. Each moment and each comment is one of its own.
+ */
+export function replaces({ conversation, frame, call }, there) {
+  if (frame?.type === "setting") return there.frame?.type === "setting" && there.frame.name === frame.name && there.conversation === conversation;
+  return Boolean(call) && !/(moments|comments)$/.test(call.path) && there.state === "failed" && there.call?.path === call.path;
+}
+
 /** Whether a newer value of the same setting waits to go out. */
 export async function isOvertaken(outbox, { kind, conversation, client_id, body }) {
   if (kind !== "setting") return false;

@@ -137,6 +137,17 @@ async fn what_is_refused_about_a_moment_is_told_there() {
     ada.until("document.getElementById('ask').open").await;
     ada.run("document.getElementById('ask-yes').click()").await;
     ada.until("!document.querySelector('.moment')").await;
+    // The refusal went when the same was asked again.
+    let kept = "const open = indexedDB.databases().then(([{ name }]) => new Promise((resolve) => {
+            const request = indexedDB.open(name);
+            request.onsuccess = () => resolve(request.result);
+        }));
+        const done = arguments[arguments.length - 1];
+        open.then((db) => {
+            const count = db.transaction('outbox').objectStore('outbox').count();
+            count.onsuccess = () => done(count.result);
+        });";
+    assert_eq!(ada.run_async(kept).await, 0);
 }
 
 #[tokio::test]
