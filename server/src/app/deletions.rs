@@ -179,8 +179,8 @@ impl Deletions {
         }
     }
 
-    /// Ends the account's friendships and withdraws its own friend requests. The others are told.
-    /// Requests of others go with the account's rows.
+    /// Ends the account's friendships and withdraws the friend requests that it made. The other person of each gets a row.
+    /// Requests that others made to it are removed later, with the account's rows.
     async fn end_friendships(&self, uid: Uid) -> Result<(), Stopped> {
         let mut after = String::new();
         loop {
@@ -206,7 +206,7 @@ impl Deletions {
         }
     }
 
-    /// Leaves the account's groups. The members are told. A group that the account owns goes to its heir.
+    /// Takes the account out of all its groups. The other members get a row. If the account owns a group, its heir becomes the owner.
     async fn leave_groups(&self, uid: Uid) -> Result<(), Stopped> {
         let mut walk = GroupWalk::default();
         while let Some(gids) = walk.next(&*self.store, uid, PAGE).await? {

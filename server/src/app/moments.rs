@@ -114,8 +114,8 @@ impl Moments {
         Ok(Feed { page, read_to: self.store.read_to(who, Conversation::MOMENTS).await? })
     }
 
-    /// The key of a moment, and who is told what `who` thinks of it. For a repetition nobody: the queue answers it by what was answered
-    /// first, whatever became of the moment and of the friendship since (I4).
+    /// The key of a moment, and the people who get a row about what `who` does with it. A repetition has no such people: the queue
+    /// gives it the first answer, even if the moment or the friendship has ended since (I4).
     async fn circle(
         &self,
         who: Uid,

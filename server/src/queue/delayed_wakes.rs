@@ -104,7 +104,7 @@ mod tests {
         MessageId::new(number).expect("in range")
     }
 
-    /// What is told within `time`, in the order of the uids.
+    /// Waits for `time`, and answers the wake-ups of that time, sorted by uid.
     async fn told(heard: &Heard, time: Duration) -> Vec<(Uid, MessageId)> {
         sleep(time).await;
         let mut told = std::mem::take(&mut *heard.0.lock().expect("no panic")).concat();
