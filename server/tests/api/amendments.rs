@@ -135,12 +135,12 @@ async fn only_ones_own_messages_are_changed_and_only_for_a_time() {
     let recall = json!({"client_id": client_id(7)});
     assert_eq!(app.post(&bob, &path(&ann, row, "edit"), edit(7, "no")).await.refused(403), "not_yours");
     assert_eq!(app.post(&bob, &path(&ann, row, "recall"), recall.clone()).await.refused(403), "not_yours");
-    app.clock_passes(Duration::from_secs(121));
+    app.pass(Duration::from_secs(121)).await;
     let late = app.post(&ann, &path(&bob, own, "recall"), recall).await;
     assert_eq!(late.json()["detail"], "a message can be changed like this for 2 minutes after it was sent");
     assert_eq!(late.refused(403), "too_late");
     app.post(&ann, &path(&bob, own, "edit"), edit(7, "yes")).await.ok(201);
-    app.clock_passes(Duration::from_secs(3_600));
+    app.pass(Duration::from_secs(3_600)).await;
     assert_eq!(app.post(&ann, &path(&bob, own, "edit"), edit(8, "no")).await.refused(403), "too_late");
 }
 

@@ -152,8 +152,7 @@ async fn two_servers_that_clear_a_deleted_account_change_nothing_twice() {
     let last = store.watermark(of_ann).await.expect("read");
     let all = RangeQuery::after(MessageId::ZERO, RangeQuery::MAX_ROWS);
     assert!(!store.range(of_ann, all).await.expect("read").rows.is_empty());
-    one.pass(Duration::from_secs(61)).await;
-    other.clock_passes(Duration::from_secs(61));
+    TestApp::pass_together(&[&one, &other], Duration::from_secs(61)).await;
     until("nothing is left", async || store.range(of_ann, all).await.expect("read").rows.is_empty()).await;
     assert_eq!(store.watermark(of_ann).await.expect("read"), last, "no id comes twice");
 }
@@ -280,8 +279,7 @@ async fn a_server_whose_clock_is_off_judges_and_shows_every_time_as_the_others_d
     assert_eq!(rows[0]["sent_at"], rows[1]["sent_at"], "at the same moment");
 
     let day = Duration::from_secs(24 * 60 * 60);
-    one.pass(day - Duration::from_secs(1)).await;
-    late.clock_passes(day - Duration::from_secs(1));
+    TestApp::pass_together(&[&one, &late], day - Duration::from_secs(1)).await;
     for (app, who) in all {
         app.get(who, "/api/v1/me").await.ok(200);
     }
@@ -289,8 +287,7 @@ async fn a_server_whose_clock_is_off_judges_and_shows_every_time_as_the_others_d
         let accepted = app.post(&cem, &format!("/api/v1/invites/{code}"), json!({})).await;
         assert_eq!(accepted.refused(410), "expired_invite");
     }
-    one.pass(Duration::from_secs(1)).await;
-    late.clock_passes(Duration::from_secs(1));
+    TestApp::pass_together(&[&one, &late], Duration::from_secs(1)).await;
     for (app, who) in all {
         app.get(who, "/api/v1/me").await.refused(401);
     }

@@ -21,9 +21,13 @@ pub(super) async fn begin(url: &str, moment: i64) {
     connection.execute(AssertSqlSafe(define)).await.expect("defined");
 }
 
-/// Moves it.
-pub(super) async fn pass(url: &str, time: Duration) {
+/// Moves it, and what `also` moves at the same moment: a server that asks for the time meanwhile waits.
+pub(super) async fn pass(url: &str, time: Duration, also: impl FnOnce()) {
     let mut connection = PgConnection::connect(url).await.expect("the database runs");
+    let mut tx = connection.begin().await.expect("begun");
+    tx.execute("LOCK TABLE public.test_clock IN ACCESS EXCLUSIVE MODE").await.expect("locked");
     let pass = sqlx::query("UPDATE public.test_clock SET ms = ms + $1").bind(time.as_millis() as i64);
-    pass.execute(&mut connection).await.expect("passed");
+    pass.execute(&mut *tx).await.expect("passed");
+    also();
+    tx.commit().await.expect("passed");
 }

@@ -189,16 +189,22 @@ impl TestApp {
 
     /// Moves the server's clock, and that of its database.
     pub(crate) async fn pass(&self, time: Duration) {
-        self.time.fetch_add(time.as_millis() as i64, Ordering::Relaxed);
-        if is_on_postgres() {
-            database_clock::pass(self.config.storage.database_url.with_password(), time).await;
-        }
+        TestApp::pass_together(&[self], time).await;
     }
 
-    /// Time passes for the server's own clock, after it did for the database's.
-    #[allow(dead_code, reason = "on SQLite there is one server")]
-    pub(crate) fn clock_passes(&self, time: Duration) {
-        self.time.fetch_add(time.as_millis() as i64, Ordering::Relaxed);
+    /// Moves the clocks of servers of one database, and that of the database.
+    pub(crate) async fn pass_together(servers: &[&TestApp], time: Duration) {
+        let own = || {
+            for server in servers {
+                server.time.fetch_add(time.as_millis() as i64, Ordering::Relaxed);
+            }
+        };
+        if is_on_postgres() {
+            let url = &servers[0].config.storage.database_url;
+            database_clock::pass(url.with_password(), time, own).await;
+        } else {
+            own();
+        }
     }
 
     /// Stops it in good order.

@@ -2,7 +2,8 @@
 //!
 //! Nobody asks the database for the time of each request. How far its clock is ahead of a steady one of this process is
 //! measured with each new connection and every ten seconds ([`super::life`] looks then anyway). So it does not matter how
-//! the clock of this machine is set, or that somebody sets it.
+//! the clock of this machine is set, or that somebody sets it. An answer that came late says little about the time: it changes
+//! only what it contradicts.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -32,11 +33,15 @@ impl DbClock {
         Asked(self.own.get().map(Clock::steady_ms))
     }
 
-    /// The database answered `now`: somewhere between the question and this moment.
+    /// The database answered `now`: somewhere between the question and this moment. That bounds how far it can be ahead, and what is
+    /// known stays if it is within the bounds.
     pub(super) fn told(&self, asked: Asked, now: i64) {
         if let (Some(own), Asked(Some(asked))) = (self.own.get(), asked) {
-            let between = asked + (own.steady_ms() - asked) / 2;
-            self.ahead.store(now - between, Ordering::Relaxed);
+            let answered = own.steady_ms();
+            let ahead = self.ahead.load(Ordering::Relaxed);
+            if !(now - answered..=now - asked).contains(&ahead) {
+                self.ahead.store(now - (asked + (answered - asked) / 2), Ordering::Relaxed);
+            }
         }
     }
 
@@ -65,18 +70,44 @@ impl PgDb {
 mod tests {
     use super::*;
 
+    fn clock_of(own: &Arc<AtomicI64>) -> DbClock {
+        let read = Arc::clone(own);
+        let clock = DbClock::default();
+        _ = clock.own.set(Clock::new(move || Timestamp(read.load(Ordering::Relaxed))));
+        clock
+    }
+
     #[test]
     fn the_time_is_that_of_the_database_whatever_the_own_clock_says() {
         let own = Arc::new(AtomicI64::new(1_000));
-        let read = Arc::clone(&own);
-        let clock = DbClock::default();
-        clock.told(clock.ask(), 77);
-        _ = clock.own.set(Clock::new(move || Timestamp(read.load(Ordering::Relaxed))));
+        let unused = DbClock::default();
+        unused.told(unused.ask(), 77);
+        assert_eq!(unused.now(), Timestamp(0), "nobody needs it");
+        let clock = clock_of(&own);
         let asked = clock.ask();
         own.store(1_010, Ordering::Relaxed);
         clock.told(asked, 5_000_000);
         assert_eq!(clock.now(), Timestamp(5_000_005), "the answer was made half-way");
         own.store(1_110, Ordering::Relaxed);
         assert_eq!(clock.now(), Timestamp(5_000_105));
+    }
+
+    #[test]
+    fn an_answer_that_came_late_changes_only_what_it_contradicts() {
+        let own = Arc::new(AtomicI64::new(1_000));
+        let clock = clock_of(&own);
+        clock.told(clock.ask(), 5_000_000);
+        for (now, says) in [(5_000_000, "at once"), (5_060_000, "at the end")] {
+            own.store(1_000, Ordering::Relaxed);
+            let asked = clock.ask();
+            own.store(61_000, Ordering::Relaxed);
+            clock.told(asked, now);
+            assert_eq!(clock.now(), Timestamp(5_060_000), "it was made {says}");
+        }
+        own.store(1_000, Ordering::Relaxed);
+        let asked = clock.ask();
+        own.store(1_100, Ordering::Relaxed);
+        clock.told(asked, 5_000_101);
+        assert_eq!(clock.now(), Timestamp(5_000_151), "the database's clock has gone on faster");
     }
 }
