@@ -242,16 +242,12 @@ impl People {
 
     /// The friends of `who`, and who of them hears from `who`.
     pub(super) async fn friend_list(&self, who: Uid) -> Result<Arc<FriendList>, StoreError> {
-        let lists = self.queues.friends();
-        if let Some(known) = lists.known(who) {
-            return Ok(known);
-        }
-        let since = lists.now();
-        let (friends, _) = self.current_and_former_friends(who).await?;
-        let hearing = self.who_hear(who, friends.clone()).await?;
-        let list = Arc::new(FriendList { friends, hearing });
-        lists.keep(who, Arc::clone(&list), since);
-        Ok(list)
+        let read = async {
+            let (friends, _) = self.current_and_former_friends(who).await?;
+            let hearing = self.who_hear(who, friends.clone()).await?;
+            Ok(FriendList { friends, hearing })
+        };
+        self.queues.friends().get(who, read).await
     }
 
     /// The friends of `who`, and those who were.

@@ -1,12 +1,14 @@
 //! Who is whose friend, and who of them hears from a person. Each moment and each like asks, and the answer is read from
-//! thousands of rows, so that it is remembered: of some people, until one of those rows changes here. Where other servers
-//! write, too, no answer is older than [`LIFETIME`].
+//! thousands of rows, so that it is remembered: of some people, until one of those rows changes here. Those who ask while
+//! it is read wait for that one reading. Where other servers write, too, no answer is older than [`LIFETIME`].
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use quick_cache::sync::Cache;
+use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 use super::permissions::{LIFETIME, Pair};
@@ -27,37 +29,76 @@ pub struct FriendList {
 /// The lists that were asked for lately.
 pub struct FriendLists {
     known: Cache<Uid, (Instant, Arc<FriendList>)>,
+    /// Those that are being read; none outlives the callers who wait for it.
+    readings: Mutex<HashMap<Uid, Weak<Reading>>>,
     lifetime: Option<Duration>,
     /// Counts the changes: what was read before one is not remembered after it.
     changes: AtomicU64,
 }
 
-/// When a list was begun to be read.
-#[derive(Clone, Copy, Debug)]
-pub struct ReadSince(u64, Instant);
+/// A list that is being read.
+struct Reading {
+    /// The count of changes when it began.
+    changes: u64,
+    began: Instant,
+    list: OnceCell<Arc<FriendList>>,
+}
 
 impl FriendLists {
     /// `others_write`: whether other servers write to the same store.
     pub(super) fn new(others_write: bool) -> FriendLists {
         let lifetime = others_write.then_some(LIFETIME);
-        FriendLists { known: Cache::new(KNOWN), lifetime, changes: AtomicU64::new(0) }
+        let (known, readings) = (Cache::new(KNOWN), Mutex::default());
+        FriendLists { known, readings, lifetime, changes: AtomicU64::new(0) }
     }
 
-    /// The list of `who`, if it is known.
-    pub fn known(&self, who: Uid) -> Option<Arc<FriendList>> {
-        let (read_at, list) = self.known.get(&who)?;
-        self.lifetime.is_none_or(|lifetime| read_at.elapsed() < lifetime).then_some(list)
+    /// The list of `who`: as it is known, or by `read`, which is dropped where somebody else reads it already.
+    ///
+    /// # Errors
+    /// That of `read`.
+    pub async fn get<E>(
+        &self,
+        who: Uid,
+        read: impl Future<Output = Result<FriendList, E>>,
+    ) -> Result<Arc<FriendList>, E> {
+        if let Some((_, list)) = self.known.get(&who).filter(|(began, _)| self.is_fresh(*began)) {
+            return Ok(list);
+        }
+        let reading = self.reading(who);
+        let read_and_keep = async || {
+            let list = Arc::new(read.await?);
+            self.keep(who, &list, &reading);
+            Ok(list)
+        };
+        reading.list.get_or_try_init(read_and_keep).await.cloned()
     }
 
-    /// Said before a list is read.
-    pub fn now(&self) -> ReadSince {
-        ReadSince(self.changes.load(Ordering::Acquire), Instant::now())
+    /// The reading of this list that is under way, unless something has changed since it began; otherwise a new one.
+    fn reading(&self, who: Uid) -> Arc<Reading> {
+        let mut readings = self.readings.lock().unwrap_or_else(PoisonError::into_inner);
+        let changes = self.changes.load(Ordering::Acquire);
+        let under_way = readings.get(&who).and_then(Weak::upgrade);
+        if let Some(same) = under_way.filter(|it| it.changes == changes && self.is_fresh(it.began)) {
+            return same;
+        }
+        readings.retain(|_, reading| reading.strong_count() > 0);
+        let new = Arc::new(Reading { changes, began: Instant::now(), list: OnceCell::new() });
+        readings.insert(who, Arc::downgrade(&new));
+        new
     }
 
-    /// Remembers the list of `who`, unless something has changed while it was read.
-    pub fn keep(&self, who: Uid, list: Arc<FriendList>, ReadSince(before, read_at): ReadSince) {
-        self.known.insert(who, (read_at, list));
-        if self.changes.load(Ordering::Acquire) != before {
+    fn is_fresh(&self, began: Instant) -> bool {
+        self.lifetime.is_none_or(|lifetime| began.elapsed() < lifetime)
+    }
+
+    /// Remembers a list, unless something has changed since its reading began.
+    fn keep(&self, who: Uid, list: &Arc<FriendList>, reading: &Reading) {
+        let is_changed = || self.changes.load(Ordering::Acquire) != reading.changes;
+        if is_changed() {
+            return;
+        }
+        self.known.insert(who, (reading.began, Arc::clone(list)));
+        if is_changed() {
             self.known.remove(&who);
         }
     }
@@ -82,37 +123,91 @@ mod tests {
     const BOB: Uid = Uid(2);
     const CLEO: Uid = Uid(3);
 
-    fn list(friend: Uid) -> Arc<FriendList> {
-        Arc::new(FriendList { friends: vec![friend], hearing: vec![friend] })
+    /// A list with one friend, as `get` takes it.
+    async fn one(friend: Uid) -> Result<FriendList, &'static str> {
+        Ok(FriendList { friends: vec![friend], hearing: vec![friend] })
+    }
+
+    /// Whose list holds whom, as it is known; where it is not, it is read as empty.
+    async fn friend_of(lists: &FriendLists, who: Uid) -> Option<Uid> {
+        let empty = async { Ok::<_, &str>(FriendList::default()) };
+        lists.get(who, empty).await.expect("read").friends.first().copied()
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_list_is_known_until_one_of_its_pairs_changes() {
         let lists = FriendLists::new(false);
-        lists.keep(ANN, list(BOB), lists.now());
-        lists.keep(CLEO, list(BOB), lists.now());
+        lists.get(ANN, one(BOB)).await.expect("read");
+        lists.get(CLEO, one(BOB)).await.expect("read");
         tokio::time::advance(LIFETIME * 10).await;
-        assert_eq!(lists.known(ANN), Some(list(BOB)));
+        assert_eq!(friend_of(&lists, ANN).await, Some(BOB));
         lists.forget(&[]);
+        assert_eq!(friend_of(&lists, ANN).await, Some(BOB));
         lists.forget(&[(BOB, ANN)]);
-        assert_eq!((lists.known(ANN), lists.known(CLEO)), (None, Some(list(BOB))));
+        assert_eq!(friend_of(&lists, ANN).await, None);
+        assert_eq!(friend_of(&lists, CLEO).await, Some(BOB));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_list_that_was_read_before_a_change_is_not_kept_after_it() {
+    async fn those_who_ask_together_wait_for_one_reading() {
         let lists = FriendLists::new(false);
-        let since = lists.now();
-        lists.forget(&[(ANN, CLEO)]);
-        lists.keep(ANN, list(BOB), since);
-        assert_eq!(lists.known(ANN), None);
+        let (go, gone) = tokio::sync::oneshot::channel::<()>();
+        let slow = async {
+            gone.await.expect("told to go on");
+            one(BOB).await
+        };
+        let second = async {
+            // The first has begun: `join!` polls in order.
+            go.send(()).expect("the first waits");
+            lists.get(ANN, async { Err("it is read twice") }).await
+        };
+        let (first, second) = tokio::join!(lists.get(ANN, slow), second);
+        assert_eq!(first, second);
+        assert_eq!(first.expect("read").friends, [BOB]);
+        assert_eq!(
+            lists.readings.lock().expect("whole").values().filter(|it| it.strong_count() > 0).count(),
+            0
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_reads_where_the_reading_fails() {
+        let lists = FriendLists::new(false);
+        let failing = async {
+            tokio::task::yield_now().await;
+            Err("no answer")
+        };
+        let (first, second) = tokio::join!(lists.get(ANN, failing), lists.get(ANN, one(BOB)));
+        assert_eq!(first, Err("no answer"));
+        assert_eq!(second.expect("read").friends, [BOB]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_that_was_read_before_a_change_is_not_given_after_it() {
+        let lists = FriendLists::new(false);
+        let (go, gone) = tokio::sync::oneshot::channel::<()>();
+        let before = async {
+            gone.await.expect("told to go on");
+            one(BOB).await
+        };
+        let after = async {
+            lists.forget(&[(ANN, CLEO)]);
+            let list = lists.get(ANN, one(CLEO)).await;
+            go.send(()).expect("the first waits");
+            list
+        };
+        let (before, after) = tokio::join!(lists.get(ANN, before), after);
+        assert_eq!(before.expect("read").friends, [BOB], "it was asked for before the change");
+        assert_eq!(after.expect("read").friends, [CLEO]);
+        assert_eq!(friend_of(&lists, ANN).await, Some(CLEO), "what was read first is not remembered");
     }
 
     #[tokio::test(start_paused = true)]
     async fn where_others_write_a_list_is_not_known_for_long() {
         let lists = FriendLists::new(true);
-        lists.keep(ANN, list(BOB), lists.now());
-        assert_eq!(lists.known(ANN), Some(list(BOB)));
+        lists.get(ANN, one(BOB)).await.expect("read");
+        assert_eq!(friend_of(&lists, ANN).await, Some(BOB));
         tokio::time::advance(LIFETIME).await;
-        assert_eq!(lists.known(ANN), None);
+        assert_eq!(friend_of(&lists, ANN).await, None);
     }
 }
