@@ -159,7 +159,7 @@ impl<D: Dial, S: Store> Driver<D, S> {
         let patience = self.options.connect_timeout;
         let mut socket = timeout(patience, self.dial.dial()).await.map_err(|_| late())??;
         let frame = timeout(patience, socket.receive()).await.map_err(|_| late())??;
-        let ServerFrame::Welcome { uid, seq, history, heartbeat_seconds } = frame else {
+        let ServerFrame::Welcome { uid, seq, history, heartbeat_seconds, version } = frame else {
             return Err(Error::Protocol("the first frame was no welcome".to_owned()).into());
         };
         let now = Instant::now();
@@ -168,7 +168,7 @@ impl<D: Dial, S: Store> Driver<D, S> {
             Session { sync: SyncState::new(position), period, next_beat: now, heard: now, in_step_at: None };
         self.typing = None;
         self.is_watching = self.watched.is_empty();
-        self.unread.push_back(Event::Online { uid, seq, server: self.dial.address() });
+        self.unread.push_back(Event::Online { uid, seq, server: self.dial.address(), version });
         let change = session.sync.on_welcome(&history);
         self.apply(&mut session, change).await?;
         self.connected(&mut socket, &mut session).await
@@ -261,15 +261,15 @@ impl<D: Dial, S: Store> Driver<D, S> {
             ServerFrame::Error { problem, .. } if self.dial.servers() > 1 && of_the_server(&problem) => {
                 return Err(Error::Refused(problem));
             }
-            ServerFrame::Error { client_id: Some(client_id), problem } if problem.retryable => {
+            ServerFrame::Error { client_id: Some(client_id), problem, .. } if problem.retryable => {
                 debug!(%problem, "a message has to wait");
                 self.outbox.again(client_id);
                 self.paused_until = Some(Instant::now() + self.resends.next());
             }
-            ServerFrame::Error { client_id: Some(client_id), problem } => {
+            ServerFrame::Error { client_id: Some(client_id), problem, .. } => {
                 self.settle(client_id, Err(problem));
             }
-            ServerFrame::Error { client_id: None, problem } => {
+            ServerFrame::Error { client_id: None, problem, .. } => {
                 if problem.retryable {
                     // It may have been the answer to a heartbeat, and rows may wait behind it.
                     session.next_beat = session.next_beat.min(Instant::now() + self.reconnects.next());

@@ -75,6 +75,9 @@ pub enum Event {
         seq: u64,
         /// The address of the server, one of those given to [`Http::any_of`].
         server: String,
+        /// The version of the protocol that the server speaks; this client knows 1. Of a larger one it goes on, and an application may
+        /// tell its user to update.
+        version: u32,
     },
     /// New rows, in the store already.
     Rows(Vec<Entry>),

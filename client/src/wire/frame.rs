@@ -129,6 +129,9 @@ pub enum ServerFrame {
         history: String,
         /// How often to heartbeat, in seconds.
         heartbeat_seconds: u64,
+        /// The version of the protocol that the server speaks; 1 where it does not say. Of a larger one than this client knows, it may
+        /// tell its user to update, and go on.
+        version: u32,
     },
     /// Nothing newer than the heartbeat said.
     Alive {
@@ -150,6 +153,9 @@ pub enum ServerFrame {
     Error {
         /// The message it is about; `None` when it is about another frame.
         client_id: Option<Uuid>,
+        /// The conversation and the row of the [`ClientFrame::Read`] or [`ClientFrame::Seen`] that it is about; `None` when it is about
+        /// another frame. Older servers do not say it.
+        mark: Option<(Conversation, u64)>,
         /// What is wrong.
         problem: Problem,
     },
@@ -178,6 +184,7 @@ struct Fields<'a> {
     seq: Option<u64>,
     history: Option<String>,
     heartbeat_seconds: Option<u64>,
+    version: Option<u32>,
     entries: Option<Vec<Entry>>,
     after: Option<u64>,
     synced: Option<u64>,
@@ -215,6 +222,7 @@ impl Fields<'_> {
                 seq: self.seq?,
                 history: self.history?,
                 heartbeat_seconds: self.heartbeat_seconds?,
+                version: self.version.unwrap_or(1),
             },
             "alive" => ServerFrame::Alive { seq: self.seq?, history: self.history? },
             "entries" => ServerFrame::Entries(Entries {
@@ -229,6 +237,7 @@ impl Fields<'_> {
             },
             "error" => ServerFrame::Error {
                 client_id: self.client_id,
+                mark: self.conversation.zip(self.message_id),
                 problem: Problem {
                     status: 0,
                     code: self.code?,
@@ -285,10 +294,18 @@ mod tests {
         let welcome = r#"{"type":"welcome","uid":1,"seq":2,"history":"h","heartbeat_seconds":30,"new":[1]}"#;
         assert_eq!(
             ServerFrame::parse(welcome).expect("read"),
-            ServerFrame::Welcome { uid: 1, seq: 2, history: "h".to_owned(), heartbeat_seconds: 30 }
+            ServerFrame::Welcome {
+                uid: 1,
+                seq: 2,
+                history: "h".to_owned(),
+                heartbeat_seconds: 30,
+                version: 1
+            }
         );
         let error = r#"{"type":"error","code":"busy","detail":"try again","retryable":true}"#;
-        let ServerFrame::Error { client_id: None, problem } = ServerFrame::parse(error).expect("read") else {
+        let ServerFrame::Error { client_id: None, mark: None, problem } =
+            ServerFrame::parse(error).expect("read")
+        else {
             panic!("not read as an error");
         };
         assert!(problem.retryable && problem.code == "busy");
@@ -309,6 +326,24 @@ mod tests {
             ServerFrame::parse(r#"{"type":"presence","online":[10002]}"#).expect("read"),
             ServerFrame::Presence { online: vec![10002] }
         );
+    }
+
+    #[test]
+    fn a_welcome_says_the_version_also_one_that_this_client_does_not_know() {
+        let welcome =
+            r#"{"type":"welcome","version":7,"uid":1,"seq":2,"history":"h","heartbeat_seconds":30}"#;
+        assert!(matches!(ServerFrame::parse(welcome), Ok(ServerFrame::Welcome { version: 7, .. })));
+    }
+
+    #[test]
+    fn an_error_names_the_read_marker_that_it_is_about() {
+        let error = r#"{"type":"error","code":"not_in_conversation","detail":"","retryable":false,
+            "conversation":"u:10002","message_id":9}"#;
+        let ServerFrame::Error { client_id: None, mark, .. } = ServerFrame::parse(error).expect("read")
+        else {
+            panic!("not read as an error");
+        };
+        assert_eq!(mark, Some((Conversation::User(10002), 9)));
     }
 
     #[test]

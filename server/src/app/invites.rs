@@ -65,7 +65,7 @@ pub struct InviteView {
 pub enum InviteError {
     /// A limit is passed.
     #[error(
-        "an invitation lasts 60 to {longest_seconds} seconds and lets 1 to {most_uses} people in; ask for less"
+        "choose a time of 60 to {longest_seconds} seconds and 1 to {most_uses} people for the invitation"
     )]
     Terms {
         /// The longest life.

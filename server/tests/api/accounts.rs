@@ -95,6 +95,39 @@ async fn names_and_passwords_that_cannot_be_are_refused() {
 }
 
 #[tokio::test]
+async fn a_refusal_says_what_to_choose_instead() {
+    let app = TestApp::start().await;
+    let ann = app.sign_up("ann").await;
+    let gid = app.post(&ann, "/api/v1/groups", json!({"name": "walkers"})).await.ok(201)["gid"].clone();
+    let current = app.get(&ann, "/api/v1/sessions").await.ok(200)[0]["id"].clone();
+    let device = format!("/api/v1/sessions/{}", current.as_str().expect("an id"));
+    let device = app.request(Method::PUT, &device).bearer_auth(&ann.token).json(&json!({"name": ""}));
+    let sign_up = async |name: &str, password: &str| {
+        app.post_as_nobody("/api/v1/accounts", json!({"name": name, "password": password})).await
+    };
+    let short = json!({"expires_in_seconds": 59});
+    for (refused, detail) in [
+        (sign_up("bob", "short").await, "choose a password of 8 to 200 characters"),
+        (
+            sign_up("", "correct horse").await,
+            "choose a name of 1 to 40 visible characters, with single spaces between them",
+        ),
+        (app.send(device).await, "choose a name of 1 to 60 visible characters for the device"),
+        (
+            app.post(&ann, "/api/v1/sign-up-invites", short.clone()).await,
+            "choose a time of 60 to 2592000 seconds and 1 to 10 accounts for the invitation",
+        ),
+        (
+            app.post(&ann, &format!("/api/v1/groups/{gid}/invites"), short).await,
+            "choose a time of 60 to 2592000 seconds and 1 to 1000 people for the invitation",
+        ),
+    ] {
+        refused.refused(422);
+        assert_eq!(refused.json()["detail"], detail);
+    }
+}
+
+#[tokio::test]
 async fn a_wrong_password_and_an_unknown_name_look_the_same() {
     let app = TestApp::start().await;
     app.sign_up("ann").await;

@@ -170,9 +170,9 @@ async fn an_operator_makes_accounts_while_the_server_serves() {
     assert!(uids.len() == 3 && !uids.contains("10001"), "each has a uid of its own: {uids:?}");
     for (name, input, part) in [
         ("ANN", "correct horse", "the name is taken"),
-        ("eve", "short", "a password has 8 to 200 characters"),
-        ("eve", "", "a password has 8 to 200 characters"),
-        ("", "correct horse", "a name has 1 to 40 characters"),
+        ("eve", "short", "choose a password of 8 to 200 characters"),
+        ("eve", "", "choose a password of 8 to 200 characters"),
+        ("", "correct horse", "choose a name of 1 to 40 visible characters"),
     ] {
         let (code, out, reported) = add(name, input).await;
         assert_eq!((code, out.as_str()), (1, ""), "{name:?}: {reported}");

@@ -2,6 +2,7 @@
 
 use reqwest::Method;
 use serde_json::json;
+use tidemark_test_support::until::until;
 
 use crate::support::{Answer, Socket, TestApp, message};
 
@@ -130,6 +131,40 @@ async fn http_and_websocket_share_the_sends_of_an_account() {
     }
     app.say(&bob, &ann, 1, "I may").await;
     assert_eq!(app.rows(&bob).await.len(), 13);
+}
+
+#[tokio::test]
+async fn one_who_stores_too_much_with_a_group_waits_and_may_then_go_on() {
+    // A burst of 60 KiB.
+    let app = TestApp::start_with(|config| config.limits.fan_out_kib_per_account_per_second = 1).await;
+    let (ann, bob, cem) = (app.sign_up("ann").await, app.sign_up("bob").await, app.sign_up("cem").await);
+    let gid = app.post(&ann, "/api/v1/groups", json!({"name": "walkers"})).await.ok(201)["gid"].clone();
+    for uid in [bob.uid, cem.uid] {
+        app.post(&ann, &format!("/api/v1/groups/{gid}/members"), json!({"uid": uid})).await.ok(204);
+    }
+    let say = async |n: u128, characters: usize| {
+        let body = message(n, json!({"group": gid}), &"x".repeat(characters));
+        app.post(&ann, "/api/v1/messages", body).await
+    };
+    // Each costs one row of about 8 KiB, as two are free.
+    for n in 0..6 {
+        say(n, 8_000).await.ok(201);
+    }
+    // Smaller ones, so that the one that goes beyond is made up for in about a second.
+    let mut n = 6;
+    let refused = loop {
+        let answer = say(n, 500).await;
+        if answer.status != 201 {
+            break answer;
+        }
+        n += 1;
+        assert!(n < 200, "nothing was refused");
+    };
+    assert_eq!(refused.refused(429), "rate_limited");
+    assert_eq!((&refused.json()["retryable"], refused.header("retry-after")), (&json!(true), "1"));
+    app.say(&ann, &bob, 1_000, "one person is not many").await;
+    app.post(&bob, "/api/v1/messages", message(1, json!({"group": gid}), "I may")).await.ok(201);
+    until("what was stored is made up for", async || say(n, 500).await.status == 201).await;
 }
 
 #[tokio::test]

@@ -22,7 +22,9 @@ async fn welcome_comes_first_and_nothing_unasked_before_a_heartbeat() {
     let history = app.get(&bob, "/api/v1/me").await.ok(200)["history"].clone();
     assert_eq!(
         welcome,
-        json!({"type": "welcome", "uid": bob.uid, "seq": 0, "history": history, "heartbeat_seconds": 30})
+        json!({
+            "type": "welcome", "version": 1, "uid": bob.uid, "seq": 0, "history": history, "heartbeat_seconds": 30
+        })
     );
     let id = app.say(&ann, &bob, 1, "hi").await;
     let first = socket.only_answer_to(0).await;
@@ -186,6 +188,39 @@ async fn a_read_marker_reaches_ones_other_devices() {
     }
     phone.send(&json!({"type": "read", "conversation": conversation, "message_id": id + 9})).await;
     assert_eq!(phone.expect("error").await["code"], "not_in_conversation");
+}
+
+#[tokio::test]
+async fn a_refused_read_or_seen_names_its_conversation_and_row() {
+    let app = TestApp::start().await;
+    let (ann, bob) = two(&app).await;
+    let id = app.say(&ann, &bob, 1, "hi").await;
+    let mut socket = app.socket(&bob).await;
+    socket.expect("welcome").await;
+    let with_ann = format!("u:{}", ann.uid);
+    for (frame, code) in [
+        (json!({"type": "read", "conversation": with_ann, "message_id": id + 9}), "not_in_conversation"),
+        (
+            json!({"type": "seen", "conversation": with_ann, "message_id": id + 8, "state": "read"}),
+            "not_in_conversation",
+        ),
+        (
+            json!({"type": "seen", "conversation": with_ann, "message_id": id, "state": "heard"}),
+            "invalid_body",
+        ),
+        (json!({"type": "seen", "conversation": "g:7", "message_id": 7, "state": "read"}), "invalid_body"),
+    ] {
+        socket.send(&frame).await;
+        let error = socket.expect("error").await;
+        assert_eq!(error["code"], code, "{error}");
+        for field in ["conversation", "message_id"] {
+            assert_eq!(error[field], frame[field], "{error}");
+        }
+        assert_eq!(error.get("client_id"), None, "{error}");
+    }
+    socket.send(&json!({"type": "read", "conversation": with_ann})).await;
+    let error = socket.expect("error").await;
+    assert_eq!((error.get("conversation"), error.get("message_id")), (None, None), "{error}");
 }
 
 #[tokio::test]

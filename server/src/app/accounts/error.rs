@@ -17,12 +17,10 @@ pub enum AccountError {
     #[error("new accounts need an invitation, and this one is missing, over or used up; ask for a new link")]
     NotInvited,
     /// The name cannot be one.
-    #[error(
-        "a name has 1 to 40 characters, all of them visible, and single spaces between them; choose another"
-    )]
+    #[error("choose a name of 1 to 40 visible characters, with single spaces between them")]
     BadName,
     /// The password cannot be one.
-    #[error("a password has 8 to 200 characters; choose another")]
+    #[error("choose a password of 8 to 200 characters")]
     BadPassword,
     /// Somebody has that name.
     #[error("the name is taken; choose another, or log in")]
@@ -40,11 +38,11 @@ pub enum AccountError {
     #[error("the name or the recovery code is wrong, or the code was used already")]
     WrongRecoveryCode,
     /// A device cannot be called so.
-    #[error("the name of a device has 1 to 60 visible characters; choose another")]
+    #[error("choose a name of 1 to 60 visible characters for the device")]
     BadLabel,
     /// A limit of invitations is passed.
     #[error(
-        "an invitation lasts 60 to {longest_seconds} seconds and is for 1 to {most_uses} accounts; ask for less"
+        "choose a time of 60 to {longest_seconds} seconds and 1 to {most_uses} accounts for the invitation"
     )]
     InviteTerms {
         /// The longest life.

@@ -28,19 +28,28 @@ pub(super) enum ClientFrame {
     Heartbeat(u64),
     /// A message to be sent, or something to be done to one.
     Send(Box<Request>),
-    /// A read marker to be moved, or word of how far messages have come.
-    Mark(Request),
+    /// A read marker to be moved, or word of how far messages have come; and what its refusal names.
+    Mark(Request, Subject),
     /// The person is typing there.
     Typing(Conversation),
     /// Whom the device watches, to be told who is online.
     Watch(HashSet<Uid>),
 }
 
-/// A frame that is not understood, with the message that it may have been meant to send.
+/// What a refusal is about, by which a client finds what it asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// A message to be sent, or something to be done to one.
+    Send(ClientId),
+    /// A `read` or `seen`: its conversation, and up to which row.
+    Mark(Conversation, MessageId),
+}
+
+/// A frame that is not understood, with what it may have been meant to do.
 #[derive(Debug)]
 pub(super) struct BadFrame {
     pub(super) problem: Problem,
-    pub(super) client_id: Option<ClientId>,
+    pub(super) about: Option<Subject>,
 }
 
 /// What tells frames apart, and the one field of the commonest.
@@ -93,7 +102,7 @@ struct Named {
 
 /// Reads a client's frame.
 pub(super) fn parse(text: &str) -> Result<ClientFrame, BadFrame> {
-    let refuse = |problem| BadFrame { problem, client_id: None };
+    let refuse = |problem| BadFrame { problem, about: None };
     let head: Head<'_> = from_text(text).map_err(|error| refuse(Problem::from_json(&error)))?;
     match head.kind.as_ref() {
         "heartbeat" => match head.seq.map(|seq| seq.get().parse()) {
@@ -111,25 +120,8 @@ pub(super) fn parse(text: &str) -> Result<ClientFrame, BadFrame> {
         "delete" => amend::<Delete>(text),
         "pin" => amend::<Pin>(text),
         "star" => amend::<Star>(text),
-        "read" => {
-            let About { conversation, message_id } =
-                from_text(text).map_err(|error| refuse(Problem::from_json(&error)))?;
-            let conversation = conversation.parse().map_err(|error| refuse(Problem::invalid_body(error)))?;
-            let message_id = row(message_id).map_err(refuse)?;
-            Ok(ClientFrame::Mark(Request::Read { conversation, message_id }))
-        }
-        "seen" => {
-            let Seen { conversation, message_id, state } =
-                from_text(text).map_err(|error| refuse(Problem::from_json(&error)))?;
-            let conversation = conversation.parse().map_err(|error| refuse(Problem::invalid_body(error)))?;
-            let Conversation::User(of) = conversation else {
-                return Err(refuse(Problem::invalid_body(
-                    "`seen` is said to one person, in a conversation u:UID",
-                )));
-            };
-            let message_id = row(message_id).map_err(refuse)?;
-            Ok(ClientFrame::Mark(Request::Seen { of, message_id, progress: state }))
-        }
+        "read" => read(text).map_err(|problem| marked(text, problem)),
+        "seen" => seen(text).map_err(|problem| marked(text, problem)),
         "typing" => {
             let Typing { conversation } =
                 from_text(text).map_err(|error| refuse(Problem::from_json(&error)))?;
@@ -147,6 +139,27 @@ pub(super) fn parse(text: &str) -> Result<ClientFrame, BadFrame> {
             Err(refuse(Problem { code: "unknown_type", ..Problem::invalid_body(detail) }))
         }
     }
+}
+
+/// Reads a frame that moves a read marker.
+fn read(text: &str) -> Result<ClientFrame, Problem> {
+    let About { conversation, message_id } = from_text(text).map_err(|error| Problem::from_json(&error))?;
+    let (conversation, message_id) = (conversation.parse().map_err(Problem::invalid_body)?, row(message_id)?);
+    let subject = Subject::Mark(conversation, message_id);
+    Ok(ClientFrame::Mark(Request::Read { conversation, message_id }, subject))
+}
+
+/// Reads a frame that says how far another person's messages have come.
+fn seen(text: &str) -> Result<ClientFrame, Problem> {
+    let Seen { conversation, message_id, state } =
+        from_text(text).map_err(|error| Problem::from_json(&error))?;
+    let conversation = conversation.parse().map_err(Problem::invalid_body)?;
+    let Conversation::User(of) = conversation else {
+        return Err(Problem::invalid_body("`seen` is said to one person, in a conversation u:UID"));
+    };
+    let message_id = row(message_id)?;
+    let subject = Subject::Mark(conversation, message_id);
+    Ok(ClientFrame::Mark(Request::Seen { of, message_id, progress: state }, subject))
 }
 
 /// Reads a frame that sets a setting of a conversation.
@@ -173,7 +186,15 @@ fn amend<A: Amending + for<'de> Deserialize<'de>>(text: &str) -> Result<ClientFr
 /// A refusal of what may be a message.
 fn named(text: &str, problem: Problem) -> BadFrame {
     let named = from_text(text).ok();
-    BadFrame { problem, client_id: named.map(|Named { client_id }| ClientId(client_id)) }
+    BadFrame { problem, about: named.map(|Named { client_id }| Subject::Send(ClientId(client_id))) }
+}
+
+/// A refusal of what may be a `read` or `seen`.
+fn marked(text: &str, problem: Problem) -> BadFrame {
+    let about = from_text(text).ok().and_then(|About { conversation, message_id }| {
+        Some(Subject::Mark(conversation.parse().ok()?, MessageId::new(message_id)?))
+    });
+    BadFrame { problem, about }
 }
 
 impl From<Request> for ClientFrame {
@@ -182,10 +203,14 @@ impl From<Request> for ClientFrame {
     }
 }
 
+/// The version of the protocol. It grows only when a client that follows the rules of the version before would go wrong; what such
+/// a client skips, as fields and kinds that it does not know, changes nothing.
+const VERSION: u32 = 1;
+
 /// The first frame of a connection.
 pub(super) fn welcome(uid: Uid, seq: MessageId, history: HistoryId, heartbeat_seconds: u32) -> Utf8Bytes {
     format!(
-        "{{\"type\":\"welcome\",\"uid\":{uid},\"seq\":{seq},\"history\":\"{history}\",\
+        "{{\"type\":\"welcome\",\"version\":{VERSION},\"uid\":{uid},\"seq\":{seq},\"history\":\"{history}\",\
          \"heartbeat_seconds\":{heartbeat_seconds}}}"
     )
     .into()
@@ -231,149 +256,22 @@ pub(super) fn presence(online: &[Uid]) -> Utf8Bytes {
     text.into()
 }
 
-/// "It was refused", and which message that is about, where it is about one.
-pub(super) fn error(problem: &Problem, client_id: Option<ClientId>) -> Utf8Bytes {
+/// "It was refused", and what that is about, where it is about something that has a name.
+pub(super) fn error(problem: &Problem, about: Option<Subject>) -> Utf8Bytes {
     let mut text = format!("{{\"type\":\"error\",\"code\":\"{}\",\"detail\":", problem.code);
     write_text(&mut text, &problem.detail);
     put(&mut text, format_args!(",\"retryable\":{}", problem.retryable));
-    if let Some(client_id) = client_id {
-        put(&mut text, format_args!(",\"client_id\":\"{client_id}\""));
+    match about {
+        Some(Subject::Send(client_id)) => put(&mut text, format_args!(",\"client_id\":\"{client_id}\"")),
+        Some(Subject::Mark(conversation, message_id)) => {
+            let named = format_args!(",\"conversation\":\"{conversation}\",\"message_id\":{message_id}");
+            put(&mut text, named);
+        }
+        None => {}
     }
     text.push('}');
     text.into()
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    /// Fields that frames have, each with any value.
-    fn objects() -> impl Strategy<Value = String> {
-        let leaf = prop_oneof![
-            Just(json!("11111111-1111-4111-8111-111111111111")),
-            Just(json!("u:10001")),
-            Just(json!({"user": 10_001})),
-            any::<String>().prop_map(Value::from),
-            "[a-z]{0,5000}".prop_map(Value::from),
-            any::<u64>().prop_map(Value::from),
-            any::<i64>().prop_map(Value::from),
-            any::<f64>().prop_map(Value::from),
-            any::<bool>().prop_map(Value::from),
-            Just(Value::Null),
-        ];
-        let value = leaf.prop_recursive(4, 32, 4, |inner| {
-            prop_oneof![
-                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-                prop::collection::btree_map("[a-z_]{1,8}|text|user|group", inner, 0..4)
-                    .prop_map(|map| Value::Object(map.into_iter().collect())),
-            ]
-        });
-        let field =
-            prop::sample::select(vec!["seq", "client_id", "to", "body", "conversation", "message_id", "of"]);
-        let kind = prop_oneof![
-            3 => prop::sample::select(vec!["heartbeat", "send", "read", "typing", "presence"]).prop_map(Value::from),
-            1 => value.clone(),
-        ];
-        (kind, prop::collection::btree_map(field, value, 0..6)).prop_map(|(kind, fields)| {
-            let mut object: serde_json::Map<_, _> =
-                fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-            object.insert("type".to_owned(), kind);
-            Value::Object(object).to_string()
-        })
-    }
-
-    /// What a stranger may send: any text, objects, and objects with a piece of text in their middle.
-    fn texts() -> impl Strategy<Value = String> {
-        let broken =
-            (objects(), any::<prop::sample::Index>(), any::<String>()).prop_map(|(text, at, piece)| {
-                let places: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
-                let (before, after) = text.split_at(places[at.index(places.len())]);
-                format!("{before}{piece}{after}")
-            });
-        prop_oneof![any::<String>(), objects(), broken]
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
-
-        #[test]
-        fn any_text_is_a_frame_or_refused_in_one_short_line(text in texts()) {
-            if let Err(BadFrame { problem, client_id }) = parse(&text) {
-                let frame = error(&problem, client_id);
-                let frame: Value = serde_json::from_str(&frame).expect("what is answered is JSON");
-                let detail = frame["detail"].as_str().expect("a text");
-                prop_assert!(!detail.contains(char::is_control) && detail.chars().count() < 500, "{detail}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_refusal_that_repeats_the_clients_words_is_one_line() {
-        let bad = parse("{\"type\":\"se\\n\\u2028\\u001bd\"}").expect_err("no such frame");
-        assert_eq!(
-            bad.problem.detail,
-            "there is no frame `se   d`; /docs/websocket lists those that there are"
-        );
-    }
-
-    fn refusal(text: &str) -> (&'static str, bool) {
-        let bad = parse(text).expect_err(text);
-        (bad.problem.code, bad.client_id.is_some())
-    }
-
-    #[test]
-    fn heartbeats_of_any_size_are_read_and_unknown_fields_ignored() {
-        for (text, seq) in [
-            (r#"{"type":"heartbeat","seq":41}"#, 41),
-            (r#"{ "seq" : 0, "mood": {"a": [1]}, "type" : "heartbeat" }"#, 0),
-            (r#"{"type":"heartbeat","seq":18446744073709551615}"#, u64::MAX),
-        ] {
-            assert!(matches!(parse(text), Ok(ClientFrame::Heartbeat(n)) if n == seq), "{text}");
-        }
-    }
-
-    #[test]
-    fn frames_that_are_not_understood_are_refused_by_what_is_wrong() {
-        const ID: &str = "11111111-1111-4111-8111-111111111111";
-        for (text, code, named) in [
-            (r#"{"type":"heartbeat","seq":-1}"#.to_owned(), "invalid_body", false),
-            (r#"{"type":"heartbeat"}"#.to_owned(), "invalid_body", false),
-            (r#"{"type":"heartbeat","seq":4"#.to_owned(), "malformed_json", false),
-            (r#"[1]"#.to_owned(), "invalid_body", false),
-            (r#"["heartbeat",41]"#.to_owned(), "invalid_body", false),
-            (r#"{"seq":1}"#.to_owned(), "invalid_body", false),
-            (r#"{"type":"humming","seq":"odd"}"#.to_owned(), "unknown_type", false),
-            (r#"{"type":"typing","conversation":"u:x"}"#.to_owned(), "invalid_body", false),
-            (r#"{"type":"presence","of":[-1]}"#.to_owned(), "invalid_body", false),
-            (r#"{"type":"send","client_id":"x"}"#.to_owned(), "invalid_body", false),
-            (format!(r#"{{"type":"send","client_id":"{ID}","body":{{"text":"hi"}}}}"#), "invalid_body", true),
-            (
-                format!(r#"{{"type":"send","client_id":"{ID}","to":{{}},"body":{{"text":"hi"}}}}"#),
-                "invalid_body",
-                true,
-            ),
-            (r#"{"type":"read","conversation":"7","message_id":1}"#.to_owned(), "invalid_body", false),
-            (
-                r#"{"type":"read","conversation":"g:7","message_id":9007199254740992}"#.to_owned(),
-                "invalid_body",
-                false,
-            ),
-        ] {
-            assert_eq!(refusal(&text), (code, named), "{text}");
-        }
-    }
-
-    #[test]
-    fn an_error_frame_names_the_message_that_it_is_about() {
-        let id = ClientId(Uuid::nil());
-        let text = error(&Problem::invalid_body("a \"quote\""), Some(id));
-        let frame: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-        assert_eq!(frame["type"], "error");
-        assert_eq!(frame["detail"], "a \"quote\"");
-        assert_eq!(frame["retryable"], false);
-        assert_eq!(frame["client_id"], id.to_string());
-    }
-}
+mod tests;

@@ -15,12 +15,12 @@ use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 
 use super::end::{BROKEN, End, FLOOD, LOGGED_OUT, NOT_UTF8, RESTART, SILENCE, TOO_LARGE};
-use super::frame::{self, BadFrame, ClientFrame};
+use super::frame::{self, BadFrame, ClientFrame, Subject};
 use super::meter::Flood;
 use super::pace::Pace;
 use crate::app::messages::Request;
 use crate::app::{Connected, LiveSession, Pipeline, Wake, Watermark};
-use crate::domain::{ClientId, HistoryId, MessageId, Uid};
+use crate::domain::{HistoryId, MessageId, Uid};
 use crate::http::budget::Charge;
 use crate::http::error::Problem;
 use crate::http::limits::ClientNetwork;
@@ -253,14 +253,14 @@ impl Session {
         match frame::parse(&text) {
             Ok(ClientFrame::Heartbeat(seq)) => self.heartbeat(socket, seq).await,
             Ok(ClientFrame::Send(request)) => self.submit(socket, *request).await,
-            Ok(ClientFrame::Mark(request)) => {
+            Ok(ClientFrame::Mark(request, subject)) => {
                 if let Err(problem) = self.count_send() {
-                    return self.refuse(socket, &problem, None).await;
+                    return self.refuse(socket, &problem, Some(subject)).await;
                 }
                 let marked = self.state.messages.mark(self.uid(), request);
                 self.answers.push(Box::pin(async move {
                     let refused = marked.await.err()?;
-                    Some(frame::error(&refused.into(), None))
+                    Some(frame::error(&refused.into(), Some(subject)))
                 }));
                 Continue(())
             }
@@ -269,7 +269,7 @@ impl Session {
                 Continue(())
             }
             Ok(ClientFrame::Watch(people)) => self.watch(socket, people).await,
-            Err(BadFrame { problem, client_id }) => self.refuse(socket, &problem, client_id).await,
+            Err(BadFrame { problem, about }) => self.refuse(socket, &problem, about).await,
         }
     }
 
@@ -279,7 +279,7 @@ impl Session {
         let Some(client_id) = request.client_id() else { return Continue(()) };
         if let Err(problem) = self.count_send() {
             self.pipeline.refuse(client_id);
-            return self.refuse(socket, &problem, Some(client_id)).await;
+            return self.refuse(socket, &problem, Some(Subject::Send(client_id))).await;
         }
         let began = Instant::now();
         let (metrics, is_message) = (Arc::clone(&self.state.metrics), matches!(request, Request::Message(_)));
@@ -291,7 +291,7 @@ impl Session {
                     metrics.messages_websocket.inc_by(u64::from(is_message && !ack.repeated));
                     frame::sent(client_id, &ack)
                 }
-                Err(refused) => frame::error(&refused.into(), Some(client_id)),
+                Err(refused) => frame::error(&refused.into(), Some(Subject::Send(client_id))),
             };
             Some(answer)
         }));
@@ -328,7 +328,7 @@ impl Session {
     }
 
     /// Says what is wrong; one who goes on with that is closed.
-    async fn refuse(&mut self, socket: &mut impl Socket, problem: &Problem, about: Option<ClientId>) -> Step {
+    async fn refuse(&mut self, socket: &mut impl Socket, problem: &Problem, about: Option<Subject>) -> Step {
         self.say(socket, frame::error(problem, about)).await?;
         if self.pace.may_fault(self.heard) { Continue(()) } else { Break(FLOOD) }
     }
