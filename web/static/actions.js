@@ -1,7 +1,7 @@
-// What one can do with a message: the menu behind its button.
+// What one can do with a message, and with the person of a conversation: the menus behind their buttons.
 
 import { ask } from "./ask.js";
-import { h } from "./dom.js";
+import { h, isolate } from "./dom.js";
 import { item, openMenu } from "./menu.js";
 import { isPinned } from "./pins.js";
 import { chosen } from "./rows.js";
@@ -33,6 +33,30 @@ export function actionsMenu(store, composer, emoji, forward) {
       item(t("actions.delete"), () => remove(store, row)),
     ]);
   };
+}
+
+/** The menu of the person of the open conversation. Answers `open(button)`. */
+export function personMenu(store) {
+  return (opener) => {
+    const id = store.open;
+    const uid = Number(id.slice(2));
+    const isBlocked = Boolean(store.setting("block", id));
+    openMenu(opener, [
+      !isBlocked && !store.friend(uid).mine && item(t("contacts.befriend"), () => store.befriend(uid, true)),
+      isBlocked ? item(t("contacts.unblock"), () => unblock(store, uid)) : item(t("contacts.block"), () => block(store, uid)),
+    ]);
+  };
+}
+
+export const unblock = (store, uid) => store.set("block", `u:${uid}`, null);
+
+export async function block(store, uid) {
+  const sure = await ask({
+    title: t("contacts.block_title", { name: isolate(store.name(uid)) }),
+    text: t("contacts.block_about"),
+    yes: t("contacts.block"),
+  });
+  if (sure) await store.set("block", `u:${uid}`, { blocked: true });
 }
 
 /** Adds an emoji to the person's own on a message, or takes it away. */

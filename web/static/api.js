@@ -13,8 +13,11 @@ export class Refusal extends Error {
   }
 }
 
-/** Calls `method path` under /api/v1; answers the JSON, or null when there is none. Throws a Refusal. */
-export async function call(method, path, body) {
+/**
+ * Calls `method path` under /api/v1; answers the JSON, or null when there is none. Throws a Refusal. `key`: the idempotency key of a
+ * call that makes something, where that takes one.
+ */
+export async function call(method, path, body, key) {
   let answer;
   let json = null;
   const patience = new AbortController();
@@ -22,7 +25,7 @@ export async function call(method, path, body) {
   try {
     answer = await fetch("/api/v1" + path, {
       method,
-      headers: body === undefined ? {} : { "content-type": "application/json" },
+      headers: { ...(body !== undefined && { "content-type": "application/json" }), ...(key && { "idempotency-key": key }) },
       body: body === undefined ? undefined : JSON.stringify(body),
       signal: patience.signal,
     });

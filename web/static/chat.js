@@ -1,6 +1,6 @@
 // The page: puts the parts together, follows the address, and hears the keys.
 
-import { actionsMenu, toggle } from "./actions.js";
+import { actionsMenu, personMenu, toggle } from "./actions.js";
 import { call } from "./api.js";
 import { Badge } from "./badge.js";
 import { Banner } from "./banner.js";
@@ -90,6 +90,7 @@ async function leave(method, path, body) {
 }
 
 const mute = muteMenu(store);
+const person = personMenu(store);
 const find = findDialog(store, call, go);
 const newGroup = groupDialog(store, call, go);
 const members = membersDialog(store, call);
@@ -268,6 +269,7 @@ const buttons = {
   "open-members": () => members(store.open),
   "open-emoji": () => emoji($("open-emoji"), (chosen) => composer.insert(chosen)),
   "open-mute": () => mute($("open-mute")),
+  "open-person": () => person($("open-person")),
   pin: () => store.set("pin", store.open, store.setting("pin", store.open) ? null : { pinned: true }),
   hide: () => store.hide(store.open).then(() => go(null)),
 };

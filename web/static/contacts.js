@@ -1,5 +1,6 @@
 // The page of contacts: friends, requests, whom one has blocked, and one's own link.
 
+import { block as blockPerson, unblock as unblockPerson } from "./actions.js";
 import { ask } from "./ask.js";
 import { disc, h, isolate } from "./dom.js";
 import { signUpInvites } from "./sign_up_invites.js";
@@ -68,12 +69,8 @@ function sections(store) {
   };
   const button = (uid, act, label, onclick) => h("button.link", { type: "button", "data-key": `${act}-${uid}`,
     "aria-label": `${label}: ${store.name(uid)}`, onclick }, label);
-  const unblock = (uid) => button(uid, "unblock", t("contacts.unblock"), () => store.set("block", `u:${uid}`, null));
-  const block = (uid) => button(uid, "block", t("contacts.block"), async () => {
-    const name = isolate(store.name(uid));
-    const yes = await ask({ title: t("contacts.block_title", { name }), text: t("contacts.block_about"), yes: t("contacts.block"), no: t("cancel") });
-    if (yes) await store.set("block", `u:${uid}`, { blocked: true });
-  });
+  const unblock = (uid) => button(uid, "unblock", t("contacts.unblock"), () => unblockPerson(store, uid));
+  const block = (uid) => button(uid, "block", t("contacts.block"), () => blockPerson(store, uid));
   const wish = (uid, wanted, label) => button(uid, wanted ? "want" : "end", label, () => store.befriend(uid, wanted));
   const remove = (uid) => button(uid, "remove", t("contacts.remove"), async () => {
     const name = isolate(store.name(uid));

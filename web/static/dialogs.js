@@ -3,6 +3,7 @@
 
 import { $, h, isolate } from "./dom.js";
 import { Picker, people } from "./picker.js";
+import { uuid } from "./store.js";
 import { t } from "./texts.js";
 
 const numberOf = (id) => Number(id.slice(2));
@@ -39,6 +40,8 @@ export function findDialog(store, call, go) {
 /** The dialog for a new group. */
 export function groupDialog(store, call, go) {
   let chosen = [];
+  // The keys of what was asked for since the dialog opened: when an answer is lost, the same makes no second group.
+  const keys = new Map();
   const render = () => $("group-members").replaceChildren(...chosen.map(({ id, title }) => h("li", {},
     h("button", { type: "button", "aria-label": t("new_group.take_out", { name: title }), onclick: () => {
       chosen = chosen.filter((each) => each.id !== id);
@@ -86,7 +89,10 @@ export function groupDialog(store, call, go) {
     }
     try {
       if (!await takeTyped()) return;
-      const { gid } = await call("POST", "/groups", { name, members: chosen.map(({ id }) => numberOf(id)) });
+      const wanted = { name, members: chosen.map(({ id }) => numberOf(id)) };
+      const same = JSON.stringify(wanted);
+      if (!keys.has(same)) keys.set(same, uuid());
+      const { gid } = await call("POST", "/groups", wanted, keys.get(same));
       await store.write(`g:${gid}`, (db) => db.patch(`g:${gid}`, { title: name }));
       $("new-group").close();
       go(`g:${gid}`);
@@ -96,6 +102,7 @@ export function groupDialog(store, call, go) {
   });
   return () => {
     chosen = [];
+    keys.clear();
     render();
     $("group-name").value = "";
     $("new-group").showModal();

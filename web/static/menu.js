@@ -18,8 +18,8 @@ export function openMenu(opener, items) {
   button = opener;
   menu.onkeydown = key;
   menu.replaceChildren(...items.filter(Boolean));
-  // What is outside an open dialog cannot be used.
-  (opener.closest("dialog") ?? document.body).append(menu);
+  // What is outside an open dialog cannot be used, and what is outside <main> is in no landmark.
+  opener.closest("dialog, main").append(menu);
   menu.showPopover();
   place(menu, opener);
   menu.querySelector("button").focus();

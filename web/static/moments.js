@@ -118,7 +118,8 @@ function fill(store, { row, name, liked, likes, comments, unsettled }, element) 
   const count = likes.length + (liked ? 1 : 0);
   const like = h("button.link", { type: "button", "data-act": "like", "aria-pressed": String(liked),
     onclick: () => store.later(MOMENTS, "PUT", `/moments/${message_id}/like`, { liked: !liked }) }, liked ? t("moments.liked") : t("moments.like"));
-  const remove = own ? h("button.link", { type: "button", "data-act": "delete", onclick: () => askDeletion(store, row) }, t("moments.delete")) : null;
+  const remove = own ? h("button.link", { type: "button", "data-act": "delete", onclick: () => askDeletion(store, row.message_id, plain(row.body.text),
+    t("moments.delete_title"), t("moments.delete_about")) }, t("moments.delete")) : null;
   const lines = comments.map((comment) => h("li", {}, h("b", { dir: "auto" }, comment.name), " ", h("bdi", {}, comment.text), " ", end(store, comment)));
   element.setAttribute("aria-label", `${name}: ${plain(row.body.text).slice(0, 80)}`);
   said.replaceChildren(...[
@@ -139,7 +140,7 @@ function end(store, { item, sender, text, message_id }) {
   if (item) return state(store, item);
   if (sender !== store.self.uid) return null;
   return h("button.link", { type: "button", "aria-label": `${t("moments.delete")}: ${text}`,
-    onclick: () => store.later(MOMENTS, "POST", `/moments/${message_id}/delete`, {}) }, t("moments.delete"));
+    onclick: () => askDeletion(store, message_id, text, t("moments.delete_comment"), t("moments.delete_comment_about")) }, t("moments.delete"));
 }
 
 /** What has become of something that is on its way. */
@@ -148,8 +149,7 @@ function state(store, item) {
   return h("span.trouble", {}, ` ${refused(item.code, item.reason)} `, h("button.link", { type: "button", onclick: () => store.discard(item) }, t("contacts.dismiss")));
 }
 
-async function askDeletion(store, { message_id, body }) {
-  const yes = await ask({ title: t("moments.delete_title"), text: t("moments.delete_about"), quote: plain(body.text).slice(0, 200),
-    yes: t("moments.delete"), no: t("cancel") });
+async function askDeletion(store, message_id, words, title, about) {
+  const yes = await ask({ title, text: about, quote: words.slice(0, 200), yes: t("moments.delete") });
   if (yes) await store.later(MOMENTS, "POST", `/moments/${message_id}/delete`, {});
 }

@@ -119,6 +119,9 @@ export class Pane {
     const isPinned = Boolean(this.store.setting("pin", this.id));
     $("pin").hidden = $("open-mute").hidden;
     $("pin").ariaPressed = String(isPinned);
+    const uid = this.id.startsWith("u:") && Number(this.id.slice(2));
+    $("open-person").hidden = !uid || uid === this.store.self.uid || this.store.isDeleted(uid) || this.store.nobody.has(this.id);
+    $("open-person").title = t("members.more_about", { name: title });
     showMute(this.store, this.id, $("open-mute"));
     showPins(this.store, this.id);
     this.about();

@@ -1,5 +1,6 @@
 // Where people make accounts by invitation: a link for somebody new, and those that are open.
 
+import { ask } from "./ask.js";
 import { h } from "./dom.js";
 import { momentOf, t } from "./texts.js";
 
@@ -26,6 +27,8 @@ export function signUpInvites(call, uid) {
       const until = t("sign_up_invite.until", { when: momentOf(end) });
       return h("li", {}, h("span.grow.quiet", {}, until), h("button.link", { type: "button",
         "aria-label": `${t("sign_up_invite.end")} (${until})`, onclick: attempt(async () => {
+          const yes = await ask({ title: t("sign_up_invite.end_title"), text: t("sign_up_invite.end_about"), yes: t("sign_up_invite.end") });
+          if (!yes) return;
           await call("DELETE", `/sign-up-invites/${id}`);
           shown.hidden = true;
           await list();

@@ -1,6 +1,8 @@
 //! The first minutes: creating an account, logging in, choosing a language.
 
-use super::window::{ENTER, ESCAPE};
+use serde_json::json;
+
+use super::window::{ENTER, ESCAPE, Window};
 use super::world::{PASSWORD, World, connected, keep_codes};
 
 #[tokio::test]
@@ -171,4 +173,57 @@ async fn the_settings_choose_a_language_for_the_conversation_that_is_open() {
     window.until("document.querySelector('#language [aria-current]').textContent === '简体中文'").await;
     window.click("#language [value='']").await;
     window.until("document.documentElement.lang === 'en'").await;
+}
+
+/// What the clipboard has.
+async fn clipboard(window: &Window) -> String {
+    let read = "const done = arguments[0]; navigator.clipboard.readText().then(done)";
+    window.run_async(read).await.as_str().expect("a text").to_owned()
+}
+
+#[tokio::test]
+async fn links_and_codes_are_copied_and_an_invitation_ends_only_when_that_is_confirmed() {
+    let world = World::by_invitation().await;
+    world.add("Ada").await;
+    let ada = world.visitor("Ada").await;
+    let permissions = json!({"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]});
+    ada.devtools("Browser.grantPermissions", permissions.clone()).await;
+    ada.goto(&world.at("/contacts")).await;
+    connected(&ada).await;
+    ada.until("document.getElementById('invite-somebody')").await;
+    let lines = "document.querySelectorAll('[aria-labelledby=invite-title] li').length";
+    ada.click("#invite-somebody").await;
+    ada.until(&format!("{lines} === 1")).await;
+    for (answer, rest) in [("#ask-no", 1), ("#ask-yes", 0)] {
+        ada.click("[aria-labelledby=invite-title] li button").await;
+        ada.until("document.getElementById('ask').open").await;
+        ada.until("document.getElementById('ask-title').textContent === 'End this invitation?'").await;
+        ada.click(answer).await;
+        ada.until(&format!("!document.getElementById('ask').open && {lines} === {rest}")).await;
+    }
+    ada.click("#invite-somebody").await;
+    ada.until(&format!("{lines} === 1")).await;
+    ada.click("#invite-link + button").await;
+    ada.until(
+        "document.querySelector('[aria-labelledby=invite-title] [role=status]').textContent === 'Copied.'",
+    )
+    .await;
+    let link = ada.run("return document.getElementById('invite-link').value").await;
+    let link = link.as_str().expect("a link");
+    assert_eq!(clipboard(&ada).await, link);
+
+    let guest = world.window().await;
+    guest.devtools("Browser.grantPermissions", permissions).await;
+    guest.goto(link).await;
+    guest.write("#name", "Ben").await;
+    guest.write("#password", &format!("{PASSWORD}{ENTER}")).await;
+    guest.until("document.getElementById('codes')?.hidden === false").await;
+    guest.click("#codes-copy").await;
+    guest.until("document.getElementById('codes-copied').textContent === 'The codes are copied.'").await;
+    let codes = guest
+        .run(
+            "return [...document.querySelectorAll('#codes-list li')].map((it) => it.textContent).join('\\n')",
+        )
+        .await;
+    assert!(clipboard(&guest).await.contains(codes.as_str().expect("codes")));
 }

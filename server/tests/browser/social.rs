@@ -1,5 +1,6 @@
 //! Friends, moments, drafts that follow, and ticks.
 
+use super::people::is_kept;
 use super::pictures::take;
 use super::window::{ENTER, Window};
 use super::world::{World, find, say};
@@ -162,7 +163,7 @@ async fn a_blocked_person_is_told_and_a_draft_follows_to_another_device() {
     shows(&ben, "Unblock").await;
     find(&ada, "Ben").await;
     ada.write("#text", &format!("Hello?{ENTER}")).await;
-    ada.until("document.querySelector('.trouble')?.textContent.includes('This person does not take messages from you.')").await;
+    ada.until("document.querySelector('.trouble')?.textContent.includes('This person does not take messages or anything else from you.')").await;
     press(&ben, "Unblock").await;
     ben.until("![...document.querySelectorAll('#page button')].some((it) => it.textContent === 'Unblock')")
         .await;
@@ -199,4 +200,82 @@ async fn ticks_say_how_far_a_message_has_come() {
     ada.sees("Thank you").await;
     let last = "[...document.querySelectorAll('.own .state')].at(-1).ariaLabel";
     ada.until(&format!("{last} === 'Sent'")).await;
+}
+
+/// Chooses an item of the menu of the person of the open conversation.
+async fn choose(window: &Window, words: &str) {
+    window.until("!document.getElementById('open-person').hidden").await;
+    window.click("#open-person").await;
+    window.until("document.getElementById('actions').matches(':popover-open')").await;
+    let item = "[...document.querySelectorAll('#actions button')].find((it) => it.textContent === 'WORDS')";
+    let item = item.replace("WORDS", words);
+    window.until(&item).await;
+    window.run(&format!("{item}.click()")).await;
+}
+
+#[tokio::test]
+async fn a_stranger_who_writes_is_blocked_or_befriended_from_the_conversation() {
+    let world = World::start().await;
+    let ada = world.newcomer("Ada").await;
+    let cem = world.newcomer("Cem").await;
+    find(&cem, "Ada").await;
+    say(&cem, "Buy my boat").await;
+    ada.pick("Cem").await;
+    ada.sees("Buy my boat").await;
+    ada.until("document.getElementById('open-person').title === 'More about Cem'").await;
+    choose(&ada, "Block").await;
+    ada.until("document.getElementById('ask').open").await;
+    ada.until("document.getElementById('ask-title').textContent === 'Block Cem?'").await;
+    ada.click("#ask-yes").await;
+    ada.until("!document.getElementById('ask').open && document.activeElement.id === 'open-person'").await;
+    is_kept(&ada, "(settings) => settings.block?.blocked").await;
+
+    let refusal = "This person does not take messages or anything else from you.";
+    cem.write("#text", &format!("Half the price{ENTER}")).await;
+    cem.until(&format!("document.querySelector('#log .trouble')?.textContent.includes('{refusal}')")).await;
+    // So is a request, which says so where requests are.
+    choose(&cem, "Add as a friend").await;
+    open(&cem, "contacts").await;
+    shows(&cem, &format!("Ada: {refusal}")).await;
+
+    choose(&ada, "Unblock").await;
+    is_kept(&ada, "(settings) => !settings.block").await;
+    find(&cem, "Ada").await;
+    cem.click("#log .trouble button").await;
+    ada.sees("Half the price").await;
+    choose(&cem, "Add as a friend").await;
+    badge(&ada, "contacts", "1").await;
+    // Who was asked is not asked again.
+    cem.click("#open-person").await;
+    cem.until("document.querySelector('#actions button')?.textContent === 'Block'").await;
+    open(&ada, "contacts").await;
+    shows(&ada, "Friend requests").await;
+    shows(&ada, "Cem").await;
+}
+
+#[tokio::test]
+async fn a_comment_is_deleted_for_everybody_only_when_that_is_confirmed() {
+    let world = World::start().await;
+    let ben = world.newcomer("Ben").await;
+    let ada = world.newcomer("Ada").await;
+    befriend(&ada, &ben).await;
+    open(&ada, "moments").await;
+    ada.write("#moment-text", "The tide is out").await;
+    press(&ada, "Post").await;
+    open(&ben, "moments").await;
+    shows(&ben, "The tide is out").await;
+    ben.write(".moment input", &format!("Bring boots{ENTER}")).await;
+    shows(&ada, "Bring boots").await;
+    let delete = ".comments button[aria-label='Delete: Bring boots']";
+    for (answer, rest) in [("#ask-no", 1), ("#ask-yes", 0)] {
+        ben.until(&format!("document.querySelector(\"{delete}\")")).await;
+        ben.run(&format!("document.querySelector(\"{delete}\").click()")).await;
+        ben.until("document.getElementById('ask').open").await;
+        ben.until("document.getElementById('ask-title').textContent === 'Delete this comment?'").await;
+        ben.until("document.getElementById('ask-quote').textContent === 'Bring boots'").await;
+        ben.click(answer).await;
+        ben.until("!document.getElementById('ask').open").await;
+        ben.until(&format!("document.querySelectorAll('.comments li').length === {rest}")).await;
+    }
+    ada.until("document.querySelector('.moment') && !document.querySelector('.comments li')").await;
 }

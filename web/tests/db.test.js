@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { openDb } from "../static/db.js";
+
+// As much of IndexedDB as one frame of rows needs; the real one is tested in browsers.
+
+const valueAt = (row, path) => (Array.isArray(path) ? path.map((part) => row[part]) : row[path]);
+const order = (one, other) => {
+  const [a, b] = [one, other].map((key) => [key].flat());
+  const at = a.findIndex((part, index) => part !== b[index]);
+  return at < 0 ? 0 : a[at] < b[at] ? -1 : 1;
+};
+const within = (range) => (key) => range === undefined || (range.from ? order(range.from, key) < 0 && order(key, range.to) < 0 : order(range, key) === 0);
+globalThis.IDBKeyRange = { bound: (from, to) => ({ from, to }) };
+
+class Kept {
+  constructor({ keyPath, rows = [], made = { last: 0 } } = {}) { Object.assign(this, { keyPath, rows, made, indexes: {} }); }
+  createIndex(name, keyPath) { this.indexes[name] = keyPath; }
+  /** The same, in a transaction: `run(work)` makes a request. */
+  in(run, keyOf = ({ key }) => key) {
+    const found = (range) => this.rows.filter((entry) => !keyOf(entry).includes?.(undefined) && within(range)(keyOf(entry)))
+      .sort((a, b) => order(keyOf(a), keyOf(b)));
+    return {
+      index: (name) => this.in(run, ({ value }) => valueAt(value, this.indexes[name])),
+      get: (key) => run(() => structuredClone(found(key)[0]?.value)),
+      getKey: (key) => run(() => found(key)[0]?.key),
+      getAll: (range) => run(() => found(range).map(({ value }) => structuredClone(value))),
+      getAllKeys: () => run(() => found().map(({ key }) => key)),
+      count: () => run(() => found().length),
+      put: (value, key = valueAt(value, this.keyPath)) => run(() => {
+        this.rows = [...this.rows.filter((entry) => order(entry.key, key)), { key, value: structuredClone(value) }];
+      }),
+      openCursor: (range, direction) => run((request) => {
+        const left = direction === "prev" ? found(range).reverse() : found(range);
+        const next = () => {
+          const entry = left.shift();
+          return entry && { value: entry.value, continue: () => queueMicrotask(() => {
+            request.result = next();
+            request.onsuccess();
+          }) };
+        };
+        return next();
+      }),
+    };
+  }
+}
+
+globalThis.indexedDB = { open: () => {
+  const stores = {};
+  const transaction = () => {
+    const tx = {};
+    let end = setImmediate(() => tx.oncomplete());
+    const run = (work) => {
+      clearImmediate(end);
+      end = setImmediate(() => tx.oncomplete());
+      const request = {};
+      queueMicrotask(() => {
+        request.result = work(request);
+        request.onsuccess?.();
+      });
+      return request;
+    };
+    return Object.assign(tx, { objectStore: (name) => stores[name].in(run) });
+  };
+  const request = { result: { createObjectStore: (name, options) => (stores[name] = new Kept(options)), transaction } };
+  queueMicrotask(() => {
+    request.onupgradeneeded({ oldVersion: 0 });
+    request.onsuccess();
+  });
+  return request;
+} };
+
+test("a row of an unknown kind is kept and shown nowhere, and the cursor goes on", async () => {
+  const db = await openDb({ uid: 10_001, name: "Ann" });
+  await db.write(["meta"], (meta) => { meta.put({ cursor: 4, history: "one", base: 5 }, "position"); });
+  const row = (message_id, kind, body) => ({ message_id, kind, conversation: "u:10002", sender: 10_002, client_id: `k${message_id}`, body });
+  const unknown = row(6, "of a later version", { of: { sender: 10_002, client_id: "k5" }, text: "hm" });
+  const answer = await db.entries([row(5, "message", { text: "hi" }), unknown], 4, 6);
+  assert.deepEqual([answer.cursor, answer.arrived.map(({ message_id }) => message_id)], [6, [5]]);
+  assert.equal((await db.position()).cursor, 6);
+  assert.deepEqual(await db.row(6), unknown);
+  assert.deepEqual((await db.page("u:10002", { limit: 9 })).map(({ message_id, body }) => [message_id, body.text]), [[5, "hi"]]);
+  assert.deepEqual(await db.moments(9), []);
+  const { last, unread } = (await db.overview()).conversations.get("u:10002");
+  assert.deepEqual([last.message_id, unread], [5, 1]);
+  const more = await db.entries([row(7, "message", { text: "ho" })], 6, 7);
+  assert.deepEqual([more.cursor, more.arrived.length], [7, 1], "what follows comes");
+});
