@@ -39,6 +39,8 @@ export function actionsMenu(store, composer, emoji, forward) {
 export function personMenu(store) {
   return (opener) => {
     const id = store.open;
+    // The button still stands there for a moment when a group is opened.
+    if (!id?.startsWith("u:")) return;
     const uid = Number(id.slice(2));
     const isBlocked = Boolean(store.setting("block", id));
     openMenu(opener, [

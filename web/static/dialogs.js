@@ -40,7 +40,7 @@ export function findDialog(store, call, go) {
 /** The dialog for a new group. */
 export function groupDialog(store, call, go) {
   let chosen = [];
-  // The keys of what was asked for since the dialog opened: when an answer is lost, the same makes no second group.
+  // The keys of what was asked for since the dialog opened: the same request repeated makes no second group.
   const keys = new Map();
   const render = () => $("group-members").replaceChildren(...chosen.map(({ id, title }) => h("li", {},
     h("button", { type: "button", "aria-label": t("new_group.take_out", { name: title }), onclick: () => {

@@ -1,10 +1,10 @@
 //! Who is whose friend, and who of them hears from a person. Each moment and each like asks, and the answer is read from
 //! thousands of rows, so that it is remembered: of some people, until one of those rows changes here. Those who ask while
-//! it is read wait for that one reading. Where other servers write, too, no answer is older than [`LIFETIME`].
+//! it is read wait for that one reading, unless somebody's friends have changed since it began. Where other servers write,
+//! too, nobody gets a list whose reading began more than [`LIFETIME`] before.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use quick_cache::sync::Cache;
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::permissions::{LIFETIME, Pair};
 use crate::domain::Uid;
 
-/// People whose friends are remembered: 40 KB each, if they have as many as they may.
+/// People whose friends are remembered; a list takes up to 40 KB.
 const KNOWN: usize = 500;
 
 /// The friends of a person.
@@ -29,11 +29,17 @@ pub struct FriendList {
 /// The lists that were asked for lately.
 pub struct FriendLists {
     known: Cache<Uid, (Instant, Arc<FriendList>)>,
-    /// Those that are being read; none outlives the callers who wait for it.
-    readings: Mutex<HashMap<Uid, Weak<Reading>>>,
+    readings: Mutex<Readings>,
     lifetime: Option<Duration>,
-    /// Counts the changes: what was read before one is not remembered after it.
-    changes: AtomicU64,
+}
+
+/// Held by whoever remembers a list or forgets one, so that what was read before a change is never known after it.
+#[derive(Default)]
+struct Readings {
+    /// Counts the changes.
+    changes: u64,
+    /// A reading ends with the last caller who waits for it.
+    under_way: HashMap<Uid, Weak<Reading>>,
 }
 
 /// A list that is being read.
@@ -48,8 +54,7 @@ impl FriendLists {
     /// `others_write`: whether other servers write to the same store.
     pub(super) fn new(others_write: bool) -> FriendLists {
         let lifetime = others_write.then_some(LIFETIME);
-        let (known, readings) = (Cache::new(KNOWN), Mutex::default());
-        FriendLists { known, readings, lifetime, changes: AtomicU64::new(0) }
+        FriendLists { known: Cache::new(KNOWN), readings: Mutex::default(), lifetime }
     }
 
     /// The list of `who`: as it is known, or by `read`, which is dropped where somebody else reads it already.
@@ -75,16 +80,20 @@ impl FriendLists {
 
     /// The reading of this list that is under way, unless something has changed since it began; otherwise a new one.
     fn reading(&self, who: Uid) -> Arc<Reading> {
-        let mut readings = self.readings.lock().unwrap_or_else(PoisonError::into_inner);
-        let changes = self.changes.load(Ordering::Acquire);
-        let under_way = readings.get(&who).and_then(Weak::upgrade);
-        if let Some(same) = under_way.filter(|it| it.changes == changes && self.is_fresh(it.began)) {
+        let mut readings = self.readings();
+        let Readings { changes, under_way } = &mut *readings;
+        let known = under_way.get(&who).and_then(Weak::upgrade);
+        if let Some(same) = known.filter(|it| it.changes == *changes && self.is_fresh(it.began)) {
             return same;
         }
-        readings.retain(|_, reading| reading.strong_count() > 0);
-        let new = Arc::new(Reading { changes, began: Instant::now(), list: OnceCell::new() });
-        readings.insert(who, Arc::downgrade(&new));
+        under_way.retain(|_, reading| reading.strong_count() > 0);
+        let new = Arc::new(Reading { changes: *changes, began: Instant::now(), list: OnceCell::new() });
+        under_way.insert(who, Arc::downgrade(&new));
         new
+    }
+
+    fn readings(&self) -> MutexGuard<'_, Readings> {
+        self.readings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_fresh(&self, began: Instant) -> bool {
@@ -93,21 +102,19 @@ impl FriendLists {
 
     /// Remembers a list, unless something has changed since its reading began.
     fn keep(&self, who: Uid, list: &Arc<FriendList>, reading: &Reading) {
-        let is_changed = || self.changes.load(Ordering::Acquire) != reading.changes;
-        if is_changed() {
-            return;
-        }
-        self.known.insert(who, (reading.began, Arc::clone(list)));
-        if is_changed() {
-            self.known.remove(&who);
+        let readings = self.readings();
+        if readings.changes == reading.changes {
+            self.known.insert(who, (reading.began, Arc::clone(list)));
         }
     }
 
     /// Forgets the lists that rest on what one of each pair has said of the other.
     pub(super) fn forget(&self, pairs: &[Pair]) {
-        if !pairs.is_empty() {
-            self.changes.fetch_add(1, Ordering::AcqRel);
+        if pairs.is_empty() {
+            return;
         }
+        let mut readings = self.readings();
+        readings.changes += 1;
         for (one, other) in pairs {
             self.known.remove(one);
             self.known.remove(other);
@@ -164,10 +171,7 @@ mod tests {
         let (first, second) = tokio::join!(lists.get(ANN, slow), second);
         assert_eq!(first, second);
         assert_eq!(first.expect("read").friends, [BOB]);
-        assert_eq!(
-            lists.readings.lock().expect("whole").values().filter(|it| it.strong_count() > 0).count(),
-            0
-        );
+        assert_eq!(lists.readings().under_way.values().filter(|it| it.strong_count() > 0).count(), 0);
     }
 
     #[tokio::test(start_paused = true)]

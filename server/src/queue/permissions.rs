@@ -3,8 +3,7 @@
 //! Asked for each message to a person, so the answers are remembered: of some pairs, until one of the rows that they
 //! rest on changes here. Where other servers write, too, no answer is older than [`LIFETIME`].
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use quick_cache::sync::Cache;
@@ -38,8 +37,8 @@ pub(super) type Pair = (Uid, Uid);
 pub(super) struct WritePermissions {
     known: Cache<Pair, (Instant, WritePermission)>,
     lifetime: Option<Duration>,
-    /// Counts the changes: what was read before one is not remembered after it.
-    changes: AtomicU64,
+    /// Counts the changes. Held by whoever remembers or forgets, so that what was read before a change is never known after it.
+    changes: Mutex<u64>,
     /// They rest on some of the same rows.
     friends: Arc<FriendLists>,
 }
@@ -55,7 +54,7 @@ impl WritePermissions {
     /// `others_write`: whether other servers write to the same store.
     pub(super) fn new(others_write: bool, friends: Arc<FriendLists>) -> WritePermissions {
         let lifetime = others_write.then_some(LIFETIME);
-        WritePermissions { known: Cache::new(KNOWN), lifetime, changes: AtomicU64::new(0), friends }
+        WritePermissions { known: Cache::new(KNOWN), lifetime, changes: Mutex::default(), friends }
     }
 
     /// The permissions of these pairs, in order.
@@ -77,32 +76,38 @@ impl WritePermissions {
             .map(|(pair, _)| *pair)
             .collect();
         if !missing.is_empty() {
-            let before = self.changes.load(Ordering::Acquire);
+            let before = *self.changes();
             let keys: Vec<_> =
                 missing.iter().flat_map(|(owner, other)| Relation::keys(*owner, *other)).collect();
             let rows = store.newest(&keys).await?;
+            let mut read = Vec::with_capacity(missing.len());
             let empty = permissions.iter_mut().filter(|permission| permission.is_none());
             for ((place, pair), rows) in empty.zip(&missing).zip(rows.chunks(Relation::ROWS)) {
                 let rows = rows.iter().map(|row| row.as_ref().map(|row| &*row.content));
                 let permission = permission(&Relation::read(pair.0, rows));
                 *place = Some(permission);
-                self.known.insert(*pair, (now, permission));
+                read.push((*pair, permission));
             }
-            if self.changes.load(Ordering::Acquire) != before {
-                for pair in &missing {
-                    self.known.remove(pair);
-                }
+            let changes = self.changes();
+            if *changes == before {
+                read.into_iter().for_each(|(pair, permission)| self.known.insert(pair, (now, permission)));
             }
         }
         Ok(permissions.into_iter().flatten().collect())
     }
 
+    fn changes(&self) -> MutexGuard<'_, u64> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Forgets what rests on rows that have changed.
     pub(super) fn forget(&self, changes: &Changes) {
         self.friends.forget(&changes.pairs);
-        if changes.all || !changes.pairs.is_empty() {
-            self.changes.fetch_add(1, Ordering::AcqRel);
+        if !changes.all && changes.pairs.is_empty() {
+            return;
         }
+        let mut count = self.changes();
+        *count += 1;
         if changes.all {
             self.known.clear();
         }
