@@ -2,6 +2,7 @@
 
 import { ask } from "./ask.js";
 import { h } from "./dom.js";
+import { uuid } from "./store.js";
 import { momentOf, t } from "./texts.js";
 
 /** The part of the page of contacts for it; nothing where everybody may create an account, or nobody. */
@@ -36,8 +37,12 @@ export function signUpInvites(call, uid) {
         }) }, t("sign_up_invite.end")));
     }));
   };
+  // The key of the invitation that is asked for: asked again after a lost answer, it is the same one.
+  let key = null;
   const make = h("button.button", { type: "button", id: "invite-somebody", onclick: attempt(async () => {
-    const { path } = await call("POST", "/sign-up-invites", {});
+    key ??= uuid();
+    const { path } = await call("POST", "/sign-up-invites", {}, key);
+    key = null;
     link.value = `${location.origin}${path}&next=/c/u:${uid}`;
     shown.hidden = false;
     link.focus();

@@ -17,6 +17,11 @@ impl Token {
     pub fn random(rng: &mut impl CryptoRng) -> Token {
         let mut bits = [0; 32];
         rng.fill_bytes(&mut bits);
+        Token::of(bits)
+    }
+
+    /// The one of these bits, which nobody may be able to guess.
+    pub fn of(bits: [u8; 32]) -> Token {
         Token(bits.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 

@@ -120,7 +120,7 @@ fn first_line_of_input() -> Result<String, ExitError> {
 }
 
 async fn invite(seconds: u32, uses: u32, accounts: &Accounts) -> Result<(), ExitError> {
-    let made = accounts.invite(None, Some(seconds), Some(uses)).await.map_err(ExitError::failed)?;
+    let made = accounts.invite(None, Some(seconds), Some(uses), None).await.map_err(ExitError::failed)?;
     println!("/sign-up?invite={}", made.code.as_str());
     Ok(())
 }

@@ -302,6 +302,7 @@ impl From<AccountError> for Problem {
             AccountError::BadLabel => (StatusCode::UNPROCESSABLE_ENTITY, "bad_device_name", false),
             AccountError::InviteTerms { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "bad_terms", false),
             AccountError::TooManyInvites(_) => (StatusCode::UNPROCESSABLE_ENTITY, "too_many_invites", false),
+            AccountError::KeyReused => (StatusCode::CONFLICT, "client_id_reused", false),
             AccountError::BadName => (StatusCode::UNPROCESSABLE_ENTITY, "bad_name", false),
             AccountError::BadPassword => (StatusCode::UNPROCESSABLE_ENTITY, "bad_password", false),
             AccountError::NameTaken => (StatusCode::CONFLICT, "name_taken", false),

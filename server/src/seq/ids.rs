@@ -6,14 +6,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use seqsvr_issuer::repository::{
     MemoryRepository, PgPool, PostgresRepository, Repository, SqliteRepository, Values,
 };
 use seqsvr_issuer::scramble::{BASE_58, Codec, CodecOptions, Key};
 use seqsvr_issuer::{Counter, Issuer, Range, SegmentOptions, Tag};
+use sha2::Sha256;
 
 use super::NumberError;
-use crate::domain::{GroupId, Uid};
+use crate::domain::{ClientId, GroupId, Uid};
 
 const USERS: &str = "user";
 const GROUPS: &str = "group";
@@ -21,6 +23,9 @@ const INVITES: &str = "invite";
 
 /// Codes of invitations are drawn from so many, so that one is not found by trying: 58^10 and more.
 const INVITE_CODES: u64 = 1 << 60;
+
+/// What the code of an invitation to sign up is signed with: a signature of something else is none.
+const SIGN_UP_PURPOSE: &str = "tidemark sign-up invitation 1";
 
 /// How often numbers are skipped again where another server of the database did so in between.
 const SKIP_TRIES: u32 = 100;
@@ -51,6 +56,7 @@ struct Inner {
     groups: Counter,
     invites: Counter,
     codes: Codec,
+    secret: String,
 }
 
 impl Ids {
@@ -91,7 +97,8 @@ impl Ids {
         let codes = Codec::new(&Tag::new(INVITES).map_err(why)?, &codes).map_err(why)?;
         let counter = |tag| issuer.counter(tag).map_err(why);
         let (users, groups, invites) = (counter(USERS)?, counter(GROUPS)?, counter(INVITES)?);
-        Ok(Ids(Arc::new(Inner { issuer, users, groups, invites, codes })))
+        let secret = secret.to_owned();
+        Ok(Ids(Arc::new(Inner { issuer, users, groups, invites, codes, secret })))
     }
 
     /// Lets every number go on `ahead` (1 and up) beyond what `file` and `stored` say was given: for data that were restored from a
@@ -162,6 +169,14 @@ impl Ids {
     /// The number behind the code of an invitation, if it is one.
     pub fn invite_of(&self, code: &str) -> Option<u64> {
         self.0.codes.decode(code).ok()
+    }
+
+    /// What the code of an invitation to sign up is made of that `by` makes under `key`: always the same, and only who has the secret
+    /// can tell it. So the code need not be stored for who asks again.
+    pub fn sign_up_code(&self, by: Uid, key: ClientId) -> [u8; 32] {
+        let mut mac = Hmac::<Sha256>::new_from_slice(self.0.secret.as_bytes()).expect("any length is a key");
+        mac.update(format!("{SIGN_UP_PURPOSE}\n{by}\n{key}").as_bytes());
+        mac.finalize().into_bytes().into()
     }
 
     /// Ends the background work and closes the file.

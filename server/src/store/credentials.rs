@@ -83,7 +83,8 @@ pub trait Credentials: Send + Sync + 'static {
         session: Session,
     ) -> Result<bool, StoreError>;
 
-    /// Keeps an invitation. `false`, and nothing is kept, when its maker has `most_open` that are open when it is made.
+    /// Keeps an invitation. `false`, and nothing is kept, when its maker has `most_open` that are open when it is made, or there is one of
+    /// the same code.
     async fn put_sign_up_invite(&self, invite: SignUpInvite, most_open: usize) -> Result<bool, StoreError>;
 
     /// The invitation of this code.

@@ -141,6 +141,46 @@ async fn where_sign_up_is_by_invitation_a_link_lets_as_many_in_as_it_is_for() {
 }
 
 #[tokio::test]
+async fn an_invitation_to_sign_up_that_is_made_under_a_key_is_made_once() {
+    let mut app = TestApp::start_with(|config| config.accounts.open_invites = 1).await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    app.config.accounts.sign_up = SignUp::Invitation;
+    app.restart().await;
+    let make = async |app: &TestApp, by: &Person, key: u128, terms: Value| {
+        let request = app.request(Method::POST, "/api/v1/sign-up-invites");
+        let request = request.header("idempotency-key", crate::support::client_id(key));
+        app.send(request.bearer_auth(&by.token).json(&terms)).await
+    };
+    let terms = json!({"uses": 2, "expires_in_seconds": 120});
+    let made = make(&app, &ann, 7, terms.clone()).await.ok(201);
+    assert_eq!(make(&app, &ann, 8, terms.clone()).await.refused(422), "too_many_invites");
+    app.restart().await;
+    app.pass(Duration::from_secs(60)).await;
+    let code = made["code"].as_str().expect("a code");
+    let body = json!({"name": "cem", "password": "correct horse", "invite": code});
+    app.post_as_nobody("/api/v1/accounts", body).await.ok(201);
+    assert_eq!(
+        make(&app, &ann, 7, terms.clone()).await.ok(201),
+        made,
+        "the first answer, whatever happened since"
+    );
+    for other in [json!({"uses": 1, "expires_in_seconds": 120}), json!({"uses": 2})] {
+        assert_eq!(make(&app, &ann, 7, other).await.refused(409), "client_id_reused");
+    }
+    let of_bob = make(&app, &bob, 7, terms.clone()).await.ok(201);
+    assert_ne!(of_bob["code"], made["code"], "keys of two people have nothing to do with each other");
+    let listed = app.get(&ann, "/api/v1/sign-up-invites").await.ok(200);
+    assert_eq!((listed.as_array().map(Vec::len), &listed[0]["uses_left"]), (Some(1), &json!(1)));
+    let path = format!("/api/v1/sign-up-invites/{}", made["id"].as_str().expect("an id"));
+    app.delete(&ann, &path).await.ok(204);
+    assert_ne!(
+        make(&app, &ann, 7, terms).await.ok(201)["expires_at"],
+        made["expires_at"],
+        "the first is gone"
+    );
+}
+
+#[tokio::test]
 async fn a_device_has_the_name_of_its_browser_until_its_owner_says_otherwise() {
     let app = TestApp::start().await;
     app.sign_up("ann").await;

@@ -53,6 +53,11 @@ pub enum AccountError {
     /// As many invitations are open as may be.
     #[error("an account has at most {0} open invitations; end one first, or wait until one is over")]
     TooManyInvites(usize),
+    /// Another invitation was made under the key.
+    #[error(
+        "this Idempotency-Key was used for an invitation with other terms; make a new key for each invitation"
+    )]
+    KeyReused,
     /// No account has that name.
     #[error("nobody has the name {0}; `tidemark user list` shows all names")]
     Unknown(String),

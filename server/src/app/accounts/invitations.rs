@@ -3,7 +3,8 @@
 use super::{AccountError, Accounts, SignUp};
 use crate::app::sessions::SessionId;
 use crate::app::tokens::{Token, hash_of};
-use crate::domain::{Timestamp, Uid};
+use crate::domain::{ClientId, Timestamp, Uid};
+use crate::seq::Ids;
 use crate::store::{SignUpInvite, StoreError};
 
 /// What invitations of accounts are held to.
@@ -47,11 +48,14 @@ pub struct OpenSignUpInvite {
 
 impl Accounts {
     /// Makes an invitation of `by`; `None`: of the operator, whom no limit holds. Without terms it lasts a week and is for one account.
+    /// `key`, with the numbers' secret: a repetition under the same key makes no second one and gets the same answer, until the first one
+    /// is ended or some time after it is over.
     pub async fn invite(
         &self,
         by: Option<Uid>,
         seconds: Option<u32>,
         uses: Option<u32>,
+        key: Option<(ClientId, &Ids)>,
     ) -> Result<NewSignUpInvite, AccountError> {
         if self.0.sign_up == SignUp::Closed {
             return Err(AccountError::SignUpClosed);
@@ -66,14 +70,24 @@ impl Accounts {
         if !(60..=longest_seconds).contains(&seconds) || !(1..=most_uses).contains(&uses) {
             return Err(AccountError::InviteTerms { longest_seconds, most_uses });
         }
-        let code = Token::random(&mut rand::rng());
+        let code = match (by, key) {
+            (Some(by), Some((key, ids))) => Token::of(ids.sign_up_code(by, key)),
+            _ => Token::random(&mut rand::rng()),
+        };
         let made_at = self.0.clock.now();
         let expires_at = Timestamp(made_at.0.saturating_add(i64::from(seconds) * 1_000));
         let code_hash = code.hash();
         let invite = SignUpInvite { code_hash, made_by: by, made_at, expires_at, uses, uses_left: uses };
-        match self.0.directory.put_sign_up_invite(invite, most_open).await? {
-            true => Ok(NewSignUpInvite { code, id: SessionId::of(&code_hash), expires_at, uses }),
-            false => Err(AccountError::TooManyInvites(most_open)),
+        let made = |expires_at| NewSignUpInvite { code, id: SessionId::of(&code_hash), expires_at, uses };
+        if self.0.directory.put_sign_up_invite(invite, most_open).await? {
+            return Ok(made(expires_at));
+        }
+        let first = self.0.directory.sign_up_invite(&code_hash).await?;
+        let first = first.ok_or(AccountError::TooManyInvites(most_open))?;
+        let lasts = first.expires_at.0 - first.made_at.0;
+        match (first.uses, lasts) == (uses, i64::from(seconds) * 1_000) {
+            true => Ok(made(first.expires_at)),
+            false => Err(AccountError::KeyReused),
         }
     }
 

@@ -6,10 +6,11 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::groups::KEY;
 use super::json;
 use crate::app::{Accounts, NewSignUpInvite, OpenSignUpInvite, SessionId};
 use crate::http::error::Problem;
-use crate::http::extract::{Json, Segment, Session};
+use crate::http::extract::{IdempotencyKey, Json, Segment, Session};
 use crate::http::state::HttpState;
 
 /// How long the link is good, and for how many.
@@ -46,20 +47,24 @@ struct Made<'a> {
 
 /// Invite people to make an account.
 ///
-/// Needed where `[accounts] sign_up` is `invitation`. An account has at most `[accounts] open_invites` that are open.
+/// Needed where `[accounts] sign_up` is `invitation`. An account has at most `[accounts] open_invites` that are open. A repetition with the same `Idempotency-Key`
+/// makes no second one and gets the same answer, as long as the first one is kept: until it is ended, or some time after it is over.
 #[utoipa::path(
     post, path = "/api/v1/sign-up-invites", operation_id = "inviteToSignUp", tag = "Accounts",
+    params(("Idempotency-Key" = Option<uuid::Uuid>, Header, description = KEY)),
     request_body = Terms,
     responses((status = 201, body = Made<'_>, description = "Made")),
-    extensions(("x-codes" = json!(["rate_limited", "sign_up_closed", "bad_terms", "too_many_invites"]))),
+    extensions(("x-codes" = json!(["rate_limited", "sign_up_closed", "bad_terms", "too_many_invites", "client_id_reused"]))),
 )]
 pub(in crate::http) async fn create(
     State(state): State<HttpState>,
     Session(session): Session,
+    IdempotencyKey(key): IdempotencyKey,
     Json(Terms { expires_in_seconds, uses }): Json<Terms>,
 ) -> Result<Response, Problem> {
     state.rates.send(session.uid, 1)?;
-    let made = state.accounts.invite(Some(session.uid), expires_in_seconds, uses).await?;
+    let key = key.map(|key| (key, &state.ids));
+    let made = state.accounts.invite(Some(session.uid), expires_in_seconds, uses, key).await?;
     let NewSignUpInvite { code, id, expires_at, uses } = made;
     let answer = Made {
         id: id.to_string(),

@@ -95,6 +95,7 @@ async fn invitations(directory: &dyn Directory) {
     assert!(!put(invite(3, Some(DEE), 90)).await, "so many are open");
     assert!(put(invite(3, Some(EVE), 90)).await, "others have theirs");
     assert!(put(invite(4, None, 60)).await, "and the operator");
+    assert!(!put(invite(4, Some(EVE), 95)).await, "there is one of the code");
     let find = async |n: u8| directory.sign_up_invite(&[n; 32]).await.expect("asked");
     assert_eq!(find(1).await, Some(invite(1, Some(DEE), 90)));
     assert_eq!((find(4).await, find(5).await), (Some(invite(4, None, 60)), None));

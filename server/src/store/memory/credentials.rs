@@ -83,10 +83,11 @@ impl Credentials for MemoryDirectory {
         let mut state = self.state();
         let of_maker = state.sign_up_invites.values().filter(|other| other.made_by == invite.made_by);
         let has_room = of_maker.filter(|other| other.is_open(invite.made_at)).count() < most_open;
-        if has_room {
+        let keeps = has_room && !state.sign_up_invites.contains_key(&invite.code_hash);
+        if keeps {
             state.sign_up_invites.insert(invite.code_hash, invite);
         }
-        Ok(has_room)
+        Ok(keeps)
     }
 
     async fn sign_up_invite(&self, code: &CodeHash) -> Result<Option<SignUpInvite>, StoreError> {

@@ -140,7 +140,7 @@ impl Credentials for PgDirectory {
             let insert = sqlx::query(
                 "INSERT INTO sign_up_invites (code_hash, made_by, made_at, expires_at, uses, uses_left) \
                  SELECT $1, $2, $3, $4, $5, $6 WHERE \
-                 (SELECT count(*) FROM sign_up_invites WHERE made_by = $2 AND expires_at > $3 AND uses_left > 0) < $7",
+                 (SELECT count(*) FROM sign_up_invites WHERE made_by = $2 AND expires_at > $3 AND uses_left > 0) < $7 ON CONFLICT DO NOTHING",
             );
             let insert = insert.bind(invite.code_hash.to_vec()).bind(made_by).bind(invite.made_at.0);
             let insert = insert.bind(invite.expires_at.0).bind(i64::from(invite.uses));
