@@ -7,8 +7,8 @@ use tidemark_client::{Conversation, Draft, Recipient};
 use uuid::Uuid;
 
 use super::packages::from_npm;
-use super::window::{BACKSPACE, COLOURS, Window};
-use super::world::{World, befriend, connected, say};
+use super::window::{BACKSPACE, COLOURS, ENTER, Window};
+use super::world::{PASSWORD, World, befriend, connected, keep_codes, say};
 
 /// The checks of axe, as a script.
 static AXE: LazyLock<String> = LazyLock::new(|| {
@@ -151,6 +151,10 @@ async fn axe_finds_nothing_in_the_chat() {
             window.until(step).await;
             look(&window, &format!("{step} in {language}")).await;
         }
+        let link = window.run("return document.getElementById('link').textContent").await;
+        window.goto(link.as_str().expect("a link")).await;
+        window.until("document.querySelector('form[action^=\"/invites/\"]')").await;
+        look(&window, &format!("an invitation to a group, for who is logged in, in {language}")).await;
         log_out(&window).await;
     }
 }
@@ -166,7 +170,12 @@ async fn axe_finds_nothing_in_what_opens_over_a_conversation() {
         let sent = ada.http.send(&Draft::text(Recipient::Group(gid), text)).await.expect("sent");
         let pin = ada.http.pin(Uuid::from_u128(key), Conversation::Group(gid), sent.message_id, true);
         pin.await.expect("pinned");
+        let [star, reaction] = [64, 96].map(|shift| Uuid::from_u128(key << shift));
+        let (conversation, id) = (Conversation::Group(gid), sent.message_id);
+        ada.http.star(star, conversation, id, true).await.expect("starred");
+        ada.http.react(reaction, conversation, id, &["👍".to_owned()]).await.expect("a reaction");
     }
+    ben.tells(&ada, "Is it far?").await;
     let window = world.window().await;
     for (language, tag) in LANGUAGES {
         choose(&window, &world, language, tag).await;
@@ -189,7 +198,14 @@ async fn axe_finds_nothing_in_what_opens_over_a_conversation() {
         look(&window, &format!("the emoji in {language}")).await;
         window.run("document.getElementById('emoji').hidePopover()").await;
 
-        for (button, items) in [("#open-mute", 3), ("#pins", 2), (".own .more", 12)] {
+        for (conversation, button, items) in [
+            ("Ben", "#open-person", 2),
+            ("Harbour walk", "#open-mute", 3),
+            ("Harbour walk", "#pins", 2),
+            ("Harbour walk", ".own .more", 12),
+        ] {
+            window.pick(conversation).await;
+            window.until(&format!("document.querySelector('{button}')?.checkVisibility()")).await;
             window.run(&format!("document.querySelector('{button}').click()")).await;
             let shown = format!(
                 "document.getElementById('actions').matches(':popover-open')
@@ -213,7 +229,16 @@ async fn axe_finds_nothing_in_what_opens_over_a_conversation() {
         window.until("document.querySelectorAll('#members-list button').length === 2").await;
         window.run(UNFOLD).await;
         look(&window, &format!("the members, for the owner, in {language}")).await;
+        window.run("document.querySelector('#members-list [aria-haspopup]').click()").await;
+        window.until("document.querySelectorAll('#members #actions button').length === 3").await;
+        look(&window, &format!("the menu of a member in {language}")).await;
+        window.run("document.getElementById('actions').hidePopover()").await;
         window.run("document.getElementById('members').close()").await;
+
+        window.run("document.getElementById('open-starred').click()").await;
+        window.until("document.querySelectorAll('#starred-list li').length === 2").await;
+        look(&window, &format!("starred messages in {language}")).await;
+        window.run("document.getElementById('starred').close()").await;
 
         // Refused, since Ada is removed before the message gets there.
         let other = ben.http.create_group(&format!("Walk {language}"), &[ada.uid]).await.expect("a group");
@@ -231,6 +256,37 @@ async fn axe_finds_nothing_in_what_opens_over_a_conversation() {
         log_out(&window).await;
         // The page notices, and goes there by itself.
         window.until("location.pathname === '/login'").await;
+    }
+}
+
+#[tokio::test]
+async fn axe_finds_nothing_when_an_account_is_made_and_deleted() {
+    let world = World::start().await;
+    let window = world.window().await;
+    for (language, tag) in LANGUAGES {
+        choose(&window, &world, language, tag).await;
+        window.goto(&world.at("/sign-up")).await;
+        window.write("#name", &format!("New {language}")).await;
+        window.write("#password", &format!("{PASSWORD}{ENTER}")).await;
+        window.until("document.getElementById('codes')?.hidden === false").await;
+        look(&window, &format!("the codes of a new account in {language}")).await;
+        keep_codes(&window).await;
+        connected(&window).await;
+
+        window.click("#open-settings").await;
+        window.click("#recovery summary").await;
+        window.write("#recovery-password", &format!("{PASSWORD}{ENTER}")).await;
+        window.until("document.querySelectorAll('#codes-list li').length === 8").await;
+        look(&window, &format!("new codes in the settings in {language}")).await;
+
+        window.click("#delete-account summary").await;
+        window.write("#delete-password", &format!("{PASSWORD}{ENTER}")).await;
+        window.until("document.getElementById('ask').open").await;
+        look(&window, &format!("the question before an account is deleted in {language}")).await;
+        window.run("document.getElementById('ask-yes').click()").await;
+        window.until("document.getElementById('deleted')?.hidden === false").await;
+        window.until(&format!("document.documentElement.lang === '{tag}'")).await;
+        look(&window, &format!("the card after an account is deleted in {language}")).await;
     }
 }
 

@@ -1,6 +1,5 @@
 //! Deleting one's account in the settings, and what others see of it then.
 
-use super::axe::look;
 use super::social::befriend;
 use super::window::{ENTER, Window};
 use super::world::{PASSWORD, World, find, say};
@@ -41,11 +40,9 @@ async fn an_account_is_deleted_in_the_settings_and_others_see_that() {
     ada.until("document.activeElement.id === 'delete-password'").await;
     ada.write("#delete-password", ENTER).await;
     ada.until("document.getElementById('ask').open").await;
-    look(&ada, "the question before an account is deleted").await;
     ada.run("document.getElementById('ask-yes').click()").await;
     ada.until("location.pathname === '/login'").await;
     ada.until("document.getElementById('deleted')?.textContent === 'Your account is deleted.'").await;
-    look(&ada, "the card after an account is deleted").await;
     let kept = ada
         .run_async("const done = arguments[0]; indexedDB.databases().then((all) => done(all.length));")
         .await;
