@@ -198,6 +198,8 @@ store.watch(() => {
 
 /** Opens what the address names. */
 function follow() {
+  // A menu is that of the conversation over which it was opened.
+  document.querySelector(":popover-open")?.hidePopover();
   const [, id] = location.pathname.match(/^\/c\/([ug]:[1-9]\d*)$/) ?? [];
   const [, name] = location.pathname.match(/^\/(moments|contacts)$/) ?? [];
   store.open = id ?? null;
