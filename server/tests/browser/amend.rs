@@ -51,6 +51,11 @@ async fn an_edited_message_says_so_on_every_screen_and_after_a_reload() {
     ada.until("['Sent', 'Delivered', 'Read'].includes(document.querySelector('.own .state')?.ariaLabel)")
         .await;
 
+    // The button of its menu stands beside it and covers nothing.
+    let beside = "const box = (css) => document.querySelector(css).getBoundingClientRect();
+        return box('.own .more').right <= box('.own .words').left;";
+    assert_eq!(ada.run(beside).await, true);
+
     // From the empty box, by key alone; Esc changes nothing.
     ada.write("#text", UP).await;
     ada.until("document.getElementById('text').value === 'Low tide is at nine'").await;
