@@ -63,7 +63,7 @@ function messageOf(store, row, first, quotes, { readers, inWords }) {
   const hue = first && !own ? store.profile(row.sender).hue : undefined;
   const starred = Boolean(row.message_id) && isStarred(store, row);
   const names = named(store, row);
-  const sig = JSON.stringify([names, hue, starred, readBy, brief, state, first, name, row.reason, row.code, kind, body, said, smileys, change?.state, change?.reason]);
+  const sig = JSON.stringify([names, hue, starred, readBy, brief, state, first, name, row.reason, row.code, kind, body, said, smileys, change?.state, change?.reason, change?.frame.body]);
   return { key, id: row.message_id, sig, row, own, first, starred, state, readBy, brief, name, said, smileys, names, isToMe: mentions(row, store.self.uid), recalled: store.recalled(row) };
 }
 
@@ -155,6 +155,8 @@ export function fill(item, element, acts) {
   if (item.smileys.length) parts.push(smileys(item, acts));
   const failed = state === "failed" ? row : row.change?.state === "failed" && row.change;
   if (failed) {
+    // What was typed is nowhere else.
+    if (failed.frame?.body) parts.push(h("div.words.refused", { dir: "auto" }, failed.frame.body.text));
     const reason = refused(failed.code, failed.reason);
     parts.push(h("p.trouble", {}, failed === row ? t("row.not_sent", { reason }) : t("row.not_changed", { reason }),
       h("button.link", { type: "button", onclick: () => acts.retry(failed) }, t("row.retry")),

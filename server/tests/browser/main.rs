@@ -32,6 +32,7 @@ mod pictures;
 mod pins;
 mod presence;
 mod recovery;
+mod refusals;
 mod social;
 mod starred;
 mod tables;

@@ -270,8 +270,13 @@ impl Gone {
 
     /// Starts the server again, at the same address over the same data.
     pub(crate) async fn restart(self) -> World {
+        self.restart_with(&[]).await
+    }
+
+    /// The same with these settings, named as in the environment.
+    pub(crate) async fn restart_with(self, settings: &[(&str, String)]) -> World {
         let Gone { port, data, turn } = self;
-        let server = Server::start_at(port, binary(), data.path()).await.expect("starts again");
+        let server = Server::start_with(settings, port, binary(), data.path()).await.expect("starts again");
         World { entrance: server.address().to_owned(), server, data, turn }
     }
 }
