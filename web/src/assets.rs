@@ -77,6 +77,7 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "presence.js",
     "profile.js",
     "qr.js",
+    "refusals.js",
     "reveal.js",
     "rows.js",
     "settings.js",

@@ -16,6 +16,7 @@ import { Notifier } from "./notify.js";
 import { Pane } from "./pane.js";
 import { pinsBar } from "./pins.js";
 import { Presence } from "./presence.js";
+import { tellRefusals } from "./refusals.js";
 import { settingsDialog } from "./settings.js";
 import { MOMENTS } from "./state.js";
 import { starredDialog } from "./starred.js";
@@ -102,6 +103,7 @@ const starred = starredDialog(store, call, (row) => {
   return reveal(row);
 });
 pinsBar(store, reveal);
+tellRefusals(store);
 
 /** The session is over: nothing of it stays in this browser but, unless logged out here, what was not sent. */
 async function over(everything, isDeleted = false) {

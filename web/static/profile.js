@@ -71,6 +71,7 @@ export function profileSettings(store) {
     preview();
   };
   store.watch(() => {
+    if (store.refusedSetting()) $("profile-done").textContent = "";
     if ($("settings").open && !touched) fill();
   });
   const show = () => {

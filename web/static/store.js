@@ -343,6 +343,12 @@ export class Store {
     return this.settings.get(`${name} ${id}`) ?? null;
   }
 
+  /** A setting that the server has refused. A draft is kept here, whatever other devices are told. */
+  refusedSetting() {
+    return this.outbox.find(({ frame, call, state }) => state === "failed"
+      && (frame?.type === "setting" ? frame.name !== "draft" : call?.path.startsWith("/settings/")));
+  }
+
   /** Sets a setting of a conversation on all devices of the person; `null` clears it. */
   set(name, id, value) {
     return this.write(id, (db) => db.queue({ client_id: uuid(), conversation: id, frame: { type: "setting", name, value } }));

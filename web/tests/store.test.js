@@ -34,6 +34,22 @@ test("the conversation with the latest message comes first, and one with a waiti
   assert.deepEqual(store.sorted(), ["u:2", "g:3", "u:1"]);
 });
 
+test("a setting that was refused is as it was and is told, but for a draft", () => {
+  store.settings.set("mute u:1", {});
+  const refused = (fields) => ({ conversation: "u:1", state: "failed", ...fields });
+  store.outbox.push(refused({ frame: { type: "setting", name: "draft", value: {} } }), refused({ frame: { type: "edit", message_id: 3 } }),
+    refused({ call: { path: "/friends/1" } }));
+  assert.equal(store.refusedSetting(), undefined);
+  const mute = refused({ frame: { type: "setting", name: "mute", value: null } });
+  store.outbox.push(mute, refused({ conversation: "u:10001", call: { path: "/settings/privacy", body: { value: { quiet: true } } } }));
+  assert.equal(store.refusedSetting(), mute);
+  assert.deepEqual([store.setting("mute", "u:1"), store.setting("privacy")], [{}, null]);
+  store.outbox.splice(3, 1);
+  assert.equal(store.refusedSetting().call.path, "/settings/privacy");
+  store.outbox.at(-1).state = "waiting";
+  assert.equal(store.refusedSetting(), undefined);
+});
+
 test("drafts and the open conversation are listed without a message", () => {
   store.conversations.set("u:1", { last: row(3) });
   store.drafts.set("u:8", "half a");

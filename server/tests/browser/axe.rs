@@ -51,7 +51,7 @@ pub(crate) const LANGUAGES: [(&str, &str); 2] = [("en", "en"), ("zh", "zh-Hans")
 /// Opens all that is folded.
 const UNFOLD: &str = "for (const it of document.querySelectorAll('details')) it.open = true";
 
-async fn log_out(window: &Window) {
+pub(crate) async fn log_out(window: &Window) {
     let log_out = "const done = arguments[0];
         fetch('/api/v1/sessions/current', { method: 'DELETE' }).then(() => done(true));";
     window.run_async(log_out).await;

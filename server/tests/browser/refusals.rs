@@ -1,9 +1,10 @@
-//! What the server refuses: changes of messages that come too late. People are told, and what they typed stays.
+//! What the server refuses: changes of messages that come too late, and settings. People are told, and what they typed in a message
+//! stays.
 
 use serde_json::json;
 
 use super::amend::choose as choose_action;
-use super::axe::{LANGUAGES, choose};
+use super::axe::{LANGUAGES, choose, log_out, look};
 use super::window::{ENTER, Window};
 use super::world::{World, connected, find, say, stored};
 
@@ -73,4 +74,59 @@ async fn a_change_that_comes_too_late_is_refused_in_ones_language_and_what_was_t
     }
     assert_eq!(stored(&ben, "or ten").await, 0);
     assert_eq!(stored(&ben, "This was for Cleo").await, 2);
+}
+
+/// What the page says of a setting that has a value of another kind, in each of `LANGUAGES`.
+const NOT_SET: [&str; 2] =
+    ["A setting was not changed: This cannot be set like that.", "设置未能更改：无法这样设置。"];
+
+/// From now on the page mutes with a value that no server takes.
+const SPOIL: &str = r#"const { send } = WebSocket.prototype;
+    WebSocket.prototype.send = function (text) { send.call(this, text.replace('"value":{}', '"value":7')); };"#;
+
+/// Waits until that is shown in this part of the page, and looks at it.
+async fn is_told(window: &Window, part: &str, why: &str) {
+    let note = format!("document.querySelector('{part} > #refusal:not([hidden])')");
+    window.until(&format!("{note}?.firstElementChild.textContent === {}", json!(why))).await;
+    look(window, &format!("“{why}” in {part}")).await;
+}
+
+async fn dismiss(window: &Window) {
+    window.click("#refusal-dismiss").await;
+    window.until("document.getElementById('refusal').hidden").await;
+}
+
+#[tokio::test]
+async fn a_setting_that_is_refused_is_told_in_ones_language_and_is_as_it_was() {
+    let world = World::start().await;
+    let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
+    ben.tells(&ada, "Is it far?").await;
+    let window = world.window().await;
+    for ((language, tag), why) in LANGUAGES.into_iter().zip(NOT_SET) {
+        choose(&window, &world, language, tag).await;
+        world.log_in(&window, "Ada").await;
+        window.pick("Ben").await;
+        window.until("document.querySelector('#open-mute .bell')").await;
+        window.run(SPOIL).await;
+        window.click("#open-mute").await;
+        window.until("document.querySelectorAll('#actions button').length === 3").await;
+        window.run("document.querySelector('#actions button:last-child').click()").await;
+        is_told(&window, "#app", why).await;
+        window.until("document.querySelector('#open-mute .bell')").await;
+        dismiss(&window).await;
+
+        // A line about a person has no NUL. It is told in the dialog, beyond which nothing can be pressed, and afterwards outside.
+        window.run("document.getElementById('open-settings').click()").await;
+        window.run("document.getElementById('profile-about').value = 'At sea\0'").await;
+        window.run("document.querySelector('#profile-form button').click()").await;
+        is_told(&window, "#settings", why).await;
+        window.until("document.getElementById('profile-about').value === ''").await;
+        assert_eq!(window.run("return document.getElementById('profile-done').textContent").await, "");
+        window.run("document.getElementById('settings').close()").await;
+        window.until("document.querySelector('#app > #refusal:not([hidden])')").await;
+        dismiss(&window).await;
+        log_out(&window).await;
+        // The page notices, and goes there by itself.
+        window.until("location.pathname === '/login'").await;
+    }
 }
