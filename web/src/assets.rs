@@ -103,7 +103,10 @@ struct File {
 
 static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
     let embedded = EMBEDDED.iter().map(|&(name, bytes)| (Cow::Borrowed(name), Cow::Borrowed(bytes)));
-    let made = languages::scripts().map(|(name, bytes)| (Cow::Owned(name), Cow::Owned(bytes)));
+    let scripts = EMBEDDED.iter().filter(|(name, _)| name.ends_with(".js"));
+    let sources: Vec<&str> = scripts.filter_map(|(_, bytes)| std::str::from_utf8(bytes).ok()).collect();
+    let made = languages::scripts(&sources);
+    let made = made.into_iter().map(|(name, bytes)| (Cow::Owned(name), Cow::Owned(bytes)));
     let file = |(name, bytes): (Cow<'static, str>, Cow<'static, [u8]>)| {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
         let written = encoder.write_all(&bytes).and_then(|()| encoder.finish());
@@ -164,7 +167,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     /// What all scripts and styles together, in all languages, may weigh on the wire.
-    const BUDGET_BYTES: usize = 150 * 1024;
+    const BUDGET_BYTES: usize = 150_000;
 
     #[test]
     fn a_file_is_found_under_its_own_hash_and_may_be_cached() {

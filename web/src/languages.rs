@@ -6,7 +6,7 @@
 //! once; the server says which language a page has.
 
 use std::any::Any;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::LazyLock;
 
@@ -114,12 +114,21 @@ pub(crate) fn of_view(values: &dyn Values) -> Language {
     askama::get_value(values, LANGUAGE).copied().unwrap_or_default()
 }
 
-/// Name and content of the file from which scripts take the texts of each language.
-pub(crate) fn scripts() -> impl Iterator<Item = (String, Vec<u8>)> {
-    Language::all().map(|language| {
-        let texts = serde_json::to_string(&CATALOGUES[language.0]).expect("texts are JSON");
+/// Name and content of the file from which scripts take the texts of each language: those that `sources` name, by a key in quotes
+/// or by the beginning of one before a value (`` `state.${name}` ``). Templates need the others.
+pub(crate) fn scripts(sources: &[&str]) -> Vec<(String, Vec<u8>)> {
+    let whole: HashSet<&str> = sources.iter().flat_map(|source| source.split('"')).collect();
+    let parts = sources.iter().flat_map(|source| source.split('`'));
+    let begun: Vec<&str> =
+        parts.filter_map(|part| Some(part.split_once("${")?.0)).filter(|it| it.contains('.')).collect();
+    let is_taken =
+        |key: &str| whole.contains(key) || begun.iter().any(|beginning| key.starts_with(beginning));
+    let made = |language: Language| {
+        let taken: BTreeMap<_, _> = CATALOGUES[language.0].iter().filter(|(key, _)| is_taken(key)).collect();
+        let texts = serde_json::to_string(&taken).expect("texts are JSON");
         (script(language), format!("globalThis.tidemarkTexts = {texts};\n").into_bytes())
-    })
+    };
+    Language::all().map(made).collect()
 }
 
 /// The name of that file.

@@ -88,6 +88,10 @@ async fn a_language_is_chosen_before_one_has_an_account() {
     window.until("document.getElementById('password-problem').textContent === '用户名或密码不正确。'").await;
     // Scripts bring the texts of this language alone.
     window.until("[...document.scripts].filter((it) => it.src.includes('/texts-')).map((it) => it.src.split('/').pop()).join() === 'texts-zh.js'").await;
+    // What only templates say is not among them.
+    let brought =
+        "return ['cancel', 'error.busy', 'settings.colours', 'keys.send'].map((key) => key in tidemarkTexts)";
+    assert_eq!(window.run(brought).await, json!([true, true, false, false]));
     window.goto(&world.at("/nothing")).await;
     window.until("document.querySelector('h1').textContent === '页面不存在'").await;
 }
