@@ -210,7 +210,7 @@ pub struct Server {
     /// Where the metrics are served, if they have an address of their own.
     metrics: Option<(LimitedListener, Router)>,
     /// Where tables are served, if they are, and how long a head may take there.
-    tables: Option<(LimitedListener, Router, Duration)>,
+    tables: Option<(LimitedListener, table::Exchange, Duration)>,
 }
 
 /// Connections to the address of the metrics.
@@ -250,9 +250,9 @@ impl Server {
         });
         let tables = tables.map(|tables| {
             let (metrics, new_request_id) = (Arc::clone(&metrics), Arc::clone(&new_request_id));
-            let (listener, router) =
+            let (listener, exchange) =
                 table::listener(tables, config, clock.clone(), metrics, new_request_id, stopping.clone());
-            (listener, router, config.table.head())
+            (listener, exchange, config.table.head())
         });
         let metrics_router = health::metrics_router(Arc::clone(&metrics));
         let state = HttpState::new(AppState {
@@ -305,8 +305,8 @@ impl Server {
             }
         };
         let tables = async {
-            if let Some((listener, router, head)) = tables {
-                serve::serve(listener, router, head, stopping.clone()).await;
+            if let Some((listener, exchange, head)) = tables {
+                serve::serve(listener, exchange, head, stopping.clone()).await;
             }
         };
         tokio::join!(serve::serve(listener, router, head, stopping.clone()), metrics, tables);

@@ -8,8 +8,8 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
+use axum::extract::ConnectInfo;
 use axum::http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -25,17 +25,22 @@ use super::listen::{LimitedListener, Peer};
 /// Bytes that one connection reads ahead, and so the longest head of a request; without a limit of ours it is 400 KiB.
 const MOST_BUFFERED: usize = 32 << 10;
 
-/// Serves `router` until `stopping`, then finishes the requests that are under way. A head that is not there after `head`, counted
-/// from the opening or from the last answer, ends its connection.
-pub(super) async fn serve(
+/// Serves requests by `service`, which is always ready, until `stopping`; then finishes those that are under way. Each request has its
+/// [`Peer`] as [`ConnectInfo`]. A head that is not there after `head`, counted from the opening or from the last answer, ends its
+/// connection.
+pub(super) async fn serve<S>(
     listener: LimitedListener,
-    router: Router,
+    service: S,
     head: Duration,
     stopping: CancellationToken,
-) {
+) where
+    S: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send>
+        + Clone
+        + Send
+        + 'static,
+{
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(MOST_BUFFERED);
-    let mut services = router.into_make_service_with_connect_info::<Peer>();
     let mut tasks = JoinSet::new();
     loop {
         let (stream, peer): (_, SocketAddr) = tokio::select! {
@@ -43,10 +48,9 @@ pub(super) async fn serve(
             accepted = listener.accept() => accepted,
             Some(_) = tasks.join_next() => continue,
         };
-        let Ok(service) = services.call(peer).await;
         let phase = Phase::default();
         let stream = TokioIo::new(Unhurried::new(stream, phase.clone()));
-        let connection = server.serve_connection(stream, telling(phase, service));
+        let connection = server.serve_connection(stream, telling(phase, Peer(peer), service.clone()));
         let stopping = stopping.clone();
         tasks.spawn(async move {
             let mut connection = pin!(connection.with_upgrades());
@@ -66,18 +70,19 @@ pub(super) async fn serve(
     while tasks.join_next().await.is_some() {}
 }
 
-/// `service`, which tells when a request begins and when the next head is awaited.
+/// `service`, which is told who asks, and tells when a request begins and when the next head is awaited.
 fn telling<S>(
     phase: Phase,
+    peer: Peer,
     service: S,
 ) -> impl HttpService<Incoming, ResBody = Body, Error = Infallible, Future: Send>
 where
     S: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone + Send,
 {
-    service_fn(move |request| {
+    service_fn(move |mut request: Request<Incoming>| {
         phase.begin_request();
         let phase = phase.clone();
-        // A router is always ready.
+        request.extensions_mut().insert(ConnectInfo(peer));
         let answer = service.clone().call(request);
         async move {
             let Ok(answer) = answer.await;
@@ -92,6 +97,7 @@ where
 
 #[cfg(test)]
 mod tests {
+    use axum::Router;
     use axum::routing::get;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::{TcpListener, TcpStream};

@@ -1,5 +1,6 @@
-//! sqlx's errors in the words of the store, for both databases.
+//! Errors of sqlx and rusqlite in the words of the store, for both databases.
 
+use rusqlite::ErrorCode;
 use sqlx::error::DatabaseError;
 use sqlx::postgres::PgDatabaseError;
 
@@ -42,6 +43,23 @@ fn of_postgres(error: &PgDatabaseError) -> StoreError {
              max_prepared_statements of 200, or connect directly"
         )),
         _ => StoreError::unavailable(format!("PostgreSQL: {message} ({code})")),
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> StoreError {
+        use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType};
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::corrupt(error),
+            _ if matches!(
+                error,
+                FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..)
+            ) =>
+            {
+                StoreError::corrupt(error)
+            }
+            _ => StoreError::unavailable(error),
+        }
     }
 }
 

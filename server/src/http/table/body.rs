@@ -49,6 +49,8 @@ pub(super) async fn read(
         tokio::time::sleep(LAST_MOMENT).await;
     };
     let bytes = tokio::select! {
+        // Most bodies are there with their heads: then no clock is asked.
+        biased;
         bytes = whole(body, most) => bytes?,
         () = tokio::time::sleep(settings.body()) => {
             let message = format!("The body did not arrive within {} seconds.", settings.body_seconds);

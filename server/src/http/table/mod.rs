@@ -10,18 +10,21 @@ mod answer;
 mod body;
 mod head;
 
-use std::any::Any;
+use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use axum::Router;
 use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::response::Response;
+use axum::http::{Request, Response};
+use futures_util::FutureExt as _;
+use hyper::body::Incoming;
 use tidemark_table::{ErrorCode, TableError};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use tower_http::catch_panic::CatchPanicLayer;
+use tower_service::Service;
 
 use super::budget::{Budget, Charge};
 use super::concurrency::ConcurrencyLimiter;
@@ -69,10 +72,12 @@ pub struct Tables {
     pub keys: Arc<dyn AccessKeys>,
 }
 
-/// What a request needs.
+/// Answers requests; a cheap clone is the same one. It is no router, since all addresses are answered alike: the layers of one took 3 of
+/// the 49 µs of a PutRow.
 #[derive(Clone)]
-struct TableState(Arc<Parts>);
+pub(super) struct Exchange(Arc<Parts>);
 
+/// What a request needs.
 struct Parts {
     service: TableService,
     keys: Arc<dyn AccessKeys>,
@@ -92,7 +97,7 @@ pub(super) fn listener(
     metrics: Arc<Metrics>,
     new_request_id: NewRequestId,
     stopping: CancellationToken,
-) -> (LimitedListener, Router) {
+) -> (LimitedListener, Exchange) {
     let Tables { listener, service, keys } = tables;
     let settings = config.table.clone();
     let listener = LimitedListener {
@@ -104,7 +109,7 @@ pub(super) fn listener(
         writing: Duration::from_secs(config.server.write_seconds.into()),
         full: answer::full().into(),
     };
-    let state = TableState(Arc::new(Parts {
+    let exchange = Exchange(Arc::new(Parts {
         service,
         keys,
         budget: Budget::new(settings.buffered_bytes, settings.buffered_bytes),
@@ -114,49 +119,59 @@ pub(super) fn listener(
         clock,
         stopping,
     }));
-    (listener, router(state))
+    (listener, exchange)
 }
 
-fn router(state: TableState) -> Router {
-    let panicked = {
-        let state = state.clone();
-        move |_: Box<dyn Any + Send>| {
-            tracing::error!("a request to a table panicked");
-            let error = TableError::new(ErrorCode::InternalServerError, "Internal server error.");
-            answer::refusal(&state.0.named(), None, &error)
-        }
-    };
-    Router::new().fallback(exchange).layer(CatchPanicLayer::custom(panicked)).with_state(state)
-}
+impl Service<Request<Incoming>> for Exchange {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
 
-/// A request and its answer.
-async fn exchange(State(state): State<TableState>, request: Request) -> Response {
-    let state = &*state.0;
-    let began = Instant::now();
-    let named = state.named();
-    let (parts, body) = request.into_parts();
-    let received = Received { method: &parts.method, uri: &parts.uri, headers: &parts.headers };
-    let (head, done) = match head::check(state, &received).await {
-        Err(refused) => (None, Err(refused)),
-        Ok(head) => {
-            let done = state.operate(&head, body).await;
-            (Some(head), done)
-        }
-    };
-    let operation = OPERATIONS.into_iter().find(|known| parts.uri.path().strip_prefix('/') == Some(known));
-    let operation = operation.unwrap_or("other");
-    let result = done.as_ref().map_or_else(|refused| refused.code.as_str(), |_| "ok");
-    let response = match done {
-        Ok((bytes, charge)) => answer::success(&named, head.as_ref(), bytes, charge),
-        Err(refused) => answer::refusal(&named, head.as_ref(), &refused),
-    };
-    let took = began.elapsed();
-    state.metrics.tables.answered(operation, result, took);
-    tracing::debug!(id = named.id, operation, result, elapsed = ?took, "answered");
-    response
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Incoming>) -> Self::Future {
+        let parts = Arc::clone(&self.0);
+        Box::pin(async move {
+            let answer = AssertUnwindSafe(parts.exchange(request.map(Body::new))).catch_unwind().await;
+            Ok(answer.unwrap_or_else(|_| {
+                tracing::error!("a request to a table panicked");
+                let error = TableError::new(ErrorCode::InternalServerError, "Internal server error.");
+                answer::refusal(&parts.named(), None, &error)
+            }))
+        })
+    }
 }
 
 impl Parts {
+    /// A request and its answer.
+    async fn exchange(&self, request: Request<Body>) -> Response<Body> {
+        let began = Instant::now();
+        let named = self.named();
+        let (parts, body) = request.into_parts();
+        let received = Received { method: &parts.method, uri: &parts.uri, headers: &parts.headers };
+        let (head, done) = match head::check(self, &received).await {
+            Err(refused) => (None, Err(refused)),
+            Ok(head) => {
+                let done = self.operate(&head, body).await;
+                (Some(head), done)
+            }
+        };
+        let operation =
+            OPERATIONS.into_iter().find(|known| parts.uri.path().strip_prefix('/') == Some(known));
+        let operation = operation.unwrap_or("other");
+        let result = done.as_ref().map_or_else(|refused| refused.code.as_str(), |_| "ok");
+        let response = match done {
+            Ok((bytes, charge)) => answer::success(&named, head.as_ref(), bytes, charge),
+            Err(refused) => answer::refusal(&named, head.as_ref(), &refused),
+        };
+        let took = began.elapsed();
+        self.metrics.tables.answered(operation, result, took);
+        tracing::debug!(id = named.id, operation, result, elapsed = ?took, "answered");
+        response
+    }
+
     /// A name and a time for an answer.
     fn named(&self) -> Named {
         Named::new(self.clock.now(), &(self.new_request_id)())

@@ -104,7 +104,7 @@ impl Committer {
         }
         let flushed = self.flusher.flushed();
         if self.journal.has_dead(flushed)
-            && let Err(error) = self.journal.trim(flushed).await
+            && let Err(error) = self.journal.trim(flushed)
         {
             error!(%error, "the journal could not be trimmed");
             return self.recover().await;
@@ -230,7 +230,7 @@ impl Committer {
         }
         if !judged.records.is_empty() {
             let seq = self.journal.last() + 1;
-            if let Err(error) = self.journal.append(&judged.records).await {
+            if let Err(error) = self.journal.append(&judged.records) {
                 if let Some(left_out) = self.shared.condition.log.pass() {
                     error!(%error, left_out, "a commit failed; the journal is reopened");
                 }
@@ -280,7 +280,7 @@ impl Committer {
             self.shared.condition.trouble(OVERFULL);
             return ControlFlow::Continue(());
         }
-        if let Err(error) = self.journal.append(&[]).await {
+        if let Err(error) = self.journal.append(&[]) {
             let flow = self.reopen().await;
             self.shared.condition.trouble(error);
             return flow;

@@ -8,6 +8,7 @@ use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rusqlite::TransactionBehavior;
 use sqlx::migrate::MigrateError;
 use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{
@@ -16,19 +17,18 @@ use sqlx::sqlite::{
 use sqlx::{Connection, Sqlite, SqliteConnection};
 use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 
+use super::blocking::{self, BlockingOptions, MOST_LOG};
 use super::lock::Lock;
 use super::scan::Scanners;
 use super::service::{Service, ServiceConnection};
 use super::{OpenError, SqliteOptions, private};
 use crate::store::{StoreError, migrations};
 
-/// Bytes that a write-ahead log keeps when it begins anew.
-const MOST_LOG: u64 = 64 << 20;
-
 /// The main database.
 pub struct Db {
     path: PathBuf,
     options: SqliteConnectOptions,
+    bulk: BlockingOptions,
     /// Waiters come in turn.
     writer: Arc<Mutex<Slot>>,
     readers: SqlitePool,
@@ -43,6 +43,8 @@ pub struct Db {
 struct Slot {
     /// Present while nobody writes and nothing is wrong with it.
     connection: Option<SqliteConnection>,
+    /// The one for many rows, likewise; it is opened when it is needed.
+    bulk: Option<rusqlite::Connection>,
     /// By what right it is open, until it is closed.
     open: Option<Right>,
 }
@@ -117,7 +119,13 @@ impl Db {
         Arc::new(Db {
             path: path.to_owned(),
             options: connect,
-            writer: Arc::new(Mutex::new(Slot { connection: Some(writer), open: Some(right) })),
+            bulk: BlockingOptions {
+                page_size: None,
+                busy_timeout: options.busy_timeout,
+                cache_kib: options.writer_cache_kib,
+                checkpoint_pages: options.checkpoint_pages,
+            },
+            writer: Arc::new(Mutex::new(Slot { connection: Some(writer), bulk: None, open: Some(right) })),
             readers,
             service,
             line: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
@@ -177,6 +185,37 @@ impl Db {
         Ok(WriteTx { connection, slot })
     }
 
+    /// Runs `work` whole on a blocking thread, as one write transaction after those that were asked for earlier. For many rows: sqlx copies
+    /// each value and hands each statement between threads (docs/adr/0006).
+    ///
+    /// Abandoned, it is done all the same, before anybody else writes.
+    ///
+    /// # Errors
+    /// Those of `work`, and nothing is stored; or that of the commit, after which the caller has to look.
+    pub(super) async fn write_bulk<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&rusqlite::Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let mut slot = self.writer.clone().lock_owned().await;
+        if slot.open.is_none() {
+            return Err(StoreError::unavailable("the database is closed"));
+        }
+        let (path, options) = (self.path.clone(), self.bulk.clone());
+        let whole = move || {
+            let mut connection = match slot.bulk.take() {
+                Some(connection) => connection,
+                None => blocking::open(&path, &options)?,
+            };
+            let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let done = work(&tx)?;
+            tx.commit()?;
+            // One that failed is not kept (I3).
+            slot.bulk = Some(connection);
+            Ok(done)
+        };
+        tokio::task::spawn_blocking(whole).await.map_err(StoreError::unavailable)?
+    }
+
     /// A connection for checkpoints. They run beside whoever writes or reads.
     pub(super) async fn checkpointer(&self) -> Result<Checkpointer, StoreError> {
         Ok(Checkpointer { connection: SqliteConnection::connect_with(&self.options).await? })
@@ -189,6 +228,7 @@ impl Db {
         self.scanners.close().await;
         let mut slot = self.writer.lock().await;
         let right = slot.open.take();
+        drop(slot.bulk.take());
         if let Some(mut connection) = slot.connection.take() {
             if matches!(right, Some(Right::Locked { .. })) {
                 sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut connection).await?;
@@ -281,7 +321,7 @@ fn writing_options(path: &Path, options: &SqliteOptions) -> SqliteConnectOptions
         .pragma("wal_autocheckpoint", options.checkpoint_pages.to_string())
 }
 
-/// What holds for every connection.
+/// What holds for every connection over sqlx.
 pub(super) fn connect_options(path: &Path, options: &SqliteOptions) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(path)
@@ -289,7 +329,6 @@ pub(super) fn connect_options(path: &Path, options: &SqliteOptions) -> SqliteCon
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
-        // What a long reader made the log grow to is given back when the log begins anew.
         .pragma("journal_size_limit", MOST_LOG.to_string())
         .busy_timeout(options.busy_timeout)
 }
@@ -317,6 +356,8 @@ async fn migrate(path: &Path, connection: &mut SqliteConnection) -> Result<(), O
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
+
     use super::*;
 
     fn place() -> (tempfile::TempDir, PathBuf) {
@@ -373,6 +414,30 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn many_rows_are_written_whole_or_not_at_all() {
+        let (_directory, path) = place();
+        let db = Db::open(&path).await.expect("opened");
+        let put = |key: &'static str| {
+            move |connection: &rusqlite::Connection| {
+                connection.execute("INSERT INTO meta (key, value) VALUES (?, 'x')", [key])?;
+                match key {
+                    "kept" => Ok(()),
+                    _ => Err(StoreError::unavailable("as the test says")),
+                }
+            }
+        };
+        db.write_bulk(put("refused")).await.expect_err("refused");
+        // Abandoned as soon as it is begun.
+        assert!(db.write_bulk(put("kept")).now_or_never().is_none());
+        db.write().await.expect("in its turn").rollback().await.expect("rolled back");
+        for (key, there) in [("refused", false), ("kept", true)] {
+            assert_eq!(value(&db, key).await.is_some(), there, "{key}");
+        }
+        db.close().await.expect("closed");
+        assert!(db.write_bulk(put("kept")).await.is_err(), "closed is closed");
+    }
+
+    #[tokio::test]
     async fn a_log_that_a_long_reader_made_grow_is_cut_again() {
         let (_directory, path) = place();
         let db = Db::open(&path).await.expect("opened");
@@ -387,13 +452,13 @@ mod tests {
                 .expect("put");
             tx.commit().await.expect("committed");
         }
-        assert!(log() > MOST_LOG, "{}", log());
+        assert!(log() > u64::from(MOST_LOG), "{}", log());
         reader.rollback().await.expect("ended");
         db.checkpointer().await.expect("connected").checkpoint().await.expect("emptied");
         let mut tx = db.write().await.expect("begun");
         put(&mut tx, "the log begins anew").await;
         tx.commit().await.expect("committed");
-        assert!(log() <= MOST_LOG, "{}", log());
+        assert!(log() <= u64::from(MOST_LOG), "{}", log());
     }
 
     #[tokio::test]

@@ -137,6 +137,10 @@ impl Flush {
 
     /// One transaction; `false` after the last one.
     pub(super) async fn step(&mut self, db: &Db) -> Result<bool, StoreError> {
+        let is_at_tables = self.next.0 == self.receivers.len() && self.next_sent == self.sent.len();
+        if is_at_tables && self.rows.step(&self.frozen.memtable.tables, db, self.chunk).await? {
+            return Ok(true);
+        }
         let mut tx = db.write().await?;
         if self.next.0 < self.receivers.len() {
             let Part { entries, compacted, mut conversations, heads, ends } = self.next_entries();
@@ -157,10 +161,6 @@ impl Flush {
             SENT.insert(&mut tx, &self.sent[self.next_sent..end], bind_sent).await?;
             tx.commit().await?;
             self.next_sent = end;
-            return Ok(true);
-        }
-        if self.rows.step(&self.frozen.memtable.tables, &mut tx, self.chunk).await? {
-            tx.commit().await?;
             return Ok(true);
         }
         for (gid, changed) in self.frozen.memtable.all_groups() {
@@ -247,7 +247,7 @@ impl Flush {
 /// Puts into the tables what is in the journal alone, of a database that nobody serves.
 pub(super) async fn flush_journal(db: &Db, options: &SqliteOptions) -> Result<(), StoreError> {
     let flushed = meta::number(db.readers(), meta::FLUSHED).await?;
-    let mut journal = Journal::open(&Journal::path_beside(db.path()), options, flushed).await?;
+    let mut journal = Journal::open(&Journal::path_beside(db.path()), options, flushed)?;
     let through = journal.last();
     if through > flushed {
         let (ledger, memtable) = replay(db, &mut journal, flushed).await?;
@@ -256,7 +256,7 @@ pub(super) async fn flush_journal(db: &Db, options: &SqliteOptions) -> Result<()
         let frozen = Frozen { memtable, through, accepted: ledger.accepted(), open };
         Flush::new(Arc::new(frozen), options.flush_chunk).run(db, |_| ()).await?;
     }
-    journal.close().await
+    journal.close()
 }
 
 /// Writes the rows and idempotency records of `memtable` in the caller's transaction.

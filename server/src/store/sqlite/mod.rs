@@ -12,10 +12,11 @@
 //! ```
 
 use std::sync::Arc;
+use std::thread;
 
 use async_trait::async_trait;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
-use tokio_util::task::AbortOnDropHandle;
 use tracing::{debug, warn};
 
 use crate::domain::{
@@ -28,6 +29,7 @@ use crate::store::{
 };
 
 mod access_keys;
+mod blocking;
 mod bulk;
 mod calls;
 mod committer;
@@ -99,7 +101,6 @@ pub struct SqliteStore {
     shared: Arc<Shared>,
     requests: mpsc::Sender<Request>,
     history: HistoryId,
-    _committer: AbortOnDropHandle<()>,
 }
 
 impl SqliteStore {
@@ -118,7 +119,7 @@ impl SqliteStore {
         let path = Journal::path_beside(db.path());
         let unreadable = |source| OpenError::Unreadable { path: path.clone(), source };
         let flushed = meta::number(db.readers(), meta::FLUSHED).await.map_err(unreadable)?;
-        let journal = Journal::open(&path, &options, flushed).await.map_err(unreadable)?;
+        let journal = Journal::open(&path, &options, flushed).map_err(unreadable)?;
         SqliteStore::start(db, journal, options, new_history).await.map_err(unreadable)
     }
 
@@ -142,8 +143,13 @@ impl SqliteStore {
         shared.condition.set_aside(set_aside.cast_unsigned());
         let flusher = Flusher::new(shared.clone(), flushed);
         let committer = Committer::new(shared.clone(), waiting, journal, (ledger, counters), flusher);
-        let committer = AbortOnDropHandle::new(tokio::spawn(committer.live()));
-        Ok(SqliteStore { shared, requests, history, _committer: committer })
+        // It ends when it is closed, or when this store is dropped and nobody can ask any more.
+        let runtime = Handle::current();
+        thread::Builder::new()
+            .name("committer".to_owned())
+            .spawn(move || runtime.block_on(committer.live()))
+            .map_err(StoreError::unavailable)?;
+        Ok(SqliteStore { shared, requests, history })
     }
 
     /// Asks the committer. An answer that does not come means that the store is closing or its task has died.

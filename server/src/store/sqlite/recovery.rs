@@ -73,10 +73,10 @@ impl Committer {
         let mut connection = self.shared.db.service().await?;
         let flushed = meta::number(&mut *connection, meta::FLUSHED).await?;
         connection.give_back();
-        self.journal.reopen(flushed).await?;
+        self.journal.reopen(flushed)?;
         if self.journal.last() > known {
             // The failed batch is there. That its pages read well says nothing about the disk.
-            self.journal.make_sure().await?;
+            self.journal.make_sure()?;
         }
         let (ledger, memtable) = replay(&self.shared.db, &mut self.journal, flushed).await?;
         self.ledger = ledger;
@@ -128,8 +128,8 @@ impl Committer {
             }
         }
         while self.journal.has_dead(self.flusher.flushed()) {
-            self.journal.trim(self.flusher.flushed()).await?;
+            self.journal.trim(self.flusher.flushed())?;
         }
-        self.journal.close().await
+        self.journal.close()
     }
 }

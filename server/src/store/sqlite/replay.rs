@@ -25,7 +25,7 @@ pub(super) async fn replay(
     let mut ledger = Ledger::new(accepted, stored_open(&mut *connection).await?);
     let memtable = Memtable::default();
     for seq in flushed + 1..=journal.last() {
-        let records = journal.read(seq).await?;
+        let records = journal.read(seq)?;
         memtable.apply_rows(&records);
         for record in records {
             let JournalRecord::Message(record) = record else { continue };

@@ -40,11 +40,37 @@ impl SqliteRestore {
         .fetch_one(&mut *connection)
         .await?;
         let flushed = meta::number(connection, meta::FLUSHED).await?;
-        let mut journal =
-            Journal::open(&Journal::path_beside(self.db.path()), &self.options, flushed).await?;
+        let mut journal = Journal::open(&Journal::path_beside(self.db.path()), &self.options, flushed)?;
         let batches = journal.last();
-        journal.close().await?;
+        journal.close()?;
         Ok(!used && batches == 0)
+    }
+}
+
+impl SqliteRestore {
+    /// The rows and counters of tables among `records`.
+    async fn write_tables(&self, records: Vec<Record>) -> Result<(), StoreError> {
+        let (mut rows, mut counters) = (Vec::new(), Vec::new());
+        for record in records {
+            match record {
+                Record::Counter(CounterRecord { table, partition_key, first, last_id }) => {
+                    counters.push(((table, first.into()), partition_key, last_id));
+                }
+                Record::TableRow(TableRowRecord { table, partition_key, key, row }) => {
+                    rows.push((table, key.into(), partition_key, row.into()));
+                }
+                _ => {}
+            }
+        }
+        if rows.is_empty() && counters.is_empty() {
+            return Ok(());
+        }
+        self.db
+            .write_bulk(move |connection| {
+                tables::flush::write_counters(connection, &counters)?;
+                tables::flush::write_rows(connection, &rows)
+            })
+            .await
     }
 }
 
@@ -67,9 +93,12 @@ impl Restore for SqliteRestore {
 
     async fn write(&mut self, chunk: Vec<Record>) -> Result<(), RestoreError> {
         let count = chunk.len() as u64;
+        let (of_tables, chunk): (Vec<_>, Vec<_>) =
+            chunk.into_iter().partition(|record| matches!(record, Record::Counter(_) | Record::TableRow(_)));
+        // A chunk counts once the rest of it is there; one that was cut off before comes again, and these are written anew.
+        self.write_tables(of_tables).await?;
         let mut tx = self.db.write().await?;
         let memtable = Memtable::default();
-        let (mut rows, mut counters) = (Vec::new(), Vec::new());
         for record in chunk {
             match record {
                 Record::Account(account, created_at, latest_id) => {
@@ -99,17 +128,10 @@ impl Restore for SqliteRestore {
                 Record::Table(table, begins_after) => {
                     tables::definitions::import(&mut tx, &table, begins_after).await?;
                 }
-                Record::Counter(CounterRecord { table, partition_key, first, last_id }) => {
-                    counters.push(((table, first.into()), partition_key, last_id));
-                }
-                Record::TableRow(TableRowRecord { table, partition_key, key, row }) => {
-                    rows.push((table, key.into(), partition_key, row.into()));
-                }
+                Record::Counter(_) | Record::TableRow(_) => {}
             }
         }
         flush::write_all(&mut tx, memtable).await?;
-        tables::flush::write_counters(&mut tx, &counters).await?;
-        tables::flush::write_rows(&mut tx, &rows).await?;
         let before = meta::number(&mut *tx, meta::IMPORTED).await?;
         meta::put(&mut tx, meta::IMPORTED, before + count).await?;
         Ok(tx.commit().await?)

@@ -64,7 +64,7 @@ impl Scanners {
             let known = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let connection = match known {
                 Some(connection) => connection,
-                None => open(&path, &options).map_err(StoreError::unavailable)?,
+                None => open(&path, &options)?,
             };
             let done = work(&connection)?;
             // One that failed is not kept. The permit is given up last, so that there are never more than permits.
@@ -106,14 +106,13 @@ impl Scan {
                  ORDER BY message_id DESC LIMIT ?"
             }
         };
-        let mut statement = connection.prepare_cached(sql).map_err(StoreError::unavailable)?;
+        let mut statement = connection.prepare_cached(sql)?;
         let (low, high) = self.ids;
         let (low, high) = (low.cast_signed(), high.cast_signed());
         let key = self.uid.partition_key();
-        let mut rows = statement
-            .query(params![key.as_str(), self.uid.0, low, high, filling.wanted() as i64])
-            .map_err(StoreError::unavailable)?;
-        while let Some(row) = rows.next().map_err(StoreError::unavailable)? {
+        let mut rows =
+            statement.query(params![key.as_str(), self.uid.0, low, high, filling.wanted() as i64])?;
+        while let Some(row) = rows.next()? {
             if !filling.push(self.entry(row)?) {
                 break;
             }

@@ -67,8 +67,7 @@ fn copied(from: &Path) -> TempDir {
 async fn frozen(directory: &Path) -> (Arc<Db>, Flush) {
     let db = Db::open(&directory.join("tidemark.db")).await.expect("opened");
     let flushed = meta::number(db.readers(), meta::FLUSHED).await.expect("read");
-    let mut journal =
-        Journal::open(&Journal::path_beside(db.path()), &unflushed(), flushed).await.expect("opened");
+    let mut journal = Journal::open(&Journal::path_beside(db.path()), &unflushed(), flushed).expect("opened");
     let (ledger, memtable) = replay::replay(&db, &mut journal, flushed).await.expect("replayed");
     let frozen = Frozen {
         memtable: Arc::new(memtable),
@@ -77,7 +76,7 @@ async fn frozen(directory: &Path) -> (Arc<Db>, Flush) {
         open: ledger.open().iter().map(|(acceptance, open)| (*acceptance, open.clone())).collect(),
     };
     // Dropped, it would close its files by and by, while they are being copied.
-    journal.close().await.expect("closed");
+    journal.close().expect("closed");
     (db, Flush::new(Arc::new(frozen), 3))
 }
 
@@ -260,7 +259,7 @@ async fn commits_that_wait_share_a_batch() {
     let tell = |n: u32| send_text(&life.store, (Uid(2 * n), 1), (Uid(2 * n + 1), 1), n.into());
     futures_util::future::join_all((1..=40).map(tell)).await;
     let after = copied(life.directory.path());
-    let journal = Journal::open(&after.path().join("tidemark.journal.db"), &unflushed(), 0).await;
+    let journal = Journal::open(&after.path().join("tidemark.journal.db"), &unflushed(), 0);
     let batches = journal.expect("opened").last();
     assert!((1..40).contains(&batches), "{batches} batches for 40 commits");
     for n in 2..=81 {

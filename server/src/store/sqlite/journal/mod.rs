@@ -2,20 +2,23 @@
 //!
 //! It lies beside the main database, so that appending never waits for a flush. Batches are numbered without gaps
 //! from the first one ever; those up to the number that the main database calls flushed are dead and get trimmed.
-//! The committer alone uses it.
+//! The committer alone uses it, on its own thread: each call works until it is done, so that a batch is stored without a change of
+//! threads (docs/adr/0006).
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{Connection, Row as _, SqliteConnection};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::db::connect_options;
+use super::blocking::{self, BlockingOptions};
 use super::{SqliteOptions, private};
 use crate::store::StoreError;
 use record::JournalRecord;
 
 pub(super) mod record;
+
+/// Its page cache: it is written at its end, and read when it is replayed.
+const CACHE_KIB: u32 = 16 << 10;
 
 /// The batches, and up to which they were removed, which tells an empty journal of another moment. A trigger sees to it, so that it is
 /// true whatever version removes them.
@@ -27,9 +30,10 @@ const SCHEMA: &str = "
 
 /// The open journal.
 pub(super) struct Journal {
-    options: SqliteConnectOptions,
+    path: PathBuf,
+    options: BlockingOptions,
     /// Absent after a failure, until it is opened again.
-    connection: Option<SqliteConnection>,
+    connection: Option<Connection>,
     /// The number of the last batch.
     last: u64,
     /// Number and size of each batch that is still stored.
@@ -48,20 +52,16 @@ impl Journal {
     }
 
     /// Opens or makes the journal at `path`. `flushed`: the batch up to which the main database has everything.
-    pub(super) async fn open(
-        path: &Path,
-        options: &SqliteOptions,
-        flushed: u64,
-    ) -> Result<Journal, StoreError> {
+    pub(super) fn open(path: &Path, options: &SqliteOptions, flushed: u64) -> Result<Journal, StoreError> {
         private::make_file(path).map_err(StoreError::unavailable)?;
-        // One that vanishes while it is in use is not made again: what it held would be missing without a word.
-        let options = connect_options(path, options)
-            .create_if_missing(false)
-            .page_size(options.journal_page_size)
-            .pragma("cache_size", "-16384")
-            .pragma("wal_autocheckpoint", options.journal_checkpoint_pages.to_string());
         let mut journal = Journal {
-            options,
+            path: path.to_owned(),
+            options: BlockingOptions {
+                page_size: Some(options.journal_page_size),
+                busy_timeout: options.busy_timeout,
+                cache_kib: CACHE_KIB,
+                checkpoint_pages: options.journal_checkpoint_pages,
+            },
             connection: None,
             last: flushed,
             stored: VecDeque::new(),
@@ -70,32 +70,27 @@ impl Journal {
             #[cfg(test)]
             panics: None,
         };
-        journal.reopen(flushed).await?;
+        journal.reopen(flushed)?;
         Ok(journal)
     }
 
     /// Opens it again, by a new connection, and looks what is there.
-    pub(super) async fn reopen(&mut self, flushed: u64) -> Result<(), StoreError> {
-        if let Some(broken) = self.connection.take() {
-            // It is given up because it failed; that closing it fails too says nothing new.
-            _ = broken.close().await;
-        }
-        let mut connection = SqliteConnection::connect_with(&self.options).await?;
-        sqlx::raw_sql(SCHEMA).execute(&mut connection).await?;
-        let rows = sqlx::query("SELECT seq, length(batch) FROM journal ORDER BY seq")
-            .fetch_all(&mut connection)
-            .await?;
-        let mut stored = VecDeque::with_capacity(rows.len());
-        for row in rows {
-            stored.push_back((row.try_get::<i64, _>(0)?.cast_unsigned(), row.try_get::<i64, _>(1)? as usize));
+    pub(super) fn reopen(&mut self, flushed: u64) -> Result<(), StoreError> {
+        // It is given up because it failed; that closing it fails too says nothing new.
+        drop(self.connection.take());
+        let connection = blocking::open(&self.path, &self.options)?;
+        connection.execute_batch(SCHEMA)?;
+        let mut stored = VecDeque::new();
+        {
+            let mut statement = connection.prepare("SELECT seq, length(batch) FROM journal ORDER BY seq")?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                stored.push_back((row.get::<_, i64>(0)?.cast_unsigned(), row.get::<_, i64>(1)? as usize));
+            }
         }
         let first = stored.front().map_or(flushed, |(seq, _)| seq - 1);
-        sqlx::query("INSERT OR IGNORE INTO trimmed VALUES (1, ?)")
-            .bind(first.cast_signed())
-            .execute(&mut connection)
-            .await?;
-        let trimmed: i64 =
-            sqlx::query_scalar("SELECT through FROM trimmed").fetch_one(&mut connection).await?;
+        connection.execute("INSERT OR IGNORE INTO trimmed VALUES (1, ?)", [first.cast_signed()])?;
+        let trimmed: i64 = connection.query_row("SELECT through FROM trimmed", [], |row| row.get(0))?;
         check_unbroken(&stored, trimmed.cast_unsigned(), flushed)?;
         self.last = stored.back().map_or(flushed, |(seq, _)| *seq);
         self.stored = stored;
@@ -103,8 +98,8 @@ impl Journal {
         Ok(())
     }
 
-    fn connection(&mut self) -> Result<&mut SqliteConnection, StoreError> {
-        self.connection.as_mut().ok_or_else(|| StoreError::unavailable("the journal is being reopened"))
+    fn connection(&self) -> Result<&Connection, StoreError> {
+        self.connection.as_ref().ok_or_else(|| StoreError::unavailable("the journal is being reopened"))
     }
 
     /// The number of the last batch.
@@ -113,17 +108,15 @@ impl Journal {
     }
 
     /// Appends a batch. After an error the journal must be reopened before anything else.
-    pub(super) async fn append(&mut self, records: &[JournalRecord]) -> Result<(), StoreError> {
+    pub(super) fn append(&mut self, records: &[JournalRecord]) -> Result<(), StoreError> {
         let seq = self.last + 1;
         let blob = record::encode(records);
         let size = blob.len();
         #[cfg(test)]
         assert!(self.panics.take_if(|after| !*after).is_none(), "as the test says");
-        sqlx::query("INSERT INTO journal (seq, batch) VALUES (?, ?)")
-            .bind(seq.cast_signed())
-            .bind(blob)
-            .execute(self.connection()?)
-            .await?;
+        self.connection()?
+            .prepare_cached("INSERT INTO journal (seq, batch) VALUES (?, ?)")?
+            .execute(params![seq.cast_signed(), blob])?;
         #[cfg(test)]
         assert!(self.panics.take().is_none(), "as the test says");
         #[cfg(test)]
@@ -136,14 +129,12 @@ impl Journal {
     }
 
     /// The batch `seq`.
-    pub(super) async fn read(&mut self, seq: u64) -> Result<Vec<JournalRecord>, StoreError> {
-        let row = sqlx::query("SELECT batch FROM journal WHERE seq = ?")
-            .bind(seq.cast_signed())
-            .fetch_optional(self.connection()?)
-            .await?;
-        let row = row.ok_or_else(|| StoreError::corrupt(format!("batch {seq} is gone from the journal")))?;
-        let blob: &[u8] = row.try_get(0)?;
-        record::decode(blob)
+    pub(super) fn read(&self, seq: u64) -> Result<Vec<JournalRecord>, StoreError> {
+        let mut statement = self.connection()?.prepare_cached("SELECT batch FROM journal WHERE seq = ?")?;
+        let blob: Option<Vec<u8>> = statement.query_row([seq.cast_signed()], |row| row.get(0)).optional()?;
+        let blob =
+            blob.ok_or_else(|| StoreError::corrupt(format!("batch {seq} is gone from the journal")))?;
+        record::decode(&blob)
             .map_err(|error| StoreError::corrupt(format!("batch {seq} of the journal: {error}")))
     }
 
@@ -154,7 +145,7 @@ impl Journal {
 
     /// Removes some of the batches up to `flushed`: few enough that a commit behind it does not wait long. After an
     /// error the journal must be reopened.
-    pub(super) async fn trim(&mut self, flushed: u64) -> Result<(), StoreError> {
+    pub(super) fn trim(&mut self, flushed: u64) -> Result<(), StoreError> {
         const MOST_BYTES: usize = 4 << 20;
         const MOST_BATCHES: usize = 2_000;
         let mut bytes = 0;
@@ -169,41 +160,40 @@ impl Journal {
         let Some(&(through, _)) = count.checked_sub(1).and_then(|at| self.stored.get(at)) else {
             return Ok(());
         };
-        sqlx::query("DELETE FROM journal WHERE seq <= ?")
-            .bind(through.cast_signed())
-            .execute(self.connection()?)
-            .await?;
+        self.connection()?
+            .prepare_cached("DELETE FROM journal WHERE seq <= ?")?
+            .execute([through.cast_signed()])?;
         self.stored.drain(..count);
         Ok(())
     }
 
     /// Writes everything anew into the database file and syncs it: what had been written before a failed sync, and
     /// is only believed to lie on the disk, lies there after it.
-    pub(super) async fn make_sure(&mut self) -> Result<(), StoreError> {
-        let row = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").fetch_one(self.connection()?).await?;
-        match row.try_get::<i64, _>(0)? {
+    pub(super) fn make_sure(&mut self) -> Result<(), StoreError> {
+        let is_busy: i64 =
+            self.connection()?.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+        match is_busy {
             0 => Ok(()),
             _ => Err(StoreError::unavailable("the journal could not be checkpointed")),
         }
     }
 
     /// Closes it, its write-ahead log moved into the file.
-    pub(super) async fn close(&mut self) -> Result<(), StoreError> {
-        self.make_sure().await?;
-        if let Some(connection) = self.connection.take() {
-            connection.close().await?;
+    pub(super) fn close(&mut self) -> Result<(), StoreError> {
+        self.make_sure()?;
+        match self.connection.take().map(Connection::close) {
+            Some(Err((_, error))) => Err(error.into()),
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 
 #[cfg(test)]
 impl Journal {
     /// A disk with so much room, until the journal is reopened.
-    pub(super) async fn limit_pages(&mut self, pages: u32) {
-        let sql = format!("PRAGMA max_page_count = {pages}");
+    pub(super) fn limit_pages(&mut self, pages: u32) {
         let connection = self.connection().expect("open");
-        sqlx::query(sqlx::AssertSqlSafe(sql)).execute(connection).await.expect("limited");
+        connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).expect("limited");
     }
 
     /// The next append panics, before it is stored or after it.

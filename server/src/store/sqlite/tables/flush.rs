@@ -3,30 +3,17 @@
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
 
-use serde_json::json;
-use sqlx::SqliteConnection;
+use rusqlite::{Connection, params};
 
+use super::CounterKey;
 use super::memtable::TableRows;
-use super::{CounterKey, hex};
 use crate::domain::PartitionKey;
 use crate::store::StoreError;
-use crate::store::sqlite::bulk::{Binding, Bulk};
+use crate::store::sqlite::db::Db;
 use crate::store::tables::TableId;
 
 /// Bytes of rows that one transaction writes; its first row always goes.
 const MOST_BYTES: usize = 4 << 20;
-
-const ROWS: Bulk = Bulk {
-    insert: "INSERT INTO table_rows (table_id, key, partition_key, row) VALUES",
-    row: "(?,?,?,?)",
-    conflict: "ON CONFLICT (table_id, key) DO UPDATE SET row = excluded.row",
-};
-
-const COUNTERS: Bulk = Bulk {
-    insert: "INSERT INTO table_counters (table_id, first, partition_key, last_id) VALUES",
-    row: "(?,?,?,?)",
-    conflict: "ON CONFLICT (table_id, first) DO UPDATE SET last_id = max(last_id, excluded.last_id)",
-};
 
 /// A row for the tables.
 pub(in crate::store::sqlite) type FlushedRow = (TableId, Arc<[u8]>, PartitionKey, Arc<[u8]>);
@@ -67,26 +54,30 @@ impl RowsFlush {
         (self.rows_done + self.next_counter, self.all_rows + self.counters.len())
     }
 
-    /// Writes the next ones, `chunk` at most, in the caller's transaction. `false`: there were none.
+    /// Writes the next ones, `chunk` at most, in a transaction. `false`: there were none.
     pub(in crate::store::sqlite) async fn step(
         &mut self,
         rows: &TableRows,
-        connection: &mut SqliteConnection,
+        db: &Db,
         chunk: usize,
     ) -> Result<bool, StoreError> {
         if let Some(&table) = self.tables.get(self.next.0) {
             let (puts, deleted) = self.next_rows(rows, table, chunk);
-            write_rows(connection, &puts).await?;
-            if !deleted.is_empty() {
-                delete(connection, table, &deleted).await?;
-            }
+            db.write_bulk(move |connection| {
+                write_rows(connection, &puts)?;
+                delete(connection, table, &deleted)
+            })
+            .await?;
             return Ok(true);
         }
         let end = self.counters.len().min(self.next_counter + chunk);
-        let some = &self.counters[self.next_counter..end];
-        write_counters(connection, some).await?;
+        let some = self.counters[self.next_counter..end].to_vec();
+        if some.is_empty() {
+            return Ok(false);
+        }
+        db.write_bulk(move |connection| write_counters(connection, &some)).await?;
         self.next_counter = end;
-        Ok(!some.is_empty())
+        Ok(true)
     }
 
     /// The next rows of `table`, and the keys of those that are deleted.
@@ -122,41 +113,38 @@ impl RowsFlush {
 }
 
 /// Writes rows of tables, in their order.
-pub(in crate::store::sqlite) async fn write_rows(
-    connection: &mut SqliteConnection,
+pub(in crate::store::sqlite) fn write_rows(
+    connection: &Connection,
     rows: &[FlushedRow],
 ) -> Result<(), StoreError> {
-    Ok(ROWS.insert(connection, rows, bind_row).await?)
+    // Nothing refers to a row, so that one in its place is the same as a change of it, for half the searching.
+    let mut put = connection
+        .prepare_cached("REPLACE INTO table_rows (table_id, key, partition_key, row) VALUES (?, ?, ?, ?)")?;
+    for (table, key, partition, row) in rows {
+        put.execute(params![table.0.cast_signed(), &key[..], partition.as_str(), &row[..]])?;
+    }
+    Ok(())
 }
 
 /// Writes counters, in their order; one that has come further stays.
-pub(in crate::store::sqlite) async fn write_counters(
-    connection: &mut SqliteConnection,
+pub(in crate::store::sqlite) fn write_counters(
+    connection: &Connection,
     counters: &[FlushedCounter],
 ) -> Result<(), StoreError> {
-    Ok(COUNTERS.insert(connection, counters, bind_counter).await?)
+    let mut put = connection.prepare_cached(
+        "INSERT INTO table_counters (table_id, first, partition_key, last_id) VALUES (?, ?, ?, ?)
+         ON CONFLICT (table_id, first) DO UPDATE SET last_id = max(last_id, excluded.last_id)",
+    )?;
+    for ((table, first), partition, last) in counters {
+        put.execute(params![table.0.cast_signed(), &first[..], partition.as_str(), last])?;
+    }
+    Ok(())
 }
 
-fn bind_row<'q>(query: Binding<'q>, (table, key, partition, row): &FlushedRow) -> Binding<'q> {
-    query.bind(table.0.cast_signed()).bind(key.to_vec()).bind(partition.to_string()).bind(row.to_vec())
-}
-
-fn bind_counter<'q>(query: Binding<'q>, ((table, first), partition, last): &FlushedCounter) -> Binding<'q> {
-    query.bind(table.0.cast_signed()).bind(first.to_vec()).bind(partition.to_string()).bind(*last)
-}
-
-async fn delete(
-    connection: &mut SqliteConnection,
-    table: TableId,
-    keys: &[Arc<[u8]>],
-) -> Result<(), StoreError> {
-    let keys: Vec<String> = keys.iter().map(|key| hex(key)).collect();
-    sqlx::query(
-        "DELETE FROM table_rows WHERE table_id = ? AND key IN (SELECT unhex(value) FROM json_each(?))",
-    )
-    .bind(table.0.cast_signed())
-    .bind(json!(keys).to_string())
-    .execute(connection)
-    .await?;
+fn delete(connection: &Connection, table: TableId, keys: &[Arc<[u8]>]) -> Result<(), StoreError> {
+    let mut delete = connection.prepare_cached("DELETE FROM table_rows WHERE table_id = ? AND key = ?")?;
+    for key in keys {
+        delete.execute(params![table.0.cast_signed(), &key[..]])?;
+    }
     Ok(())
 }

@@ -62,9 +62,9 @@ pub(super) async fn rows(
 }
 
 fn stored_row(tables: &Connection, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-    let mut statement = tables.prepare_cached(ONE).map_err(StoreError::unavailable)?;
+    let mut statement = tables.prepare_cached(ONE)?;
     let row = statement.query_row(params![table.0.cast_signed(), key], |row| row.get(0));
-    row.optional().map_err(StoreError::unavailable)
+    Ok(row.optional()?)
 }
 
 /// A part of a table.
@@ -94,10 +94,10 @@ fn at_one_moment<T>(
 ) -> Result<T, StoreError> {
     for _ in 0..ATTEMPTS {
         let before = memory.view().number;
-        let moment = connection.unchecked_transaction().map_err(StoreError::unavailable)?;
+        let moment = connection.unchecked_transaction()?;
         // The first reading fixes it.
         let first = "SELECT count(*) FROM (SELECT 1 FROM tables LIMIT 1)";
-        moment.query_row(first, (), |_| Ok(())).map_err(StoreError::unavailable)?;
+        moment.query_row(first, (), |_| Ok(()))?;
         let view = memory.view();
         if view.number == before {
             return look(&view);
@@ -129,11 +129,9 @@ impl Answer {
             Direction::Backward => (BACKWARD, Ordering::Greater),
         };
         let mut newer = newer.into_iter().peekable();
-        let mut statement = tables.prepare_cached(sql).map_err(StoreError::unavailable)?;
-        let mut stored = statement
-            .query(params![scan.table.0.cast_signed(), scan.start, scan.end])
-            .map_err(StoreError::unavailable)?;
-        while let Some(row) = stored.next().map_err(StoreError::unavailable)? {
+        let mut statement = tables.prepare_cached(sql)?;
+        let mut stored = statement.query(params![scan.table.0.cast_signed(), scan.start, scan.end])?;
+        while let Some(row) = stored.next()? {
             let blob = |at| {
                 let value = row.get_ref(at).map_err(StoreError::corrupt)?;
                 value.as_blob().map_err(StoreError::corrupt)

@@ -5,10 +5,10 @@ use crate::store::Directory as _;
 use crate::store::conformance::{accept, row, text_message};
 
 /// A store whose journal is given by the caller.
-pub(super) async fn over(directory: &Path, prepare: impl AsyncFnOnce(&mut Journal)) -> SqliteStore {
+pub(super) async fn over(directory: &Path, prepare: impl FnOnce(&mut Journal)) -> SqliteStore {
     let db = Db::open(&directory.join("tidemark.db")).await.expect("opened");
-    let mut journal = Journal::open(&Journal::path_beside(db.path()), &unflushed(), 0).await.expect("opened");
-    prepare(&mut journal).await;
+    let mut journal = Journal::open(&Journal::path_beside(db.path()), &unflushed(), 0).expect("opened");
+    prepare(&mut journal);
     SqliteStore::start(db, journal, unflushed(), HistoryId(Uuid::nil())).await.expect("started")
 }
 
@@ -20,7 +20,7 @@ fn long_message(name: u128, n: u64) -> Write {
 #[tokio::test]
 async fn a_full_disk_refuses_and_is_survived_without_a_restart() {
     let directory = tempfile::tempdir().expect("a directory");
-    let store = over(directory.path(), async |journal| journal.limit_pages(60).await).await;
+    let store = over(directory.path(), |journal| journal.limit_pages(60)).await;
     send_text(&store, (Uid(1), 1), (Uid(2), 1), 1).await;
     let refused = store.commit(vec![long_message(2, 2), long_message(3, 3)]).await;
     assert!(matches!(refused, Err(CommitError::Refused(StoreError::Unavailable(_)))), "{refused:?}");
@@ -35,7 +35,7 @@ async fn a_full_disk_refuses_and_is_survived_without_a_restart() {
 #[tokio::test]
 async fn a_lost_answer_is_unknown_and_what_was_stored_is_there() {
     let directory = tempfile::tempdir().expect("a directory");
-    let store = over(directory.path(), async |journal| journal.lose_next_answer()).await;
+    let store = over(directory.path(), |journal| journal.lose_next_answer()).await;
     let unknown = store.commit(vec![long_message(1, 1)]).await;
     assert!(matches!(unknown, Err(CommitError::Unknown(_))), "{unknown:?}");
     assert_eq!(ids(&store, Uid(1)).await, [1]);
@@ -172,7 +172,7 @@ async fn a_row_that_can_never_be_flushed_is_set_aside_and_all_else_goes_on() {
 async fn a_committer_that_panics_reads_everything_back_and_goes_on() {
     for after in [false, true] {
         let directory = tempfile::tempdir().expect("a directory");
-        let store = over(directory.path(), async |journal| journal.panic_next(after)).await;
+        let store = over(directory.path(), |journal| journal.panic_next(after)).await;
         let unknown = store.commit(vec![long_message(1, 1)]).await;
         assert!(matches!(unknown, Err(CommitError::Unknown(_))), "{unknown:?}");
         assert_eq!(store.health().trouble, None, "what is there is known again");

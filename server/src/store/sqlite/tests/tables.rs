@@ -182,7 +182,7 @@ async fn no_reader_sees_a_part_of_a_write_while_it_is_flushed() {
 #[tokio::test]
 async fn a_full_disk_refuses_table_writes_and_gives_no_number_twice() {
     let directory = tempfile::tempdir().expect("a directory");
-    let store = over(directory.path(), async |journal| journal.limit_pages(60).await).await;
+    let store = over(directory.path(), |journal| journal.limit_pages(60)).await;
     let rows = table(&store, "rows").await;
     assert_eq!(stored(&store, write(rows, "ann", vec![append("ann", b"1")])).await, [1]);
     let large = write(rows, "ann", vec![append("ann", &[7; 400_000])]);
@@ -197,7 +197,7 @@ async fn a_full_disk_refuses_table_writes_and_gives_no_number_twice() {
 async fn after_a_lost_answer_and_a_panic_numbers_go_on() {
     for stored_before in [false, true] {
         let directory = tempfile::tempdir().expect("a directory");
-        let store = over(directory.path(), async |journal| journal.panic_next(stored_before)).await;
+        let store = over(directory.path(), |journal| journal.panic_next(stored_before)).await;
         let rows = table(&store, "rows").await;
         let unknown = TableStore::commit(&store, vec![write(rows, "ann", vec![append("ann", b"1")])]).await;
         assert!(matches!(unknown, Err(CommitError::Unknown(_))), "{unknown:?}");
@@ -206,7 +206,7 @@ async fn after_a_lost_answer_and_a_panic_numbers_go_on() {
         assert_eq!(stored(&store, write(rows, "ann", vec![append("ann", b"2")])).await, [there + 1]);
     }
     let directory = tempfile::tempdir().expect("a directory");
-    let store = over(directory.path(), async |journal| journal.lose_next_answer()).await;
+    let store = over(directory.path(), |journal| journal.lose_next_answer()).await;
     let rows = table(&store, "rows").await;
     let unknown = TableStore::commit(&store, vec![write(rows, "ann", vec![append("ann", b"1")])]).await;
     assert!(matches!(unknown, Err(CommitError::Unknown(_))), "{unknown:?}");
@@ -226,7 +226,7 @@ async fn writes_to_tables_and_messages_that_wait_share_a_batch() {
     numbers.sort_unstable();
     assert_eq!(numbers, (1..=40).collect::<Vec<_>>());
     let after = copied(life.directory.path());
-    let journal = Journal::open(&after.path().join("tidemark.journal.db"), &unflushed(), 0).await;
+    let journal = Journal::open(&after.path().join("tidemark.journal.db"), &unflushed(), 0);
     let batches = journal.expect("opened").last();
     assert!((1..40).contains(&batches), "{batches} batches for 80 commits");
     let again = open(after.path(), unflushed()).await;

@@ -1,0 +1,44 @@
+//! Connections over rusqlite that store something: each call works until it is done, on the thread of its caller.
+//!
+//! For what is stored often or in many rows: sqlx copies each value and hands each statement between threads (docs/adr/0006).
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::store::StoreError;
+
+/// Bytes that a write-ahead log keeps when it begins anew: what a long reader made it grow to is given back.
+pub(super) const MOST_LOG: u32 = 64 << 20;
+
+/// What can be chosen for such a connection.
+#[derive(Clone, Debug)]
+pub(super) struct BlockingOptions {
+    /// Of a file that is empty, in bytes; `None`: that of SQLite.
+    pub(super) page_size: Option<u32>,
+    /// How long a statement waits for a lock that another connection holds.
+    pub(super) busy_timeout: Duration,
+    /// The page cache, in KiB.
+    pub(super) cache_kib: u32,
+    /// A commit checkpoints at so many pages in the write-ahead log.
+    pub(super) checkpoint_pages: u32,
+}
+
+/// A connection to the database at `path`, whose commits are durable. The file must be there: one that vanished while it was in use is
+/// not made again, since what it held would be missing without a word.
+pub(super) fn open(path: &Path, options: &BlockingOptions) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(options.busy_timeout)?;
+    if let Some(page_size) = options.page_size {
+        connection.pragma_update(None, "page_size", page_size)?;
+    }
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update_and_check(None, "journal_size_limit", MOST_LOG, |_| Ok(()))?;
+    connection.pragma_update(None, "cache_size", -i64::from(options.cache_kib))?;
+    connection.pragma_update_and_check(None, "wal_autocheckpoint", options.checkpoint_pages, |_| Ok(()))?;
+    Ok(connection)
+}
