@@ -5,7 +5,7 @@ use std::io;
 pub use tidemark_process::{Signals, allow_many_files};
 use tokio::runtime::{Builder, Runtime};
 
-/// Threads for work that blocks: hashing, files. Each limit above them is smaller.
+/// Threads for work that blocks: hashing, files, rows of tables in SQLite. Each limit above them is smaller.
 const BLOCKING_THREADS: usize = 64;
 
 /// The runtime that everything runs on.

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use axum::extract::connect_info::Connected;
 use seqsvr_rpc::net::Attended;
 use tokio::net::{TcpListener, TcpStream};
 
@@ -63,12 +62,6 @@ impl LimitedListener {
 /// The address at the other end of the connection, before any proxy is looked through.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer(pub(super) SocketAddr);
-
-impl Connected<SocketAddr> for Peer {
-    fn connect_info(peer: SocketAddr) -> Peer {
-        Peer(peer)
-    }
-}
 
 #[cfg(test)]
 mod tests {

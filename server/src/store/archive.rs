@@ -215,7 +215,7 @@ pub trait ExportSnapshot: Send {
     ) -> Result<Vec<Record>, StoreError>;
 }
 
-/// Fills an empty installation, a chunk a transaction, while no server has it.
+/// Fills an empty installation, a chunk at a time, while no server has it.
 ///
 /// From the first chunk until [`finish`](Restore::finish) the installation is *unfinished*: it does not open for
 /// serving, and only the same source goes on filling it.
@@ -224,7 +224,8 @@ pub trait Restore: Send {
     /// Begins to fill from `source` (a checksum), or goes on: how many of its records are already in.
     async fn begin(&mut self, source: &str) -> Result<u64, RestoreError>;
 
-    /// Stores the next records, in the order of the archive, durably, all or none.
+    /// Stores the next records, in the order of the archive, durably. They count all or none; what a call that was cut off has left is
+    /// written again when they come again.
     async fn write(&mut self, chunk: Vec<Record>) -> Result<(), RestoreError>;
 
     /// Marks the installation as whole, under a new history.
@@ -265,7 +266,7 @@ pub enum RestoreError {
         "the import of another file was begun here; go on with that one, or empty the data directory or database"
     )]
     OtherSource,
-    /// Storage failed; nothing of this call is stored.
+    /// Storage failed; nothing of this call counts.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -3,14 +3,18 @@
 //! For what is stored often or in many rows: sqlx copies each value and hands each statement between threads (docs/adr/0006).
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
+use tracing::warn;
 
 use crate::store::StoreError;
 
 /// Bytes that a write-ahead log keeps when it begins anew: what a long reader made it grow to is given back.
 pub(super) const MOST_LOG: u32 = 64 << 20;
+
+/// What takes longer is told in the log: a disk that is slow for a while is seen there.
+const SLOW: Duration = Duration::from_secs(1);
 
 /// What can be chosen for such a connection.
 #[derive(Clone, Debug)]
@@ -41,4 +45,15 @@ pub(super) fn open(path: &Path, options: &BlockingOptions) -> Result<Connection,
     connection.pragma_update(None, "cache_size", -i64::from(options.cache_kib))?;
     connection.pragma_update_and_check(None, "wal_autocheckpoint", options.checkpoint_pages, |_| Ok(()))?;
     Ok(connection)
+}
+
+/// Does `work`, and says in the log when it was slow. `what`: a verb and its object.
+pub(super) fn watched<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    let began = Instant::now();
+    let done = work();
+    let took = began.elapsed();
+    if took >= SLOW {
+        warn!(?took, "SQLite was slow to {what}");
+    }
+    done
 }

@@ -1,4 +1,4 @@
-//! The committer: one task through which everything durable goes.
+//! The committer: one thread through which everything durable goes.
 //!
 //! It groups the commits that wait, judges them by the [`Ledger`], appends the batch to the [`Journal`], and only then
 //! shows it to readers and answers. It owns the journal and the ledger, and says when to flush. After a failed append

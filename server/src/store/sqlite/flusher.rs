@@ -165,7 +165,8 @@ impl Flusher {
     pub(super) async fn abandon(&mut self) {
         if let Work::Running(Running { task, .. }) = std::mem::replace(&mut self.work, Work::Idle) {
             task.abort();
-            // Cancelled or done; either way nothing of it runs on.
+            // Of the flush at most a chunk of rows of tables is written after this, before anybody else writes. It is in the journal, too,
+            // and what is replayed lies over it.
             _ = task.await;
         }
         self.since = None;

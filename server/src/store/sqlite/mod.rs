@@ -104,7 +104,8 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the messages of `db` and the journal beside it. `new_history` names a history that has no name yet.
+    /// Opens the messages of `db` and the journal beside it. `new_history` names a history that has no name yet. The runtime in which it is
+    /// called must outlive the store.
     ///
     /// # Errors
     /// When an import was not finished, or the journal cannot be opened or does not continue what the main database
@@ -152,7 +153,7 @@ impl SqliteStore {
         Ok(SqliteStore { shared, requests, history })
     }
 
-    /// Asks the committer. An answer that does not come means that the store is closing or its task has died.
+    /// Asks the committer. An answer that does not come means that the store is closing or the committer has died.
     async fn ask<T>(&self, ask: impl FnOnce(Reply<T>) -> Request) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
         self.requests.send(ask(reply)).await.map_err(|_| closed())?;
@@ -179,9 +180,7 @@ impl SqliteStore {
             Ok(answer) => answer,
             Err(_) => {
                 self.until_reopened().await;
-                Err(CommitError::Unknown(StoreError::unavailable(
-                    "the task that commits died with it in hand",
-                )))
+                Err(CommitError::Unknown(StoreError::unavailable("the committer died with it in hand")))
             }
         }
     }

@@ -11,7 +11,8 @@ pub struct SqliteOptions {
     pub waiting_reads: usize,
     /// How long a read waits for a free connection, and a statement for a lock that another one holds.
     pub busy_timeout: Duration,
-    /// Page cache of the connection that writes the main database, in KiB.
+    /// Page cache of each of the two connections that write the main database, in KiB. Where only messages are stored, or only tables, one
+    /// of them has little.
     pub writer_cache_kib: u32,
     /// Page cache of each connection that reads it, in KiB.
     pub reader_cache_kib: u32,

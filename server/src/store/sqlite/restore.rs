@@ -1,7 +1,7 @@
 //! Fills an empty installation from records, and renames the history of one that was restored.
 //!
-//! Records go straight into the keyed tables, a chunk a transaction, which also says how many there are by now; the
-//! journal stays empty. Until the end the database is marked, and does not open for serving.
+//! Records go straight into the keyed tables. The transaction of a chunk also says how many there are by now; before it
+//! come the rows of tables, which may be written twice. The journal stays empty. Until the end the database is marked, and does not open for serving.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -45,11 +45,9 @@ impl SqliteRestore {
         journal.close()?;
         Ok(!used && batches == 0)
     }
-}
 
-impl SqliteRestore {
     /// The rows and counters of tables among `records`.
-    async fn write_tables(&self, records: Vec<Record>) -> Result<(), StoreError> {
+    pub(super) async fn write_tables(&self, records: Vec<Record>) -> Result<(), StoreError> {
         let (mut rows, mut counters) = (Vec::new(), Vec::new());
         for record in records {
             match record {

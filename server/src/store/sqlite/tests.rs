@@ -75,7 +75,7 @@ async fn frozen(directory: &Path) -> (Arc<Db>, Flush) {
         accepted: ledger.accepted(),
         open: ledger.open().iter().map(|(acceptance, open)| (*acceptance, open.clone())).collect(),
     };
-    // Dropped, it would close its files by and by, while they are being copied.
+    // Closed in order, its log is in its file.
     journal.close().expect("closed");
     (db, Flush::new(Arc::new(frozen), 3))
 }
@@ -267,8 +267,8 @@ async fn commits_that_wait_share_a_batch() {
     }
 }
 
-/// Six users who tell each other things, some flushed, some not.
-async fn some_life(directory: &Path) -> (MemoryStore, Universe) {
+/// Six users who tell each other things, some flushed, some not. The files are still while the store lives and nobody asks it.
+async fn some_life(directory: &Path) -> (SqliteStore, MemoryStore, Universe) {
     let (model, store) = (MemoryStore::new(), open(directory, unflushed()).await);
     for store in [&store as &dyn MessageStore, &model] {
         tell_around(store, 1..=6).await;
@@ -279,7 +279,7 @@ async fn some_life(directory: &Path) -> (MemoryStore, Universe) {
         tell_around(store, 7..=12).await;
     }
     let names = (0..15).map(crate::store::conformance::client_id).collect();
-    (model, Universe { uids: (1..=7).map(Uid).collect(), gids: vec![], names, latest: 26 })
+    (store, model, Universe { uids: (1..=7).map(Uid).collect(), gids: vec![], names, latest: 26 })
 }
 
 async fn tell_around(store: &dyn MessageStore, turns: std::ops::RangeInclusive<u64>) {
@@ -292,7 +292,7 @@ async fn tell_around(store: &dyn MessageStore, turns: std::ops::RangeInclusive<u
 #[tokio::test]
 async fn a_flush_may_be_cut_off_after_any_of_its_steps() {
     let directory = tempfile::tempdir().expect("a directory");
-    let (model, universe) = some_life(directory.path()).await;
+    let (_alive, model, universe) = some_life(directory.path()).await;
     let mut steps = 0;
     loop {
         let cut = copied(directory.path());
@@ -320,7 +320,7 @@ async fn a_flush_may_be_cut_off_after_any_of_its_steps() {
 #[tokio::test]
 async fn what_is_flushed_and_not_yet_trimmed_is_not_replayed() {
     let directory = tempfile::tempdir().expect("a directory");
-    let (model, universe) = some_life(directory.path()).await;
+    let (_alive, model, universe) = some_life(directory.path()).await;
     let cut = copied(directory.path());
     let (db, flush) = frozen(cut.path()).await;
     flush.run(&db, |_| ()).await.expect("flushed");

@@ -2,8 +2,8 @@
 //!
 //! It lies beside the main database, so that appending never waits for a flush. Batches are numbered without gaps
 //! from the first one ever; those up to the number that the main database calls flushed are dead and get trimmed.
-//! The committer alone uses it, on its own thread: each call works until it is done, so that a batch is stored without a change of
-//! threads (docs/adr/0006).
+//! The committer uses it, on its own thread, and before it starts whoever opens the store. Each call works until it is done, so that a
+//! batch is stored without a change of threads (docs/adr/0006).
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -114,9 +114,10 @@ impl Journal {
         let size = blob.len();
         #[cfg(test)]
         assert!(self.panics.take_if(|after| !*after).is_none(), "as the test says");
-        self.connection()?
-            .prepare_cached("INSERT INTO journal (seq, batch) VALUES (?, ?)")?
-            .execute(params![seq.cast_signed(), blob])?;
+        let mut insert =
+            self.connection()?.prepare_cached("INSERT INTO journal (seq, batch) VALUES (?, ?)")?;
+        blocking::watched("append to the journal", || insert.execute(params![seq.cast_signed(), blob]))?;
+        drop(insert);
         #[cfg(test)]
         assert!(self.panics.take().is_none(), "as the test says");
         #[cfg(test)]
@@ -160,9 +161,9 @@ impl Journal {
         let Some(&(through, _)) = count.checked_sub(1).and_then(|at| self.stored.get(at)) else {
             return Ok(());
         };
-        self.connection()?
-            .prepare_cached("DELETE FROM journal WHERE seq <= ?")?
-            .execute([through.cast_signed()])?;
+        let mut delete = self.connection()?.prepare_cached("DELETE FROM journal WHERE seq <= ?")?;
+        blocking::watched("trim the journal", || delete.execute([through.cast_signed()]))?;
+        drop(delete);
         self.stored.drain(..count);
         Ok(())
     }

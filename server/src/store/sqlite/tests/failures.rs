@@ -66,7 +66,7 @@ async fn a_damaged_journal_is_refused_by_name() {
         "UPDATE journal SET batch = (SELECT batch FROM journal WHERE seq = 8) WHERE seq = 9",
     ] {
         let directory = tempfile::tempdir().expect("a directory");
-        some_life(directory.path()).await;
+        let _alive = some_life(directory.path()).await;
         let damaged = copied(directory.path());
         change_journal(damaged.path(), damage).await;
         let error = refused(damaged.path()).await.to_string();
@@ -77,7 +77,7 @@ async fn a_damaged_journal_is_refused_by_name() {
 #[tokio::test]
 async fn a_journal_older_than_the_database_is_refused() {
     let directory = tempfile::tempdir().expect("a directory");
-    some_life(directory.path()).await;
+    let _alive = some_life(directory.path()).await;
     let flushed = copied(directory.path());
     let (db, flush) = frozen(flushed.path()).await;
     flush.run(&db, |_| ()).await.expect("flushed");

@@ -3,11 +3,14 @@
 use super::failures::over;
 use super::*;
 use crate::domain::{Direction, Timestamp};
+use crate::store::archive::{CounterRecord, Record, Restore as _, TableRowRecord};
 use crate::store::conformance::tables::{
-    all, append, delete, numbered, one, put, run as contract, stored, table, write,
+    all, append, delete, first, numbered, one, put, run as contract, stored, table, write,
 };
 use crate::store::memory::MemoryTables;
-use crate::store::tables::{RowChange, TableId, TableMade, TableOutcome, TableScan, TableStore, TableWrite};
+use crate::store::tables::{
+    RowChange, RowKey, TableId, TableMade, TableOutcome, TableRecord, TableScan, TableStore, TableWrite,
+};
 
 #[tokio::test]
 async fn the_contract_holds_in_memory() {
@@ -338,4 +341,39 @@ async fn after_a_restore_no_number_comes_that_a_lost_row_may_have_had() {
     assert_eq!(stored(&store, write(rows, "bob", vec![append("bob", b"4")])).await, [10_000_006]);
     let other = table(&store, "other").await;
     assert_eq!(stored(&store, write(other, "ann", vec![append("ann", b"5")])).await, [10_000_006]);
+}
+
+#[tokio::test]
+async fn an_import_goes_on_that_was_cut_off_behind_the_rows_of_a_chunk() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("tidemark.db");
+    let record = TableRecord {
+        id: TableId(3),
+        instance: "suite".into(),
+        name: "rows".into(),
+        definition: "{}".into(),
+        created_at: Timestamp(1),
+    };
+    let (partition_key, value) = first("ann");
+    let RowKey::Whole(key) = numbered("ann", 5) else { panic!("it is whole") };
+    let row = TableRowRecord { table: record.id, partition_key, key: key.clone(), row: b"5".to_vec() };
+    let counter = CounterRecord { table: record.id, partition_key, first: value, last_id: 7 };
+    let of_rows = vec![Record::Counter(counter), Record::TableRow(row)];
+    let chunk = [vec![Record::Table(record.clone(), 0)], of_rows.clone()].concat();
+
+    let db = Db::open(&path).await.expect("opened");
+    let mut import = SqliteRestore::new(db.clone(), unflushed());
+    assert_eq!(import.begin("a file").await.expect("begun"), 0);
+    import.write_tables(of_rows).await.expect("written");
+    db.close().await.expect("closed");
+
+    let db = Db::open(&path).await.expect("opened");
+    let mut import = SqliteRestore::new(db.clone(), unflushed());
+    assert_eq!(import.begin("a file").await.expect("goes on"), 0, "nothing counts yet");
+    import.write(chunk).await.expect("written");
+    assert_eq!(import.begin("a file").await.expect("goes on"), 3);
+    import.finish(HistoryId(Uuid::from_u128(1))).await.expect("finished");
+    let store = SqliteStore::open(db, unflushed(), HistoryId(Uuid::nil())).await.expect("opened");
+    assert_eq!(all(&store, record.id).await, [(key, b"5".to_vec())]);
+    assert_eq!(stored(&store, write(record.id, "ann", vec![append("ann", b"8")])).await, [8]);
 }
