@@ -40,9 +40,13 @@ type Catalogue = BTreeMap<String, Text>;
 static CATALOGUES: LazyLock<Vec<Catalogue>> = LazyLock::new(|| {
     let read = |text: &str| serde_json::from_str::<Catalogue>(text).expect("a catalogue; a test reads all");
     let english = read(SOURCES[0].1);
-    let whole = |(_, text): &(&str, &str)| english.clone().into_iter().chain(read(text)).collect();
-    SOURCES.iter().map(whole).collect()
+    SOURCES.iter().map(|(_, text)| over(&english, read(text))).collect()
 });
+
+/// The texts of a language, over those in English.
+fn over(english: &Catalogue, own: Catalogue) -> Catalogue {
+    english.clone().into_iter().chain(own).collect()
+}
 
 /// A language that the page speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -31,6 +31,13 @@ export class Badge {
     this.draw(total).catch((problem) => console.error(problem));
   }
 
+  /** The session is over: the icon of the installed page stays, and tells nothing of it any more. */
+  end() {
+    this.render = () => {};
+    clearTimeout(this.timer);
+    navigator.setAppBadge?.(0).catch(() => {});
+  }
+
   /** What a mute kept out counts again when it ends. */
   wait() {
     clearTimeout(this.timer);

@@ -74,7 +74,7 @@ const presence = new Presence(store, {
 });
 store.presence = presence;
 new List(store);
-new Badge(store);
+const badge = new Badge(store);
 const notifier = new Notifier(store, { ask: () => tabs.tell("looked at?"), go });
 const banner = new Banner(() => (sync ? sync.now() : tabs.tell("now")));
 const settings = settingsDialog(store, call, () => state, (path) => leave("DELETE", path),
@@ -108,6 +108,8 @@ tellRefusals(store);
 /** The session is over: nothing of it stays in this browser but, unless logged out here, what was not sent. */
 async function over(everything, isDeleted = false) {
   sync?.stop();
+  badge.end();
+  notifier.end();
   await forgetPage();
   if (everything) {
     tabs.tell("over");

@@ -5,10 +5,9 @@ import { ask } from "./ask.js";
 import { $, disc, h, isolate } from "./dom.js";
 import { item, openMenu } from "./menu.js";
 import { Picker, people } from "./picker.js";
-import { t } from "./texts.js";
+import { momentOf, t } from "./texts.js";
 
 const numberOf = (id) => Number(id.slice(2));
-const day = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
 
 /** `store` knows the names of groups, `call` asks the API. Answers what opens the dialog for a group. */
 export function membersDialog(store, call) {
@@ -115,7 +114,7 @@ export function membersDialog(store, call) {
       after = page.next;
     }
     $("invites").replaceChildren(...open.map(({ code, made_by, uses_left, expires_at }) => h("li", {},
-      h("span.title", { dir: "auto" }, t("members.invite_line", { name: isolate(made_by.name), count: uses_left, when: day.format(new Date(expires_at)) })),
+      h("span.title", { dir: "auto" }, t("members.invite_line", { name: isolate(made_by.name), count: uses_left, when: momentOf(expires_at) })),
       h("button.link", { "aria-label": t("members.revoke_who", { name: made_by.name }), onclick: () => revoke(code) }, t("members.revoke")))));
     $("no-invites").hidden = open.length > 0;
   };

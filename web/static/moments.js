@@ -1,10 +1,10 @@
 // The page of moments: what friends share, newest first.
 
 import { ask } from "./ask.js";
-import { disc, h, icon, keep } from "./dom.js";
+import { disc, h, icon, isolate, keep } from "./dom.js";
 import { elements, parse, plain } from "./markdown.js";
 import { MOMENTS, nameOf } from "./state.js";
-import { momentOf, refused, t } from "./texts.js";
+import { listOf, momentOf, refused, t } from "./texts.js";
 
 // Moments that are shown at first, and how many more each time.
 const PAGE = 30;
@@ -127,7 +127,7 @@ function fill(store, { row, name, liked, likes, comments, unsettled }, element) 
     h("p.who", {}, h("b", { dir: "auto" }, name), " ", time || null, unsettled ? state(store, unsettled) : null),
     h("div.words", { dir: "auto" }, ...elements(parse(row.body.text))),
     message_id && h("p.acts", {}, like, remove,
-      count ? h("span.quiet", {}, t("moments.likes", { count }), likes.length ? ` (${likes.join(", ")})` : "") : null),
+      count ? h("span.quiet", {}, t("moments.likes", { count }), likes.length ? ` (${listOf(likes.map(isolate))})` : "") : null),
     lines.length && h("ul.comments", { role: "list" }, ...lines),
   ].filter(Boolean));
   form.hidden = !message_id;

@@ -1,7 +1,7 @@
 // Muting a conversation on all devices of the person: for an hour, a day, or until it is ended.
 
 import { item, openMenu } from "./menu.js";
-import { t, timeOf, whenOf } from "./texts.js";
+import { momentOf, t } from "./texts.js";
 
 const HOUR_MS = 3_600_000;
 
@@ -24,7 +24,7 @@ export function muteMenu(store) {
 export function showMute(store, id, button) {
   const isMuted = store.isMuted(id);
   const until = isMuted && store.setting("mute", id).until;
-  const label = !isMuted ? t("mute.title") : until ? t("mute.until", { time: `${whenOf(until)} ${timeOf(until)}` }) : t("mute.muted");
+  const label = !isMuted ? t("mute.title") : until ? t("mute.until", { time: momentOf(until) }) : t("mute.muted");
   button.title = label;
   button.firstElementChild.className = `icon ${isMuted ? "silent" : "bell"}`;
 }

@@ -75,6 +75,11 @@ export class Notifier {
     notification.onclose = () => { if (this.shown.get(id) === notification) this.shown.delete(id); };
   }
 
+  /** The session is over: nothing of it is shown any more. */
+  end() {
+    for (const notification of this.shown.values()) notification.close();
+  }
+
   /** What has been read, here or on another device, need not be told. */
   clear() {
     for (const [id, notification] of this.shown) if (!this.store.unread(id)) notification.close();

@@ -1,6 +1,6 @@
 // From rows to what stands in the pane: days, groups of one person, the "New" line, states.
 
-import { disc, h, icon } from "./dom.js";
+import { disc, h, icon, isolate } from "./dom.js";
 import { elements, parse, plain } from "./markdown.js";
 import { named, withMentions } from "./mentions.js";
 import { counts, mentions, nameOf, shown } from "./state.js";
@@ -71,7 +71,8 @@ function messageOf(store, row, first, quotes, { readers, inWords }) {
 function quoteOf(store, { sender }, message) {
   const name = sender === store.self.uid ? t("you") : store.name(sender);
   const text = !message ? "…" : message.kind === "recalled" ? t("row.quote_recalled") : plain(message.body.text);
-  const label = sender === store.self.uid ? t("composer.reply_own", { text }) : t("composer.reply", { name, text });
+  const label = sender === store.self.uid ? t("composer.reply_own", { text: isolate(text) })
+    : t("composer.reply", { name: isolate(name), text: isolate(text) });
   return { name, text, label };
 }
 

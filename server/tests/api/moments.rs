@@ -215,6 +215,10 @@ async fn a_repetition_gets_the_first_answer_whatever_has_changed_since() {
     let wish = json!({"client_id": client_id(77), "wanted": false});
     app.put(&ann, &format!("/api/v1/friends/{}", bob.uid), wish).await.ok(201);
     again("they are friends no more").await;
+    let before = feed(&app, &bob).await;
+    post(&app, &ann, 2, "rain", &[]).await;
+    assert_eq!(feed(&app, &bob).await, before, "who is a friend no more gets nothing new");
+    assert!(feed(&app, &ann).await.contains(&moment(&ann, "rain")));
     let own = row(&app, &ann, "moment").await;
     let gone = json!({"client_id": client_id(78)});
     app.post(&ann, &format!("/api/v1/moments/{own}/delete"), gone).await.ok(201);
