@@ -56,7 +56,7 @@ pub(super) const CODES: &[Code] = &[
     passing(408, "timeout", "the request took too long to arrive or to answer"),
     final_( 409, "name_taken", "another account has the name"),
     final_( 409, "name_resembles", "another account has a name that can be taken for this one"),
-    final_( 409, "client_id_reused", "the key was used for another recipient or text"),
+    final_( 409, "client_id_reused", "the key was used for another recipient, text or request"),
     final_( 409, "already_member", "that user is in the group already"),
     final_( 409, "owner_stays", "that user owns the group, and is not removed, banned or given another role"),
     passing(409, "group_changed", "others changed the group at the same moment"),
