@@ -343,7 +343,7 @@ export class Store {
     return this.settings.get(`${name} ${id}`) ?? null;
   }
 
-  /** A setting that the server has refused. A draft is kept here, whatever other devices are told. */
+  /** The oldest setting that the server has refused. Drafts are left out: they stay in this browser. */
   refusedSetting() {
     return this.outbox.find(({ frame, call, state }) => state === "failed"
       && (frame?.type === "setting" ? frame.name !== "draft" : call?.path.startsWith("/settings/")));

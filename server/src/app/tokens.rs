@@ -20,7 +20,7 @@ impl Token {
         Token::of(bits)
     }
 
-    /// The one of these bits, which nobody may be able to guess.
+    /// A token of these bits. Nobody else may be able to guess them.
     pub fn of(bits: [u8; 32]) -> Token {
         Token(bits.iter().map(|byte| format!("{byte:02x}")).collect())
     }

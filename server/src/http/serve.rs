@@ -70,7 +70,8 @@ pub(super) async fn serve<S>(
     while tasks.join_next().await.is_some() {}
 }
 
-/// `service`, which is told who asks, and tells when a request begins and when the next head is awaited.
+/// Wraps `service`: puts the caller's address into each request, and notes in `phase` when a request begins and when the next head is
+/// awaited.
 fn telling<S>(
     phase: Phase,
     peer: Peer,

@@ -1,5 +1,5 @@
-//! What the server refuses: changes of messages that come too late, and settings. People are told, and what they typed in a message
-//! stays.
+//! The server refuses changes of messages that come too late, and some settings. The page says so, and keeps what was typed into a
+//! message.
 
 use serde_json::json;
 
@@ -115,7 +115,8 @@ async fn a_setting_that_is_refused_is_told_in_ones_language_and_is_as_it_was() {
         window.until("document.querySelector('#open-mute .bell')").await;
         dismiss(&window).await;
 
-        // A line about a person has no NUL. It is told in the dialog, beyond which nothing can be pressed, and afterwards outside.
+        // The server refuses a NUL in the line of a profile. The note stands inside the open dialog, since nothing outside it can be pressed;
+        // it moves out when the dialog closes.
         window.run("document.getElementById('open-settings').click()").await;
         window.run("document.getElementById('profile-about').value = 'At sea\0'").await;
         window.run("document.querySelector('#profile-form button').click()").await;

@@ -47,14 +47,18 @@ struct Made<'a> {
 
 /// Invite people to make an account.
 ///
-/// Needed where `[accounts] sign_up` is `invitation`. An account has at most `[accounts] open_invites` that are open. A repetition with the same `Idempotency-Key`
-/// makes no second one and gets the same answer, as long as the first one is kept: until it is ended, or some time after it is over.
+/// Needed where `[accounts] sign_up` is `invitation`. An account has at most `[accounts] open_invites` that are open.
+///
+/// A repetition with the same `Idempotency-Key` makes no second one and gets the same answer, as long as the first one is kept: until it
+/// is ended, or some time after it is over.
 #[utoipa::path(
     post, path = "/api/v1/sign-up-invites", operation_id = "inviteToSignUp", tag = "Accounts",
     params(("Idempotency-Key" = Option<uuid::Uuid>, Header, description = KEY)),
     request_body = Terms,
     responses((status = 201, body = Made<'_>, description = "Made")),
-    extensions(("x-codes" = json!(["rate_limited", "sign_up_closed", "bad_terms", "too_many_invites", "client_id_reused"]))),
+    extensions(("x-codes" = json!([
+        "rate_limited", "sign_up_closed", "bad_terms", "too_many_invites", "client_id_reused",
+    ]))),
 )]
 pub(in crate::http) async fn create(
     State(state): State<HttpState>,

@@ -13,7 +13,7 @@ use crate::store::StoreError;
 /// Bytes that a write-ahead log keeps when it begins anew: what a long reader made it grow to is given back.
 pub(super) const MOST_LOG: u32 = 64 << 20;
 
-/// What takes longer is told in the log: a disk that is slow for a while is seen there.
+/// A call that takes so long is written to the log, so that an operator sees a slow disk.
 const SLOW: Duration = Duration::from_secs(1);
 
 /// What can be chosen for such a connection.
@@ -47,7 +47,7 @@ pub(super) fn open(path: &Path, options: &BlockingOptions) -> Result<Connection,
     Ok(connection)
 }
 
-/// Does `work`, and says in the log when it was slow. `what`: a verb and its object.
+/// Runs `work`, and writes a line to the log if it took long. `what`: a verb and its object.
 pub(super) fn watched<T>(what: &str, work: impl FnOnce() -> T) -> T {
     let began = Instant::now();
     let done = work();

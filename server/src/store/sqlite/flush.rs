@@ -250,7 +250,7 @@ pub(super) async fn flush_journal(db: &Db, options: &SqliteOptions) -> Result<()
     let mut journal = Journal::open(&Journal::path_beside(db.path()), options, flushed)?;
     let through = journal.last();
     if through > flushed {
-        let (ledger, memtable) = replay(db, &mut journal, flushed).await?;
+        let (ledger, memtable) = replay(db, &journal, flushed).await?;
         let open = ledger.open().iter().map(|(acceptance, open)| (*acceptance, open.clone())).collect();
         let memtable = Arc::new(memtable);
         let frozen = Frozen { memtable, through, accepted: ledger.accepted(), open };

@@ -127,13 +127,13 @@ impl SqliteStore {
     /// Replays the journal and starts the committer.
     async fn start(
         db: Arc<Db>,
-        mut journal: Journal,
+        journal: Journal,
         options: SqliteOptions,
         new_history: HistoryId,
     ) -> Result<SqliteStore, StoreError> {
         let history = named_history(&db, new_history).await?;
         let flushed = meta::number(db.readers(), meta::FLUSHED).await?;
-        let (mut ledger, memtable) = replay::replay(&db, &mut journal, flushed).await?;
+        let (mut ledger, memtable) = replay::replay(&db, &journal, flushed).await?;
         ledger.settle(options.known_latest_ids, options.known_groups);
 
         let (requests, waiting) = mpsc::channel(options.waiting_commits.max(1));

@@ -78,7 +78,7 @@ impl Committer {
             // The failed batch is there. That its pages read well says nothing about the disk.
             self.journal.make_sure()?;
         }
-        let (ledger, memtable) = replay(&self.shared.db, &mut self.journal, flushed).await?;
+        let (ledger, memtable) = replay(&self.shared.db, &self.journal, flushed).await?;
         self.ledger = ledger;
         self.counters = counters(&self.shared.db).await?;
         self.ledger.settle(self.shared.options.known_latest_ids, self.shared.options.known_groups);

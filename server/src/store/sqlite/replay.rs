@@ -17,7 +17,7 @@ use crate::store::{AcceptanceId, StoreError};
 /// everything; a flush that was cut off may have put some of the later rows there, which are replayed all the same.
 pub(super) async fn replay(
     db: &Db,
-    journal: &mut Journal,
+    journal: &Journal,
     flushed: u64,
 ) -> Result<(Ledger, Memtable), StoreError> {
     let mut connection = db.service().await?;

@@ -68,7 +68,7 @@ async fn frozen(directory: &Path) -> (Arc<Db>, Flush) {
     let db = Db::open(&directory.join("tidemark.db")).await.expect("opened");
     let flushed = meta::number(db.readers(), meta::FLUSHED).await.expect("read");
     let mut journal = Journal::open(&Journal::path_beside(db.path()), &unflushed(), flushed).expect("opened");
-    let (ledger, memtable) = replay::replay(&db, &mut journal, flushed).await.expect("replayed");
+    let (ledger, memtable) = replay::replay(&db, &journal, flushed).await.expect("replayed");
     let frozen = Frozen {
         memtable: Arc::new(memtable),
         through: journal.last(),

@@ -114,10 +114,11 @@ impl Journal {
         let size = blob.len();
         #[cfg(test)]
         assert!(self.panics.take_if(|after| !*after).is_none(), "as the test says");
-        let mut insert =
-            self.connection()?.prepare_cached("INSERT INTO journal (seq, batch) VALUES (?, ?)")?;
-        blocking::watched("append to the journal", || insert.execute(params![seq.cast_signed(), blob]))?;
-        drop(insert);
+        let connection = self.connection()?;
+        blocking::watched("append to the journal", || {
+            let mut insert = connection.prepare_cached("INSERT INTO journal (seq, batch) VALUES (?, ?)")?;
+            insert.execute(params![seq.cast_signed(), blob])
+        })?;
         #[cfg(test)]
         assert!(self.panics.take().is_none(), "as the test says");
         #[cfg(test)]
@@ -161,16 +162,17 @@ impl Journal {
         let Some(&(through, _)) = count.checked_sub(1).and_then(|at| self.stored.get(at)) else {
             return Ok(());
         };
-        let mut delete = self.connection()?.prepare_cached("DELETE FROM journal WHERE seq <= ?")?;
-        blocking::watched("trim the journal", || delete.execute([through.cast_signed()]))?;
-        drop(delete);
+        let connection = self.connection()?;
+        blocking::watched("trim the journal", || {
+            connection.prepare_cached("DELETE FROM journal WHERE seq <= ?")?.execute([through.cast_signed()])
+        })?;
         self.stored.drain(..count);
         Ok(())
     }
 
     /// Writes everything anew into the database file and syncs it: what had been written before a failed sync, and
     /// is only believed to lie on the disk, lies there after it.
-    pub(super) fn make_sure(&mut self) -> Result<(), StoreError> {
+    pub(super) fn make_sure(&self) -> Result<(), StoreError> {
         let is_busy: i64 =
             self.connection()?.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
         match is_busy {
