@@ -15,7 +15,7 @@ export class Badge {
     this.icon = document.querySelector("link[rel=icon]");
     this.plain = this.icon.href;
     this.total = 0;
-    store.watch(() => this.render());
+    this.unwatch = store.watch(() => this.render());
   }
 
   render() {
@@ -33,7 +33,7 @@ export class Badge {
 
   /** The session is over: the icon of the installed page stays, and tells nothing of it any more. */
   end() {
-    this.render = () => {};
+    this.unwatch();
     clearTimeout(this.timer);
     navigator.setAppBadge?.(0).catch(() => {});
   }

@@ -42,14 +42,17 @@ export class Store {
     this.box = new Drafts(this);
     /** `unsent(item, reason)`: the server has refused a message of `unkept`. */
     this.unsent = () => {};
-    this.watchers = [];
+    this.watchers = new Set();
     this.loading = Promise.resolve();
     // The load that has not begun yet.
     this.next = null;
   }
 
-  /** `watcher(conversations | null)` runs after every load; they are what `changed` of sync.js tells. */
-  watch(watcher) { this.watchers.push(watcher); }
+  /** `watcher(conversations | null)` runs after every load; they are what `changed` of sync.js tells. Answers what ends it. */
+  watch(watcher) {
+    this.watchers.add(watcher);
+    return () => this.watchers.delete(watcher);
+  }
 
   /** One after the other, so that an older state never replaces a newer one; one that has not begun yet serves for all who ask. */
   load(ids = null) {
@@ -261,9 +264,7 @@ export class Store {
   }
 
   /** Takes a group that one has left out of the list, until it has something new. */
-  hide(id) {
-    return this.set("hide", id, { up_to: this.conversations.get(id).last.message_id });
-  }
+  hide(id) { return this.set("hide", id, { up_to: this.conversations.get(id).last.message_id }); }
 
   /**
    * Puts a message into the outbox; it is sent from there. `quoted`: the row that it replies to; `mentions`: whom it names. Where the
@@ -321,9 +322,7 @@ export class Store {
     return read >= message_id ? "read" : delivered >= message_id ? "delivered" : "sent";
   }
 
-  /**
-   * How many members have read these messages of the person in a group, by client_id. Whoever has read one has read those before it.
-   */
+  /** How many members have read these messages of the person in a group, by client_id. Whoever has read one has read those before it. */
   readers(rows) {
     const by = new Map();
     let most = 0;
