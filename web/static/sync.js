@@ -57,6 +57,10 @@ export class Sync {
     this.pauses = 0;
     // By conversation: the read marker that was sent on this connection.
     this.reported = new Map();
+    // By conversation and state: the last `seen`; those that may be lost, since only the answer to a later heartbeat says that they are not.
+    this.seen = new Map();
+    this.unproven = new Set();
+    this.proving = [];
     // People of whom one wants to know whether they are online, and those of whom the server was told on this connection.
     this.people = [];
     this.watched = "";
@@ -73,6 +77,7 @@ export class Sync {
       onFail: () => this.stillWelcome(),
       beat: () => {
         this.beaten = { at: Date.now(), seq: this.state.cursor };
+        this.proving = [...this.unproven];
         return { type: "heartbeat", seq: this.state.cursor };
       },
     });
@@ -167,7 +172,7 @@ export class Sync {
       case "entries": return this.entries(frame);
       case "sent": return this.sent(frame);
       case "typing": case "presence": return this.passed(frame);
-      case "error": return frame.client_id ? this.refused(frame) : this.unanswered(frame);
+      case "error": return frame.client_id ? this.refused(frame) : frame.conversation ? this.unmarked(frame) : this.unanswered(frame);
     }
   }
 
@@ -180,6 +185,8 @@ export class Sync {
     this.reported.clear();
     this.socket.opened(heartbeat_seconds);
     this.tell({ latest: seq });
+    if (this.unproven.size && await this.db.isQuiet()) this.unproven.clear();
+    for (const word of this.unproven) this.socket.send(word);
     this.socket.heartbeat();
     this.watched = "";
     this.watch(this.people);
@@ -193,6 +200,8 @@ export class Sync {
     await this.db.begin(seq, history, await this.conversations());
     // The ids of rows may mean others now.
     for (const { body } of this.held.values()) delete body.reply_to;
+    this.seen.clear();
+    this.unproven.clear();
     this.tell({ cursor: seq, history });
     this.learned = false;
     this.changed(null);
@@ -261,6 +270,7 @@ export class Sync {
   async alive({ seq, history }) {
     this.beat({ rows: 0 });
     if (history === this.state.history && seq >= this.state.cursor) {
+      for (const word of this.proving) this.unproven.delete(word);
       this.socket.works();
       return this.tell({ latest: seq });
     }
@@ -289,7 +299,26 @@ export class Sync {
       if (isOthers && row.sender !== this.db.uid && row.message_id <= cursor) last.set(row.conversation, row.message_id);
     }
     if (!last.size || await this.db.isQuiet()) return;
-    for (const [conversation, message_id] of last) this.socket.send({ type: "seen", conversation, message_id, state: "delivered" });
+    for (const [conversation, message_id] of last) this.see({ type: "seen", conversation, message_id, state: "delivered" });
+  }
+
+  /** Tells somebody how far their messages have come; again on the next connection if it may be lost with this one. */
+  see(word) {
+    const of = `${word.conversation} ${word.state}`;
+    this.unproven.delete(this.seen.get(of));
+    this.seen.set(of, word);
+    this.unproven.add(word);
+    this.socket.send(word);
+  }
+
+  /** A `read` or `seen` was refused: if only for the moment, it comes again. */
+  unmarked({ code, conversation, message_id, retryable }) {
+    this.unanswered({ code });
+    if (retryable) setTimeout(() => {
+      this.reported.delete(conversation);
+      for (const word of this.seen.values()) if (word.conversation === conversation && word.message_id === message_id) this.see(word);
+      this.nudge();
+    }, PATIENCE_MS);
   }
 
   beat(answer) {
@@ -324,13 +353,13 @@ export class Sync {
       this.markOut(client_id);
     }
     if (all) this.flushed = left;
+    if (this.socket.phase !== "open") return;
     for (const { id, read_to, acked } of await this.db.all("conversations")) {
       if (read_to <= acked || this.reported.get(id) === read_to) continue;
-      if (!this.socket.send({ type: "read", conversation: id, message_id: read_to })) continue;
-      this.reported.set(id, read_to);
       const last = /^u:[1-9]/.test(id) && await this.db.lastOfOther(id, read_to);
-      if (!last || last.message_id <= acked || await this.db.isQuiet()) continue;
-      this.socket.send({ type: "seen", conversation: id, message_id: last.message_id, state: "read" });
+      // First: a server that has the marker is not told again.
+      if (last?.message_id > acked && !await this.db.isQuiet()) this.see({ type: "seen", conversation: id, message_id: last.message_id, state: "read" });
+      if (this.socket.send({ type: "read", conversation: id, message_id: read_to })) this.reported.set(id, read_to);
     }
   }
 

@@ -376,6 +376,85 @@ test("how far was read is reported once a connection", async () => {
   assert.equal(reported(), 1, "on the new connection");
 });
 
+/** What others were told of how far their messages have come, on this connection, and which read markers went out. */
+const marks = () => world.last.sent.filter(({ type }) => type === "seen" || type === "read")
+  .map(({ type, conversation, message_id, state = type }) => `${state} ${conversation} ${message_id}`);
+/** The connection ends and comes back. */
+const comeBack = async (fields) => {
+  world.last.end(1006);
+  world.pass(2_000);
+  await welcome(fields);
+};
+
+test("others are told what was read before the server has the marker, and both come again until it has it", async () => {
+  db.conversations.push({ id: "u:1", read_to: 5, acked: 3 });
+  db.lastOfOther = async () => ({ message_id: 4 });
+  await welcome();
+  assert.deepEqual(marks(), ["read u:1 4", "read u:1 5"]);
+  assert.deepEqual(world.last.sent.slice(1).map(({ type }) => type), ["seen", "read"]);
+  await comeBack();
+  assert.ok(marks().includes("read u:1 4") && marks().includes("read u:1 5"), marks().join());
+});
+
+/** A message of somebody else comes. */
+const arrive = (message_id, sender) => receive({ type: "entries", after: message_id - 1, synced: message_id,
+  entries: [{ message_id, kind: "message", client_id: `k${message_id}`, conversation: `u:${sender}`, sender }] });
+
+test("what others were told comes again on the next connection, until a heartbeat after it is answered", async () => {
+  await welcome();
+  await arrive(6, 1);
+  await arrive(7, 1);
+  await arrive(8, 2);
+  await comeBack();
+  assert.deepEqual(marks(), ["delivered u:1 7", "delivered u:2 8"], "each the newest alone");
+  const answered = () => receive({ type: "alive", seq: 9, history: HISTORY });
+  // Its heartbeat stood before what was told.
+  await arrive(9, 2);
+  await answered();
+  await comeBack();
+  assert.deepEqual(marks(), ["delivered u:2 9"]);
+  await answered();
+  await comeBack();
+  assert.deepEqual(marks(), []);
+  // Whoever has become quiet meanwhile tells nothing more.
+  await arrive(10, 2);
+  db.isQuiet = async () => true;
+  await comeBack();
+  assert.deepEqual(marks(), []);
+  // In another history the ids mean other rows.
+  db.isQuiet = async () => false;
+  await arrive(11, 2);
+  await comeBack({ history: "another" });
+  assert.deepEqual(marks(), []);
+});
+
+test("what is refused for the moment comes again after a pause, what is refused for good does not", async () => {
+  db.conversations.push({ id: "u:1", read_to: 5, acked: 3 });
+  db.lastOfOther = async () => ({ message_id: 4 });
+  await welcome();
+  await receive({ type: "alive", seq: 5, history: HISTORY });
+  const refused = (message_id, retryable) =>
+    receive({ type: "error", conversation: "u:1", message_id, code: "busy", detail: "Busy.", retryable });
+  const later = async () => {
+    for (let seconds = 0; seconds < 25; seconds += 1) {
+      world.pass(1_000);
+      await receive({ type: "alive", seq: 5, history: HISTORY });
+    }
+  };
+  await refused(4, false);
+  await later();
+  assert.equal(marks().length, 2);
+  // The server has the marker: what it has not is told all the same.
+  db.conversations[0].acked = 5;
+  await refused(4, true);
+  await later();
+  assert.deepEqual(marks().slice(2), ["read u:1 4"]);
+  db.conversations[0].acked = 3;
+  await refused(5, true);
+  await later();
+  assert.deepEqual(marks().slice(3), ["read u:1 4", "read u:1 5"]);
+});
+
 test("a connection that never opens ends only when the session is over", async () => {
   refusal = { status: 0 };
   world.last.end(1006);

@@ -2,7 +2,7 @@
 
 use tidemark_client::Recipient;
 
-use super::world::World;
+use super::world::{World, find, say};
 
 #[tokio::test]
 async fn more_unread_than_the_server_counts_open_at_the_first_of_them() {
@@ -89,4 +89,26 @@ async fn what_was_read_is_not_new_any_more_when_more_comes_unseen() {
     let new = "[...document.querySelectorAll('.fresh-line')].map((it) =>
         it.nextElementSibling.querySelector('.words').textContent).join() === 'two'";
     window.until(new).await;
+}
+
+/// From now on the connection ends when the page tells somebody that messages were read, before that leaves.
+const LOSE_THE_TICK: &str = r#"const { send } = WebSocket.prototype;
+    WebSocket.prototype.send = function (text) {
+      if (!text.includes('"state":"read"')) return send.call(this, text);
+      WebSocket.prototype.send = send;
+      window.lost = true;
+      this.close();
+    };"#;
+
+#[tokio::test]
+async fn who_is_told_that_a_message_was_read_is_told_although_the_connection_ends_before_that() {
+    let world = World::start().await;
+    let (ada, ben) = (world.newcomer("Ada").await, world.newcomer("Ben").await);
+    find(&ada, "Ben").await;
+    say(&ada, "Low tide is at nine").await;
+    ada.until("document.querySelector('.own .state').ariaLabel === 'Delivered'").await;
+    ben.run(LOSE_THE_TICK).await;
+    ben.pick("Ada").await;
+    ben.until("window.lost").await;
+    ada.until("document.querySelector('.own .state').ariaLabel === 'Read'").await;
 }
