@@ -1,9 +1,9 @@
 // What somebody has typed and not sent: kept in this browser, and told to the person's other devices. `store.drafts` has it.
 
+import { MOST_TOLD } from "./state.js";
+
 // How long a draft rests before other devices are told.
 const TELL_MS = 1_500;
-// Characters of a draft that other devices are told.
-const MOST = 8_000;
 
 export class Drafts {
   constructor(store) {
@@ -52,12 +52,15 @@ export class Drafts {
     this.telling.set(id, setTimeout(() => this.tell(id), TELL_MS));
   }
 
-  /** Tells the person's other devices what is written here, if they know something else. */
+  /**
+   * Tells the person's other devices what is written here, if they know something else. Of a draft that is too long for that they have
+   * nothing, rather than how it once was.
+   */
   tell(id) {
     const { store } = this;
-    const text = store.drafts.get(id) ?? "";
-    // What is too long for a message is too long for other devices.
-    if (text.length > MOST || text === (store.setting("draft", id)?.text ?? "")) return;
+    const whole = store.drafts.get(id) ?? "";
+    const text = whole.length > MOST_TOLD ? "" : whole;
+    if (text === (store.setting("draft", id)?.text ?? "")) return;
     return store.set("draft", id, text ? { text } : null);
   }
 }

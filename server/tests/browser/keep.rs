@@ -2,6 +2,7 @@
 
 use tidemark_client::Conversation;
 
+use super::window::Window;
 use super::world::{World, connected, find, say, stored};
 
 /// No call and no socket leaves a page that starts with this.
@@ -111,6 +112,48 @@ async fn a_draft_is_kept_for_each_conversation() {
     ada.reload().await;
     ada.pick("Ben").await;
     ada.until("document.getElementById('text').value === 'Dear Ben'").await;
+}
+
+/// Puts a text of so many characters into the box.
+async fn fill_box(window: &Window, characters: usize) {
+    let fill = format!(
+        "const box = document.getElementById('text');
+         box.value = 'x'.repeat({characters});
+         box.dispatchEvent(new Event('input'));"
+    );
+    window.run(&fill).await;
+}
+
+async fn box_has(window: &Window, characters: usize) {
+    window.until(&format!("document.getElementById('text').value.length === {characters}")).await;
+}
+
+#[tokio::test]
+async fn a_draft_too_long_for_other_devices_is_on_none_of_them_and_stays_on_its_own() {
+    let world = World::start().await;
+    let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
+    ben.tells(&ada, "Write me").await;
+    let (desk, phone) = (world.visitor("Ada").await, world.visitor("Ada").await);
+    desk.pick("Ben").await;
+    fill_box(&desk, 20).await;
+    phone.pick("Ben").await;
+    box_has(&phone, 20).await;
+    fill_box(&desk, 8_001).await;
+    box_has(&phone, 0).await;
+    // Neither what the phone writes now nor what the desk hears of itself takes it away. Another device has what the phone wrote, so the
+    // server has it, and the message is behind it.
+    fill_box(&phone, 30).await;
+    let other = world.visitor("Ada").await;
+    other.until("document.querySelector('.last')?.textContent === `Draft: ${'x'.repeat(30)}`").await;
+    ben.tells(&ada, "And soon").await;
+    desk.sees("And soon").await;
+    box_has(&desk, 8_001).await;
+    desk.reload().await;
+    connected(&desk).await;
+    box_has(&desk, 8_001).await;
+    // Short enough again, it is on both.
+    fill_box(&desk, 7_000).await;
+    box_has(&phone, 7_000).await;
 }
 
 #[tokio::test]

@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Drafts } from "../static/drafts.js";
+import { MOST_TOLD, keepState } from "../static/state.js";
+
+const ID = "u:10002";
+const LONG = "x".repeat(MOST_TOLD + 1);
+
+test("other devices are told a draft, and have none where it is too long for them", () => {
+  const told = [];
+  let known = null;
+  const set = (name, id, value) => {
+    told.push([name, id, value]);
+    known = value;
+  };
+  const store = { drafts: new Map(), setting: () => known, set };
+  const drafts = new Drafts(store);
+  for (const text of ["half a", LONG, `${LONG}x`, LONG.slice(1)]) {
+    store.drafts.set(ID, text);
+    drafts.tell(ID);
+  }
+  assert.deepEqual(told, [["draft", ID, { text: "half a" }], ["draft", ID, null], ["draft", ID, { text: LONG.slice(1) }]]);
+});
+
+/** What is kept as the draft once a device is told of `value`, where `here` is kept. */
+async function after(here, value, isOwn) {
+  const drafts = new Map(here ? [[ID, { id: ID, text: here }]] : []);
+  const store = (rows, keyOf) => ({
+    get: (key) => {
+      const request = {};
+      queueMicrotask(() => request.onsuccess(request.result = rows.get(key)));
+      return request;
+    },
+    put: (row) => rows.set(keyOf(row), row),
+    delete: (key) => rows.delete(key),
+  });
+  const settings = store(new Map(), ({ name }) => name);
+  const row = { kind: "setting", conversation: ID, sender: 10_001, body: { name: "draft", value } };
+  await keepState(row, { settings, drafts: store(drafts, ({ id }) => id) }, 10_001, isOwn);
+  return drafts.get(ID)?.text;
+}
+
+test("what a device is told takes the place of its draft, unless it said so itself or has one that is nowhere else", async () => {
+  assert.equal(await after("half a", { text: "half a line" }), "half a line");
+  assert.equal(await after(undefined, { text: "half a line" }), "half a line");
+  assert.equal(await after("half a", null), undefined);
+  assert.equal(await after("half a line", null, true), "half a line");
+  assert.equal(await after(LONG, null), LONG);
+  assert.equal(await after(LONG, { text: "of another device" }), LONG);
+  assert.equal(await after(LONG.slice(1), null), undefined);
+});
