@@ -2,6 +2,7 @@
 
 import { actionsMenu, personMenu, toggle } from "./actions.js";
 import { call } from "./api.js";
+import { ask } from "./ask.js";
 import { Badge } from "./badge.js";
 import { Banner } from "./banner.js";
 import { Composer } from "./composer.js";
@@ -77,8 +78,15 @@ new List(store);
 const badge = new Badge(store);
 const notifier = new Notifier(store, { ask: () => tabs.tell("looked at?"), go });
 const banner = new Banner(() => (sync ? sync.now() : tabs.tell("now")));
-const settings = settingsDialog(store, call, () => state, (path) => leave("DELETE", path),
+const settings = settingsDialog(store, call, () => state, async (path) => await mayForget() && leave("DELETE", path),
   (password) => leave("POST", "/me/delete", { password }));
+
+/** Whether nothing unsent is lost when this browser forgets it, or the person says that it may be. */
+function mayForget() {
+  const isUnsent = ({ state, body, frame, call }) => state !== "sent" && (body ?? frame?.body ?? call?.body)?.text;
+  const count = store.outbox.filter(isUnsent).length;
+  return !count || ask({ title: t("settings.log_out"), text: t("settings.unsent", { count }), yes: t("settings.log_out") });
+}
 
 /** Ends the session by a call, and forgets everything here. */
 async function leave(method, path, body) {

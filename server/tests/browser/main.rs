@@ -8,6 +8,7 @@ mod amend;
 mod axe;
 mod browsers;
 mod chat;
+mod data;
 mod deletion;
 mod ears;
 mod emoji;

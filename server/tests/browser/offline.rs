@@ -2,7 +2,8 @@
 
 use tidemark_client::{Draft, Recipient};
 
-use super::window::ENTER;
+use super::axe::{LANGUAGES, choose};
+use super::window::{ENTER, Window};
 use super::world::{World, connected, find, say, stored};
 
 const BANNER: &str = "document.getElementById('banner')";
@@ -199,4 +200,58 @@ async fn a_device_that_was_away_gets_exactly_what_it_missed() {
         .await;
     let all: Vec<String> = (0..150).map(|n| format!("missed {n}")).collect();
     assert_eq!(seen, format!("before,{}", all.join(",")));
+}
+
+/// What the page asks before two messages are lost, in each of `LANGUAGES`.
+const UNSENT: [&str; 2] = [
+    "2 messages are not sent yet. If you log out, they are lost.",
+    "有 2 条消息尚未发送，退出登录后将会丢失。",
+];
+
+/// From now on no message leaves the page.
+const HOLD: &str = r#"const { send } = WebSocket.prototype;
+    WebSocket.prototype.send = function (text) { if (!text.includes('"type":"send"')) send.call(this, text); };"#;
+
+/// Says two things that stay here, and asks to log out; answers the question with this button of it.
+async fn log_out(window: &Window, said: [&str; 2], button: &str, question: &str, answer: &str) {
+    window.run(HOLD).await;
+    for text in said {
+        say(window, text).await;
+    }
+    window.until("document.querySelectorAll('.own .clock').length === 2").await;
+    window.run("document.getElementById('open-settings').click()").await;
+    window.run(&format!("document.getElementById('{button}').click()")).await;
+    window.until("document.getElementById('ask').open").await;
+    window.until(&format!("document.getElementById('ask-text').textContent === '{question}'")).await;
+    window.run(&format!("document.getElementById('{answer}').click()")).await;
+}
+
+#[tokio::test]
+async fn whoever_logs_out_is_asked_before_messages_that_were_not_sent_are_lost() {
+    let world = World::start().await;
+    let (ben, _ada) = (world.person("Ben").await, world.person("Ada").await);
+    let window = world.window().await;
+    for (n, ((language, tag), question)) in LANGUAGES.into_iter().zip(UNSENT).enumerate() {
+        choose(&window, &world, language, tag).await;
+        world.log_in(&window, "Ada").await;
+        find(&window, "Ben").await;
+        let kept = [format!("kept {n}"), format!("kept, too, {n}")];
+        log_out(&window, kept.each_ref().map(String::as_str), "log-out-all", question, "ask-no").await;
+        window.until("!document.getElementById('ask').open && document.querySelectorAll('.own .clock').length === 2").await;
+        // All is as it was, and goes out with a page that holds nothing back.
+        window.reload().await;
+        connected(&window).await;
+        window.sees(&kept[1]).await;
+        window.until("document.querySelector('.own') && !document.querySelector('.own .clock')").await;
+        assert_eq!(stored(&ben, "kept").await, 2 * (n + 1));
+        log_out(&window, ["lost", "lost, too"], "log-out", question, "ask-yes").await;
+        window.until("location.pathname === '/login'").await;
+    }
+    // Nothing of it comes from here any more, and nobody asks about what was sent.
+    world.log_in(&window, "Ada").await;
+    find(&window, "Ben").await;
+    window.sees("kept 1").await;
+    window.run("document.getElementById('log-out').click()").await;
+    window.until("location.pathname === '/login'").await;
+    assert_eq!(stored(&ben, "lost").await, 0);
 }
