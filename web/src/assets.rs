@@ -49,7 +49,6 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "codes.js",
     "composer.js",
     "contacts.js",
-    "data.js",
     "db.js",
     "deletion.js",
     "dialogs.js",

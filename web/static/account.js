@@ -1,9 +1,11 @@
-// The account in the settings: another password, recovery codes, the devices that are logged in, logging out.
+// The account in the settings: another password, recovery codes, the devices that are logged in, one's own data, logging out.
 
 import { hideCodes, showCodes } from "./codes.js";
 import { $, h } from "./dom.js";
 import "./reveal.js";
-import { momentOf, t } from "./texts.js";
+import { momentOf, refused, t } from "./texts.js";
+
+const MINUTE_MS = 60_000;
 
 /** `over(path)` logs this device out by the call `DELETE path`. Answers {reset}, for each time that the settings open. */
 export function accountSettings(call, over) {
@@ -11,6 +13,8 @@ export function accountSettings(call, over) {
   for (const [id, path] of [["log-out", "/sessions/current"], ["log-out-all", "/sessions"]]) {
     $(id).addEventListener("click", () => over(path).catch((refusal) => problem("settings", refusal.message)));
   }
+
+  dataLinks();
 
   const form = $("password-form");
   const fields = { current: form.elements.current, new: form.elements.new };
@@ -127,4 +131,38 @@ export function accountSettings(call, over) {
     forget();
   };
   return { reset };
+}
+
+/** Has the file of one's own data saved, or answers why it is refused. What comes lies on the disk, not in memory. */
+async function save(address) {
+  const answer = await fetch(address);
+  const wait = answer.headers.get("retry-after") * 1_000;
+  // Rounded up, since it stands there in minutes.
+  if (answer.status === 429) return t("data.again", { when: momentOf(Date.now() + wait + MINUTE_MS) });
+  if (!answer.ok) {
+    const { code, detail } = await answer.json();
+    return refused(code, detail);
+  }
+  const href = URL.createObjectURL(await answer.blob());
+  h("a", { href, download: `tidemark-${document.body.dataset.uid}.jsonl` }).click();
+  setTimeout(() => URL.revokeObjectURL(href), MINUTE_MS);
+  return "";
+}
+
+/** Makes each link to it say how it goes: of one that is refused the browser gives no reason. */
+function dataLinks() {
+  let isComing = false;
+  for (const link of document.querySelectorAll("a[href$='/me/data']")) {
+    const note = h("p", { role: "status" });
+    const say = (className, textContent) => Object.assign(note, { className, textContent });
+    link.parentElement.after(note);
+    link.addEventListener("click", async (event) => {
+      event.preventDefault();
+      if (isComing) return;
+      isComing = true;
+      say("quiet", t("data.coming"));
+      say("problem", await save(link.href).catch(() => t("error.unreachable")));
+      isComing = false;
+    });
+  }
 }

@@ -1,7 +1,6 @@
 // The settings: account, language, colours, keys; last, for the curious, the own sequence.
 
 import { accountSettings } from "./account.js";
-import { dataLinks } from "./data.js";
 import { deletionSettings } from "./deletion.js";
 import { $, h } from "./dom.js";
 import { profileSettings } from "./profile.js";
@@ -13,7 +12,6 @@ export function settingsDialog(store, call, state, over, leave) {
   const profile = profileSettings(store);
   const account = accountSettings(call, over);
   const deletion = deletionSettings(leave);
-  dataLinks(store.self.uid);
   const theme = $("theme");
   theme.querySelector(`[value="${localStorage.getItem("theme") ?? "system"}"]`).checked = true;
   theme.addEventListener("change", ({ target: { value } }) => {

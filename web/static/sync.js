@@ -60,7 +60,6 @@ export class Sync {
     // By conversation and state: the last `seen`; those that may be lost, since only the answer to a later heartbeat says that they are not.
     this.seen = new Map();
     this.unproven = new Set();
-    this.proving = [];
     // People of whom one wants to know whether they are online, and those of whom the server was told on this connection.
     this.people = [];
     this.watched = "";
