@@ -3,7 +3,7 @@
 export default `grinning face|cheerful|cheery
 grinning face with big eyes|awesome|happy
 grinning face with smiling eyes|happy|laugh
-beaming face with smiling eyes|grin|grinning
+beaming face with smiling eyes|grinning
 grinning squinting face|closed|eyes
 grinning face with sweat|cold|dejected
 rolling on the floor laughing|crying|face
@@ -13,7 +13,7 @@ upside-down face|hehe|smile
 melting face|disappear|dissolve
 winking face|flirt|heartbreaker
 smiling face with smiling eyes|blush|glad
-smiling face with halo|angel|angelic
+smiling face with halo|angelic
 smiling face with hearts|3|adore
 smiling face with heart-eyes|143|bae
 star-struck|excited|eyes
@@ -29,7 +29,7 @@ winking face with tongue|crazy|epic
 zany face|crazy|eye
 squinting face with tongue|closed|eye
 money-mouth face|paid
-smiling face with open hands|hug|hugging
+smiling face with open hands|hugging
 face with hand over mouth|giggle|giggling
 face with open eyes and hand over mouth|amazement|awe
 face with peeking eye|captivated|embarrass
@@ -46,15 +46,15 @@ face in clouds|absentminded|fog
 smirking face|boss|dapper
 unamused face|...|bored
 face with rolling eyes|eyeroll|shade
-grimacing face|awk|awkward
-face exhaling|blow|blowing
+grimacing face|awkward
+face exhaling|blowing
 lying face|liar|lie
 shaking face|crazy|daze
 relieved face|calm|peace
 pensive face|awful|bored
 sleepy face|crying|good
 drooling face
-sleeping face|bed|bedtime
+sleeping face|bedtime
 face with medical mask|cold|dentist
 face with thermometer|ill|sick
 face with head-bandage|hurt|injury
@@ -62,7 +62,7 @@ nauseated face|gross|nasty
 face vomiting|barf|ew
 sneezing face|fever|flu
 hot face|dying|feverish
-cold face|blue|blue-faced
+cold face|blue-faced
 woozy face|dizzy|drunk
 face with crossed-out eyes|dead|dizzy
 face with spiral eyes|confused|dizzy
@@ -219,7 +219,7 @@ ear with hearing aid|accessibility|hard
 nose|body|noses
 brain|intelligent|smart
 anatomical heart|beat|cardiology
-lungs|breath|breathe
+lungs|breathe
 tooth|dentist|pearly
 bone|bones|dog
 eyes|body|face
@@ -426,8 +426,8 @@ woman in manual wheelchair|accessibility
 person running|fast|hurry
 man running|fast|hurry
 woman running|fast|hurry
-woman dancing|dance|dancer
-man dancing|dance|dancer
+woman dancing|dancer
+man dancing|dancer
 person in suit levitating|business
 people with bunny ears|bestie|bff
 men with bunny ears|bestie|bff
@@ -534,7 +534,7 @@ monkey|animal|banana
 gorilla|animal
 orangutan|animal|ape
 dog face|adorbs|animal
-dog|animal|animals
+dog|animals
 guide dog|accessibility|animal
 service dog|accessibility|animal
 poodle|animal|dog
@@ -542,7 +542,7 @@ wolf|animal|face
 fox|animal|face
 raccoon|animal|curious
 cat face|animal|kitten
-cat|animal|animals
+cat|animals
 black cat|animal|feline
 lion|alpha|animal
 tiger face|animal|big
@@ -557,9 +557,9 @@ zebra|animal|stripe
 deer|animal
 bison|animal|buffalo
 cow face|animal|farm
-ox|animal|animals
+ox|animals
 water buffalo|animal|zoo
-cow|animal|animals
+cow|animals
 pig face|animal|bacon
 pig|animal|bacon
 boar|animal|pig
@@ -576,7 +576,7 @@ mammoth|animal|extinction
 rhinoceros|animal
 hippopotamus|animal
 mouse face|animal
-mouse|animal|animals
+mouse|animals
 rat|animal
 hamster|animal|face
 rabbit face|animal|bunny
@@ -689,7 +689,7 @@ mushroom|fungus|toadstool
 grapes|dionysus|fruit
 melon|cantaloupe|fruit
 watermelon|fruit
-tangerine|c|citrus
+tangerine|citrus
 lemon|citrus|fruit
 banana|fruit|potassium
 pineapple|colada|fruit
@@ -721,7 +721,7 @@ peanuts|food|vegetable
 beans|food|kidney
 chestnut|almond|plant
 ginger root|beer|health
-pea pod|beans|beanstalk
+pea pod|beanstalk
 bread|carbs|food
 croissant|bread|breakfast
 baguette bread|food|french
@@ -815,11 +815,11 @@ kitchen knife|chef|cooking
 jar|condiment|container
 amphora|aquarius|cooking
 globe showing Europe-Africa|africa|earth
-globe showing Americas|americas|earth
-globe showing Asia-Australia|asia|asia-australia
+globe showing Americas|earth
+globe showing Asia-Australia
 globe with meridians|earth|internet
 world map
-map of Japan|japan
+map of Japan
 compass|direction|magnetic
 snow-capped mountain|cold
 mountain
@@ -842,7 +842,7 @@ derelict house|home
 house|building|country
 house with garden|building|country
 office building|city|cubical
-Japanese post office|building|japanese
+Japanese post office|building
 post office|building|european
 hospital|building|doctor
 bank|building
@@ -852,15 +852,15 @@ convenience store|24|building
 school|building
 department store|building
 factory|building
-Japanese castle|building|japanese
+Japanese castle|building
 castle|building|european
 wedding|chapel|hitched
-Tokyo tower|tokyo
-Statue of Liberty|liberty|new
+Tokyo tower
+Statue of Liberty|new
 church|bless|chapel
 mosque|islam|masjid
 hindu temple
-synagogue|jew|jewish
+synagogue|jewish
 shinto shrine|religion
 kaaba|hajj|islam
 fountain
@@ -900,10 +900,10 @@ ambulance|emergency|vehicle
 fire engine|truck
 police car|5–0|cops
 oncoming police car
-taxi|cab|cabbie
-oncoming taxi|cab|cabbie
+taxi|cabbie
+oncoming taxi|cabbie
 automobile|car|driving
-oncoming automobile|car|cars
+oncoming automobile|cars
 sport utility vehicle|car|drive
 pickup truck|automobile|car
 delivery truck|car|drive
@@ -961,30 +961,30 @@ alarm clock|hours|hrs
 stopwatch|clock|time
 timer clock
 mantelpiece clock|time
-twelve o’clock|12|12:00
-twelve-thirty|12|12:30
-one o’clock|1|1:00
-one-thirty|1|1:30
-two o’clock|2|2:00
-two-thirty|2|2:30
-three o’clock|3|3:00
-three-thirty|3|30
-four o’clock|4|4:00
+twelve o’clock|12:00
+twelve-thirty|12:30
+one o’clock|1:00
+one-thirty|1:30
+two o’clock|2:00
+two-thirty|2:30
+three o’clock|3:00
+three-thirty|30
+four o’clock|4:00
 four-thirty|30|4
-five o’clock|5|5:00
+five o’clock|5:00
 five-thirty|30|5
-six o’clock|6|6:00
+six o’clock|6:00
 six-thirty|30|6
 seven o’clock|0|7
 seven-thirty|30|7
-eight o’clock|8|8:00
+eight o’clock|8:00
 eight-thirty|30|8
-nine o’clock|9|9:00
+nine o’clock|9:00
 nine-thirty|30|9
 ten o’clock|0|10
-ten-thirty|10|10:30
-eleven o’clock|11|11:00
-eleven-thirty|11|11:30
+ten-thirty|10:30
+eleven o’clock|11:00
+eleven-thirty|11:30
 new moon|dark|space
 waxing crescent moon|dreams|space
 first quarter moon|space
@@ -1001,14 +1001,14 @@ thermometer|weather
 sun|bright|rays
 full moon face|bright
 sun with face|beach|bright
-ringed planet|saturn|saturnine
+ringed planet|saturnine
 star|astronomy|medium
 glowing star|glittery|night
 shooting star|falling|night
 milky way|space
 cloud|weather
 sun behind cloud|cloudy|weather
-cloud with lightning and rain|thunder|thunderstorm
+cloud with lightning and rain|thunderstorm
 sun behind small cloud|weather
 sun behind large cloud|weather
 sun behind rain cloud|weather
@@ -1033,7 +1033,7 @@ fire|af|burn
 droplet|cold|comic
 water wave|nature|ocean
 jack-o-lantern|celebration|halloween
-Christmas tree|celebration|christmas
+Christmas tree|celebration
 fireworks|boom|celebration
 sparkler|boom|celebration
 firecracker|dynamite|explosive
@@ -1091,7 +1091,7 @@ yo-yo|fluctuate|toy
 kite|fly|soar
 water pistol|gun|handgun
 pool 8 ball|8ball|billiard
-crystal ball|fairy|fairytale
+crystal ball|fairytale
 magic wand|magician|witch
 video game|controller|entertainment
 joystick|game|video
@@ -1251,8 +1251,8 @@ money bag|bank|bet
 yen banknote|bill|currency
 dollar banknote|bill|currency
 euro banknote|100|bill
-pound banknote|bill|billion
-money with wings|bank|banknote
+pound banknote|billion
+money with wings|banknote
 credit card|bank|cash
 receipt|accounting|bookkeeping
 chart increasing with yen|bank|currency
@@ -1267,7 +1267,7 @@ closed mailbox with raised flag|communication|postbox
 closed mailbox with lowered flag|postbox
 open mailbox with raised flag|postbox
 open mailbox with lowered flag|postbox
-postbox|mail|mailbox
+postbox|mailbox
 ballot box with ballot
 pencil
 black nib|pen
@@ -1295,7 +1295,7 @@ paperclip
 linked paperclips
 straight ruler|angle|edge
 triangular ruler|angle|math
-scissors|cut|cutting
+scissors|cutting
 card file box
 file cabinet|filing|paper
 wastebasket|can|garbage
@@ -1314,13 +1314,13 @@ dagger|knife|weapon
 crossed swords|weapon
 bomb|boom|comic
 boomerang|rebound|repercussion
-bow and arrow|archer|archery
+bow and arrow|archery
 shield|weapon
 carpentry saw|carpenter|cut
 wrench|home|improvement
 screwdriver|flathead|handy
 nut and bolt|home|improvement
-gear|cog|cogwheel
+gear|cogwheel
 clamp|compress|tool
 balance scale|justice|libra
 white cane|accessibility|blind
@@ -1331,7 +1331,7 @@ toolbox|chest|mechanic
 magnet|attraction|horseshoe
 ladder|climb|rung
 alembic|chemistry|tool
-test tube|chemist|chemistry
+test tube|chemistry
 petri dish|bacteria|biologist
 dna|biologist|evolution
 microscope|experiment|lab
@@ -1378,7 +1378,7 @@ hamsa|amulet|fatima
 moai|face|moyai
 placard|demonstration|notice
 identification card|credentials|document
-ATM sign|atm|automated
+ATM sign|automated
 litter in bin sign|litterbin
 potable water|drinking
 wheelchair symbol|access|handicap
@@ -1420,37 +1420,37 @@ right arrow curving up
 right arrow curving down
 clockwise vertical arrows|refresh|reload
 counterclockwise arrows button|again|anticlockwise
-BACK arrow|back
-END arrow|end
-ON! arrow|mark|on!
+BACK arrow
+END arrow
+ON! arrow|mark
 SOON arrow|brb|omw
-TOP arrow|homie|top
+TOP arrow|homie
 place of worship|pray|religion
 atom symbol|atheist
 om|hindu|religion
-star of David|david|jew
+star of David|jew
 wheel of dharma|buddhist|religion
 yin yang|difficult|lives
-latin cross|christ|christian
+latin cross|christian
 orthodox cross|christian|religion
 star and crescent|islam|muslim
 peace symbol|healing|peaceful
 menorah|candelabrum|candlestick
 dotted six-pointed star|fortune|jewish
 khanda|deg|fateh
-Aries|aries|horoscope
+Aries|horoscope
 Taurus|bull|horoscope
-Gemini|gemini|horoscope
-Cancer|cancer|crab
-Leo|horoscope|leo
-Virgo|horoscope|virgo
+Gemini|horoscope
+Cancer|crab
+Leo|horoscope
+Virgo|horoscope
 Libra|balance|horoscope
-Scorpio|horoscope|scorpio
+Scorpio|horoscope
 Sagittarius|archer|horoscope
-Capricorn|capricorn|goat
-Aquarius|aquarius|bearer
+Capricorn|goat
+Aquarius|bearer
 Pisces|fish|horoscope
-Ophiuchus|bearer|ophiuchus
+Ophiuchus|bearer
 shuffle tracks button|arrow|crossed
 repeat button|arrow|clockwise
 repeat single button|arrow|clockwise
@@ -1485,8 +1485,8 @@ minus|-|heavy
 divide|division|heavy
 heavy equals sign|answer|equality
 infinity|forever|unbounded
-double exclamation mark|!|!!
-exclamation question mark|!|!?
+double exclamation mark|!!
+exclamation question mark|!?
 red question mark|?|punctuation
 white question mark|?|outlined
 white exclamation mark|!|outlined
@@ -1534,39 +1534,39 @@ input numbers|1234
 input symbols|%|&
 input latin letters|abc|alphabet
 A button (blood type)
-AB button (blood type)|ab
+AB button (blood type)
 B button (blood type)
-CL button|cl
-COOL button|cool
-FREE button|free
+CL button
+COOL button
+FREE button
 information
-ID button|id|identity
-circled M|m
-NEW button|new
-NG button|ng
+ID button|identity
+circled M
+NEW button
+NG button
 O button (blood type)
-OK button|ok|okay
-P button|p|parking
-SOS button|help|sos
-UP! button|mark|up
-VS button|versus|vs
-Japanese “here” button|japanese|katakana
-Japanese “service charge” button|japanese|katakana
-Japanese “monthly amount” button|ideograph|japanese
-Japanese “not free of charge” button|ideograph|japanese
-Japanese “reserved” button|ideograph|japanese
-Japanese “bargain” button|ideograph|japanese
-Japanese “discount” button|ideograph|japanese
-Japanese “free of charge” button|ideograph|japanese
-Japanese “prohibited” button|ideograph|japanese
-Japanese “acceptable” button|ideograph|japanese
-Japanese “application” button|ideograph|japanese
-Japanese “passing grade” button|ideograph|japanese
-Japanese “vacancy” button|ideograph|japanese
-Japanese “congratulations” button|ideograph|japanese
-Japanese “secret” button|ideograph|japanese
-Japanese “open for business” button|ideograph|japanese
-Japanese “no vacancy” button|ideograph|japanese
+OK button|okay
+P button|parking
+SOS button|help
+UP! button|mark
+VS button|versus
+Japanese “here” button|katakana
+Japanese “service charge” button|katakana
+Japanese “monthly amount” button|ideograph
+Japanese “not free of charge” button|ideograph
+Japanese “reserved” button|ideograph
+Japanese “bargain” button|ideograph
+Japanese “discount” button|ideograph
+Japanese “free of charge” button|ideograph
+Japanese “prohibited” button|ideograph
+Japanese “acceptable” button|ideograph
+Japanese “application” button|ideograph
+Japanese “passing grade” button|ideograph
+Japanese “vacancy” button|ideograph
+Japanese “congratulations” button|ideograph
+Japanese “secret” button|ideograph
+Japanese “open for business” button|ideograph
+Japanese “no vacancy” button|ideograph
 red circle|geometric
 orange circle
 yellow circle
@@ -1612,24 +1612,24 @@ pirate flag|jolly|plunder
 flag: Ascension Island|AC
 flag: Andorra|AD
 flag: United Arab Emirates|AE
-flag: Afghanistan|AF
+flag: Afghanistan
 flag: Antigua & Barbuda|AG
 flag: Anguilla|AI
-flag: Albania|AL
+flag: Albania
 flag: Armenia|AM
 flag: Angola|AO
 flag: Antarctica|AQ
-flag: Argentina|AR
+flag: Argentina
 flag: American Samoa|AS
 flag: Austria|AT
-flag: Australia|AU
+flag: Australia
 flag: Aruba|AW
 flag: Åland Islands|AX
-flag: Azerbaijan|AZ
+flag: Azerbaijan
 flag: Bosnia & Herzegovina|BA
 flag: Barbados|BB
 flag: Bangladesh|BD
-flag: Belgium|BE
+flag: Belgium
 flag: Burkina Faso|BF
 flag: Bulgaria|BG
 flag: Bahrain|BH
@@ -1638,16 +1638,16 @@ flag: Benin|BJ
 flag: St. Barthélemy|BL
 flag: Bermuda|BM
 flag: Brunei|BN
-flag: Bolivia|BO
+flag: Bolivia
 flag: Caribbean Netherlands|BQ
-flag: Brazil|BR
+flag: Brazil
 flag: Bahamas|BS
 flag: Bhutan|BT
 flag: Bouvet Island|BV
 flag: Botswana|BW
 flag: Belarus|BY
 flag: Belize|BZ
-flag: Canada|CA
+flag: Canada
 flag: Cocos (Keeling) Islands|CC
 flag: Congo - Kinshasa|CD
 flag: Central African Republic|CF
@@ -1658,54 +1658,54 @@ flag: Cook Islands|CK
 flag: Chile|CL
 flag: Cameroon|CM
 flag: China|CN
-flag: Colombia|CO
+flag: Colombia
 flag: Clipperton Island|CP
 flag: Costa Rica|CR
-flag: Cuba|CU
+flag: Cuba
 flag: Cape Verde|CV
 flag: Curaçao|CW
 flag: Christmas Island|CX
-flag: Cyprus|CY
-flag: Czechia|CZ
+flag: Cyprus
+flag: Czechia
 flag: Germany|DE
 flag: Diego Garcia|DG
-flag: Djibouti|DJ
+flag: Djibouti
 flag: Denmark|DK
 flag: Dominica|DM
-flag: Dominican Republic|DO
+flag: Dominican Republic
 flag: Algeria|DZ
 flag: Ceuta & Melilla|EA
-flag: Ecuador|EC
+flag: Ecuador
 flag: Estonia|EE
-flag: Egypt|EG
+flag: Egypt
 flag: Western Sahara|EH
-flag: Eritrea|ER
+flag: Eritrea
 flag: Spain|ES
-flag: Ethiopia|ET
-flag: European Union|EU
-flag: Finland|FI
+flag: Ethiopia
+flag: European Union
+flag: Finland
 flag: Fiji|FJ
 flag: Falkland Islands|FK
 flag: Micronesia|FM
 flag: Faroe Islands|FO
-flag: France|FR
-flag: Gabon|GA
+flag: France
+flag: Gabon
 flag: United Kingdom|GB
 flag: Grenada|GD
-flag: Georgia|GE
+flag: Georgia
 flag: French Guiana|GF
 flag: Guernsey|GG
-flag: Ghana|GH
-flag: Gibraltar|GI
+flag: Ghana
+flag: Gibraltar
 flag: Greenland|GL
 flag: Gambia|GM
 flag: Guinea|GN
 flag: Guadeloupe|GP
 flag: Equatorial Guinea|GQ
-flag: Greece|GR
+flag: Greece
 flag: South Georgia & South Sandwich Islands|GS
 flag: Guatemala|GT
-flag: Guam|GU
+flag: Guam
 flag: Guinea-Bissau|GW
 flag: Guyana|GY
 flag: Hong Kong SAR China|HK
@@ -1713,26 +1713,26 @@ flag: Heard & McDonald Islands|HM
 flag: Honduras|HN
 flag: Croatia|HR
 flag: Haiti|HT
-flag: Hungary|HU
+flag: Hungary
 flag: Canary Islands|IC
 flag: Indonesia|ID
 flag: Ireland|IE
 flag: Israel|IL
 flag: Isle of Man|IM
-flag: India|IN
+flag: India
 flag: British Indian Ocean Territory|IO
 flag: Iraq|IQ
-flag: Iran|IR
+flag: Iran
 flag: Iceland|IS
-flag: Italy|IT
-flag: Jersey|JE
+flag: Italy
+flag: Jersey
 flag: Jamaica|JM
-flag: Jordan|JO
+flag: Jordan
 flag: Japan|JP
-flag: Kenya|KE
+flag: Kenya
 flag: Kyrgyzstan|KG
 flag: Cambodia|KH
-flag: Kiribati|KI
+flag: Kiribati
 flag: Comoros|KM
 flag: St. Kitts & Nevis|KN
 flag: North Korea|KP
@@ -1740,15 +1740,15 @@ flag: South Korea|KR
 flag: Kuwait|KW
 flag: Cayman Islands|KY
 flag: Kazakhstan|KZ
-flag: Laos|LA
+flag: Laos
 flag: Lebanon|LB
 flag: St. Lucia|LC
-flag: Liechtenstein|LI
+flag: Liechtenstein
 flag: Sri Lanka|LK
 flag: Liberia|LR
 flag: Lesotho|LS
 flag: Lithuania|LT
-flag: Luxembourg|LU
+flag: Luxembourg
 flag: Latvia|LV
 flag: Libya|LY
 flag: Morocco|MA
@@ -1774,24 +1774,24 @@ flag: Malawi|MW
 flag: Mexico|MX
 flag: Malaysia|MY
 flag: Mozambique|MZ
-flag: Namibia|NA
+flag: Namibia
 flag: New Caledonia|NC
 flag: Niger|NE
 flag: Norfolk Island|NF
 flag: Nigeria|NG
-flag: Nicaragua|NI
+flag: Nicaragua
 flag: Netherlands|NL
-flag: Norway|NO
+flag: Norway
 flag: Nepal|NP
 flag: Nauru|NR
 flag: Niue|NU
 flag: New Zealand|NZ
-flag: Oman|OM
-flag: Panama|PA
-flag: Peru|PE
+flag: Oman
+flag: Panama
+flag: Peru
 flag: French Polynesia|PF
 flag: Papua New Guinea|PG
-flag: Philippines|PH
+flag: Philippines
 flag: Pakistan|PK
 flag: Poland|PL
 flag: St. Pierre & Miquelon|PM
@@ -1801,13 +1801,13 @@ flag: Palestinian Territories|PS
 flag: Portugal|PT
 flag: Palau|PW
 flag: Paraguay|PY
-flag: Qatar|QA
+flag: Qatar
 flag: Réunion|RE
-flag: Romania|RO
+flag: Romania
 flag: Serbia|RS
-flag: Russia|RU
-flag: Rwanda|RW
-flag: Saudi Arabia|SA
+flag: Russia
+flag: Rwanda
+flag: Saudi Arabia
 flag: Solomon Islands|SB
 flag: Seychelles|SC
 flag: Sudan|SD
@@ -1820,49 +1820,49 @@ flag: Slovakia|SK
 flag: Sierra Leone|SL
 flag: San Marino|SM
 flag: Senegal|SN
-flag: Somalia|SO
+flag: Somalia
 flag: Suriname|SR
 flag: South Sudan|SS
 flag: São Tomé & Príncipe|ST
 flag: El Salvador|SV
 flag: Sint Maarten|SX
-flag: Syria|SY
+flag: Syria
 flag: Eswatini|SZ
 flag: Tristan da Cunha|TA
 flag: Turks & Caicos Islands|TC
 flag: Chad|TD
 flag: French Southern Territories|TF
 flag: Togo|TG
-flag: Thailand|TH
+flag: Thailand
 flag: Tajikistan|TJ
 flag: Tokelau|TK
 flag: Timor-Leste|TL
 flag: Turkmenistan|TM
 flag: Tunisia|TN
-flag: Tonga|TO
+flag: Tonga
 flag: Türkiye|TR
 flag: Trinidad & Tobago|TT
 flag: Tuvalu|TV
 flag: Taiwan|TW
 flag: Tanzania|TZ
 flag: Ukraine|UA
-flag: Uganda|UG
+flag: Uganda
 flag: U.S. Outlying Islands|UM
-flag: United Nations|UN
+flag: United Nations
 flag: United States|US
 flag: Uruguay|UY
-flag: Uzbekistan|UZ
-flag: Vatican City|VA
+flag: Uzbekistan
+flag: Vatican City
 flag: St. Vincent & Grenadines|VC
-flag: Venezuela|VE
+flag: Venezuela
 flag: British Virgin Islands|VG
-flag: U.S. Virgin Islands|VI
+flag: U.S. Virgin Islands
 flag: Vietnam|VN
 flag: Vanuatu|VU
 flag: Wallis & Futuna|WF
 flag: Samoa|WS
 flag: Kosovo|XK
-flag: Yemen|YE
+flag: Yemen
 flag: Mayotte|YT
 flag: South Africa|ZA
 flag: Zambia|ZM

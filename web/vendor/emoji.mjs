@@ -34,6 +34,11 @@ const emoji = (name) => sorted("en").filter(({ group }) => GROUPS[group] === nam
 const list = GROUPS.filter(emoji).map((name) => `  ${name}: \`${emoji(name)}\`,\n`);
 write("emoji-list.js", "Emoji by group", `{\n${list.join("")}}`);
 for (const language of Object.keys(TAGS)) {
-  const line = ({ label, tags = [] }) => [label, ...tags.filter((tag) => !label.includes(tag)).slice(0, TAGS[language])].join("|");
+  const line = ({ label, tags = [] }) => {
+    const words = [label, ...tags.filter((tag) => !label.includes(tag)).slice(0, TAGS[language])];
+    const within = (word) => ` ${word}`.toLowerCase();
+    // Whatever finds a word that another one begins with finds that one, too.
+    return words.filter((word) => word === label || !words.some((other) => other !== word && within(other).includes(within(word)))).join("|");
+  };
   write(`emoji-${language}.js`, "The name of each emoji and words to search by", `\`${sorted(language).map(line).join("\n")}\``);
 }
