@@ -102,6 +102,6 @@ const asked = (store) => wishes(store).map(({ call }) => Number(call.path.slice(
 function failed(store) {
   const items = wishes(store).filter(({ state }) => state === "failed");
   return items.length ? h("ul", { role: "list" }, ...items.map((item) => h("li.trouble", {},
-    `${isolate(store.name(Number(item.call.path.slice(9))))}: ${refused(item.code, item.reason)} `,
+    `${t("list.of", { name: isolate(store.name(Number(item.call.path.slice(9)))), text: refused(item.code, item.reason) })} `,
     h("button.link", { type: "button", onclick: () => store.discard(item) }, t("contacts.dismiss"))))) : null;
 }

@@ -36,7 +36,8 @@ export function open(store, { body, limit }) {
     await render();
   } }, t("moments.older"));
   const empty = h("p.quiet", {}, t("moments.none"));
-  body.replaceChildren(form, empty, feed, older);
+  const lost = h("div", {});
+  body.replaceChildren(form, lost, empty, feed, older);
   who.addEventListener("toggle", () => who.open && !seers.childElementCount && seers.replaceChildren(...friendsOf(store).map((uid) =>
     h("p", {}, h("label", {}, h("input", { type: "checkbox", value: uid, checked: "" }), " ", h("bdi", {}, store.name(uid)))))));
 
@@ -51,6 +52,8 @@ export function open(store, { body, limit }) {
       || store.outbox.some(({ call, state }) => state === "failed" && call?.path.startsWith(`/moments/${message_id}/`)));
     const items = [...waiting(store), ...rows].map((row) => itemOf(store, row));
     keep(feed, items, () => make(store), (item, element) => fill(store, item, element));
+    keep(lost, withoutPlace(store, rows), () => h("p", {}), ({ item }, element) =>
+      element.replaceChildren(...[item.call.body.text && h("bdi", {}, item.call.body.text), state(store, item)].filter(Boolean)));
     empty.hidden = items.length > 0;
     older.hidden = all.length < most && (store.conversations.get(MOMENTS)?.floor ?? 0) === 0;
     // Those of former friends count as read, too.
@@ -69,6 +72,14 @@ const friendsOf = (store) => [...store.friends.keys()].filter((uid) => isFriend(
 /** Moments that are on their way, newest first. */
 const waiting = (store) => store.outbox.filter(({ call }) => call?.path === "/moments")
   .map((item) => ({ item, sender: store.self.uid, client_id: item.client_id, body: item.call.body })).toReversed();
+
+/** What was refused about moments and comments that are not shown, as those that were deleted meanwhile: what was typed is nowhere else. */
+function withoutPlace(store, rows) {
+  const shown = new Set(rows.flatMap(({ message_id, comments = [] }) => [message_id, ...comments.map((comment) => comment.message_id)]));
+  const about = ({ call }) => Number(call?.path.match(/^\/moments\/(\d+)\//)?.[1]);
+  return store.outbox.filter((item) => item.state === "failed" && about(item) && !shown.has(about(item)))
+    .map((item) => ({ key: item.client_id, sig: item.code, item }));
+}
 
 function itemOf(store, row) {
   const own = store.self.uid;

@@ -34,6 +34,7 @@ mod pins;
 mod presence;
 mod recovery;
 mod refusals;
+mod refused;
 mod social;
 mod starred;
 mod tables;
