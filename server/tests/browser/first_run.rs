@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::axe::{LANGUAGES, choose, look};
 use super::window::{ENTER, ESCAPE, Window};
 use super::world::{PASSWORD, World, connected, keep_codes};
 
@@ -11,23 +12,89 @@ async fn what_is_wrong_stands_beside_the_field() {
     world.person("Ada").await;
     let window = world.window().await;
     let cases = [
-        ("", "", "/login", "name", "Enter a name."),
-        ("Ada", "", "/sign-up", "password", "Enter a password."),
-        ("Ada", "not this one", "/login", "password", "The name or the password is wrong."),
-        ("Ben", "short", "/sign-up", "password", "A password has 8 to 200 characters."),
-        ("Ada", PASSWORD, "/sign-up", "name", "Somebody already has this name. Choose another one."),
+        ("", "", "/login", "name", ["Enter a name.", "请输入用户名。"]),
+        ("Ada", "", "/sign-up", "password", ["Enter a password.", "请输入密码。"]),
+        (
+            "Ada",
+            "not this one",
+            "/login",
+            "password",
+            ["The name or the password is wrong.", "用户名或密码不正确。"],
+        ),
+        (
+            "Ben",
+            "short",
+            "/sign-up",
+            "password",
+            ["A password has 8 to 200 characters.", "密码长度为 8 到 200 个字符。"],
+        ),
+        (
+            "Ada",
+            PASSWORD,
+            "/sign-up",
+            "name",
+            ["Somebody already has this name. Choose another one.", "该用户名已被使用，请换一个。"],
+        ),
+        (
+            "A\u{200B}da",
+            PASSWORD,
+            "/sign-up",
+            "name",
+            [
+                "A name has 1 to 40 characters that can be seen, with single spaces between words.",
+                "用户名为 1 到 40 个可见字符，词与词之间只能有一个空格。",
+            ],
+        ),
     ];
-    for (name, password, card, field, problem) in cases {
-        window.goto(&world.at(card)).await;
-        window.write("#name", name).await;
-        window.write("#password", &format!("{password}{ENTER}")).await;
-        window
-            .until(&format!("document.getElementById('{field}-problem').textContent === '{problem}'"))
-            .await;
-        window.until(&format!("document.activeElement.id === '{field}'")).await;
-        // The ring of the focus leaves the border, which says that something is wrong.
-        window.until(&format!("document.getElementById('{field}').ariaInvalid === 'true'")).await;
+    for (at, (language, tag)) in LANGUAGES.into_iter().enumerate() {
+        choose(&window, &world, language, tag).await;
+        for (name, password, card, field, problems) in &cases {
+            let problem = problems[at];
+            window.goto(&world.at(card)).await;
+            window.write("#name", name).await;
+            window.write("#password", &format!("{password}{ENTER}")).await;
+            window
+                .until(&format!("document.getElementById('{field}-problem').textContent === '{problem}'"))
+                .await;
+            window.until(&format!("document.activeElement.id === '{field}'")).await;
+            // The ring of the focus leaves the border, which says that something is wrong.
+            window.until(&format!("document.getElementById('{field}').ariaInvalid === 'true'")).await;
+        }
     }
+}
+
+/// What the page says where the operator alone makes accounts, in each of `LANGUAGES`.
+const CLOSED: [&str; 2] = [
+    "New accounts are made by the person who runs this server. Ask them for one.",
+    "本服务器未开放注册，请联系管理员开通账号。",
+];
+
+#[tokio::test]
+async fn where_sign_up_is_closed_there_is_no_form_for_it_and_the_page_says_whom_to_ask() {
+    let world = World::with_sign_up("closed").await;
+    world.add("Ada").await;
+    let window = world.window().await;
+    for ((language, tag), words) in LANGUAGES.into_iter().zip(CLOSED) {
+        choose(&window, &world, language, tag).await;
+        for path in ["/login", "/sign-up", "/sign-up?invite=anything"] {
+            window.goto(&world.at(path)).await;
+            let said = format!(
+                "[...document.querySelectorAll('.card > p')].some((it) => it.textContent === '{words}')"
+            );
+            window.until(&said).await;
+            let offered = "return [Boolean(document.querySelector('form[data-call=\"/accounts\"]')),
+                Boolean(document.querySelector('a[href^=\"/sign-up\"]'))]";
+            assert_eq!(window.run(offered).await, json!([false, false]), "{path} in {language}");
+            look(&window, &format!("{path} of a server without sign-up, in {language}")).await;
+        }
+    }
+    let refused = world.server.http().expect("an address").sign_up("Ben", PASSWORD).await;
+    assert_eq!(refused.expect_err("closed").code(), Some("sign_up_closed"));
+    // Who has an account comes in as ever, and has no invitations to give.
+    world.log_in(&window, "Ada").await;
+    window.goto(&world.at("/contacts")).await;
+    window.until("document.getElementById('contacts-link')").await;
+    assert_eq!(window.run("return Boolean(document.getElementById('invite-somebody'))").await, false);
 }
 
 #[tokio::test]

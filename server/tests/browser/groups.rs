@@ -1,5 +1,7 @@
 //! Groups: making one without mistakes, and what asks before it is done.
 
+use tidemark_client::Role;
+
 use super::starred::choose;
 use super::window::ENTER;
 use super::world::{World, say};
@@ -90,7 +92,7 @@ async fn roles_bans_and_invitations_are_changed_in_the_dialog() {
         0,
         "a member is offered nothing that would be refused"
     );
-    ben.http.set_role(gid, uid, tidemark_client::Role::Owner).await.expect("handed over");
+    ben.http.set_role(gid, uid, Role::Owner).await.expect("handed over");
     ada.run("document.getElementById('members').close()").await;
     ada.click("#open-members").await;
     ada.until(&format!("{offered} > 2")).await;
@@ -225,4 +227,72 @@ async fn who_joins_sees_earlier_messages_where_the_group_shows_them() {
     owner.click("#describe-form .primary").await;
     owner.until(&format!("{told}.includes('You hid earlier messages from those who join')")).await;
     assert_eq!(ben.http.group(gid).await.expect("the group").history, tidemark_client::History::Hidden);
+}
+
+#[tokio::test]
+async fn an_administrator_is_made_a_member_again_and_a_group_is_handed_over_in_the_dialog() {
+    let world = World::start().await;
+    let (ada, ben, cleo) = (world.person("Ada").await, world.person("Ben").await, world.person("Cleo").await);
+    let gid = ada.http.create_group("Harbour walk", &[ben.uid, cleo.uid]).await.expect("a group");
+    ada.http.set_role(gid, cleo.uid, Role::Administrator).await.expect("an administrator");
+    let (owner, bens, cleos) =
+        (world.visitor("Ada").await, world.visitor("Ben").await, world.visitor("Cleo").await);
+    for window in [&owner, &bens, &cleos] {
+        window.pick("Harbour walk").await;
+    }
+    owner.click("#open-members").await;
+    owner.until("document.querySelectorAll('#members-list li').length === 3").await;
+    let items = "[...document.querySelectorAll('#actions button')].map((it) => it.textContent).join()";
+    let role = |name: &str, role: &str| {
+        format!(
+            "[...document.querySelectorAll('#members-list li')].find((it) => it.querySelector('.title').textContent === '{name}')
+                .querySelector(':scope > .quiet')?.textContent === {role}"
+        )
+    };
+    let told =
+        |text: &str| format!("[...document.querySelectorAll('.event')].at(-1)?.textContent === '{text}'");
+    let roles = async || {
+        let members = ben.http.group(gid).await.expect("the group").members;
+        [&ada, &ben, &cleo]
+            .map(|person| members.iter().find(|member| member.uid == person.uid).expect("a member").role)
+    };
+
+    owner.until(&role("Cleo", "'administrator'")).await;
+    owner.click("#members-list [aria-label='More about Cleo']").await;
+    owner.until(&format!("{items} === 'Make a member,Make the owner,Ban'")).await;
+    owner.click("#actions button").await;
+    owner.until(&role("Cleo", "undefined")).await;
+    cleos.until(&told("Ada made you a member again")).await;
+    assert_eq!(roles().await, [Role::Owner, Role::Member, Role::Member]);
+
+    for (answer, roles_then) in [
+        ("#ask-no", [Role::Owner, Role::Member, Role::Member]),
+        ("#ask-yes", [Role::Administrator, Role::Owner, Role::Member]),
+    ] {
+        owner.click("#members-list [aria-label='More about Ben']").await;
+        owner.until(&format!("{items} === 'Make an administrator,Make the owner,Ban'")).await;
+        owner.click("#actions button:nth-child(2)").await;
+        owner.until(ASKS).await;
+        owner
+            .until(
+                "document.getElementById('ask-title').textContent === 'Make Ben the owner of Harbour walk?'",
+            )
+            .await;
+        owner.click(answer).await;
+        owner.until(&format!("!{ASKS}")).await;
+        if answer == "#ask-yes" {
+            owner.until(&role("Ben", "'owner'")).await;
+        }
+        assert_eq!(roles().await, roles_then, "{answer}");
+    }
+    owner.until(&role("Ada", "'administrator'")).await;
+    bens.until(&told("Ada made you the owner")).await;
+    // An administrator is offered what administrators may do, and nothing about the owner.
+    owner.until("!document.querySelector('#members-list [aria-label=\"More about Ben\"]')").await;
+    owner.click("#members-list [aria-label='More about Cleo']").await;
+    owner.until(&format!("{items} === 'Ban'")).await;
+    bens.click("#open-members").await;
+    bens.until("document.querySelector('#members-list [aria-label=\"More about Ada\"]')").await;
+    bens.click("#members-list [aria-label='More about Ada']").await;
+    bens.until(&format!("{items} === 'Make a member,Make the owner,Ban'")).await;
 }

@@ -1,6 +1,10 @@
 //! The chat without its server: what the service worker keeps, for whom, and until when.
 
+use uuid::Uuid;
+
 use super::pictures::take;
+use super::social::{badge, press, shows};
+use super::window::ENTER;
 use super::world::{World, connected, find, say, stored};
 
 /// Answers the names of the caches, and whose page is kept.
@@ -10,7 +14,7 @@ const KEPT: &str = "const done = arguments[0]; (async () => {
   })()";
 
 /// Waits until the service worker keeps the page of `name`.
-async fn kept(window: &super::window::Window, name: &str) {
+pub(super) async fn kept(window: &super::window::Window, name: &str) {
     let ask = "window.keeps = null; caches.match('/', { ignoreVary: true }).then((page) => page?.text())
         .then((text) => { window.keeps = text?.match(/data-name=\"(.*?)\"/)[1] ?? 'nobody'; })";
     loop {
@@ -96,4 +100,62 @@ async fn files_of_an_earlier_version_are_dropped_and_the_chat_can_be_installed()
     assert_eq!(errors["installabilityErrors"], serde_json::json!([]));
     let manifest = window.devtools("Page.getAppManifest", serde_json::json!({})).await;
     assert_eq!(manifest["errors"], serde_json::json!([]));
+}
+
+#[tokio::test]
+async fn moments_and_contacts_are_shown_without_the_server() {
+    let world = World::start().await;
+    let (ada, ben, cem) = (world.person("Ada").await, world.person("Ben").await, world.person("Cem").await);
+    let wishes = [(&ada, &ben), (&ben, &ada), (&cem, &ada)];
+    for (key, (from, to)) in (1..).zip(wishes) {
+        from.http.befriend(Uuid::from_u128(key), to.uid, true).await.expect("asked");
+    }
+    ben.http.post_moment(Uuid::from_u128(1 << 64), "Low tide is at ten", &[]).await.expect("posted");
+    let window = world.visitor("Ada").await;
+    for page in ["moments", "contacts"] {
+        badge(&window, page, "1").await;
+    }
+    kept(&window, "Ada").await;
+    window.until("navigator.serviceWorker.controller").await;
+
+    // Neither page was ever opened in this browser.
+    let gone = world.stop_server().await;
+    for _ in 0..2 {
+        window.goto(&format!("{}/contacts", gone.address())).await;
+        for text in ["Friend requests", "Cem", "Friends", "Ben"] {
+            shows(&window, text).await;
+        }
+        window.goto(&format!("{}/moments", gone.address())).await;
+        window.until("document.querySelectorAll('.moment').length === 1").await;
+        window.until("document.querySelector('.moment .who').textContent.startsWith('Ben ')").await;
+        shows(&window, "Low tide is at ten").await;
+        window.reload().await;
+        shows(&window, "Low tide is at ten").await;
+    }
+    // What is done there stands there at once, and is done later.
+    window.write(".moment input", &format!("Bring boots{ENTER}")).await;
+    shows(&window, "Bring boots").await;
+    window.goto(&format!("{}/contacts", gone.address())).await;
+    press(&window, "Accept").await;
+    let no_requests = "!document.getElementById('page').innerText.includes('Friend requests')";
+    window.until(no_requests).await;
+    window.reload().await;
+    shows(&window, "Cem").await;
+    window.until(no_requests).await;
+    window.goto(&format!("{}/moments", gone.address())).await;
+    window.until("document.querySelector('.comments .state')?.ariaLabel === 'Waiting to be sent'").await;
+
+    let _running = gone.restart().await;
+    connected(&window).await;
+    window
+        .until("document.querySelector('.comments li') && !document.querySelector('.comments .state')")
+        .await;
+    assert_eq!(stored(&ben, "Bring boots").await, 1);
+    // They are friends: Cem gets what she posts now.
+    window.write("#moment-text", "Both of you").await;
+    press(&window, "Post").await;
+    window
+        .until("document.querySelectorAll('.moment').length === 2 && !document.querySelector('.feed .state')")
+        .await;
+    assert_eq!(stored(&cem, "Both of you").await, 1);
 }

@@ -6,10 +6,12 @@
 
 mod amend;
 mod axe;
+mod axe_friends;
 mod browsers;
 mod chat;
 mod data;
 mod deletion;
+mod diagnostics;
 mod ears;
 mod emoji;
 mod engine;
@@ -24,6 +26,7 @@ mod keys;
 mod look;
 mod marks;
 mod mentions;
+mod moments;
 mod offline;
 mod own;
 #[path = "../support/packages.rs"]

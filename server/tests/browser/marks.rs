@@ -1,9 +1,18 @@
 //! Light Markdown in messages.
 
-use tidemark_client::Recipient;
+use std::io::ErrorKind;
+use std::net::TcpListener;
 
+use serde_json::{json, value::to_raw_value};
+use tidemark_client::Recipient;
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use super::engine::PATIENCE;
+use super::people::is_kept;
 use super::pictures::take;
-use super::world::{World, find, say};
+use super::social::{open, shows};
+use super::world::{World, befriend, find, say, stored};
 
 const TALK: [&str; 6] = [
     "The *first* ferry is **full**, ~~Saturday~~ Sunday then",
@@ -82,4 +91,57 @@ async fn hostile_marks_make_no_elements_and_load_nothing() {
     // One's own message is the same, and copied as it was written.
     find(&window, "Ben").await;
     say(&window, "<b>plain</b>").await;
+}
+
+#[tokio::test]
+async fn nobody_fetches_what_a_link_names_until_a_person_opens_it() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.set_nonblocking(true).expect("not to wait");
+    let link = format!("http://{}", listener.local_addr().expect("an address"));
+    let world = World::start().await;
+    let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
+    let (desk, author) = (world.visitor("Ada").await, world.visitor("Ben").await);
+    befriend(&desk, ada.uid, &[&ben]).await;
+
+    // In every text that others see.
+    let key = Uuid::from_u128;
+    let profile = to_raw_value(&json!({"about": format!("{link}/line")})).expect("JSON");
+    ben.http.set_for_all(key(1), "profile", &profile).await.expect("set");
+    let gid = ben.http.create_group(&format!("{link}/group"), &[ada.uid]).await.expect("a group");
+    let topic = format!("{link}/topic");
+    ben.http.describe_group(gid, None, Some(&topic)).await.expect("described");
+    let moment = ben.http.post_moment(key(2), &format!("{link}/moment.png"), &[]).await.expect("posted");
+    ben.http.comment(key(3), moment.message_id, &format!("{link}/comment")).await.expect("said");
+    find(&author, "Ada").await;
+    for text in
+        [format!("See {link}/tide.html"), format!("![tide]({link}/tide.png) and [this]({link}/plan.pdf)")]
+    {
+        author.write("#text", &format!("{text}\u{E007}")).await;
+    }
+
+    desk.pick("Ben").await;
+    for window in [&desk, &author] {
+        window.until("document.querySelectorAll('#log .words a').length === 3").await;
+    }
+    author
+        .until("[...document.querySelectorAll('.own .state')].every((it) => it.ariaLabel === 'Read')")
+        .await;
+    desk.until(&format!("document.getElementById('pane-about').textContent.endsWith('{link}/line')")).await;
+    assert_eq!(stored(&ada, "/tide.").await, 2);
+    desk.pick(&format!("{link}/group")).await;
+    desk.until(&format!("document.getElementById('pane-about').textContent.endsWith('{topic}')")).await;
+    open(&desk, "moments").await;
+    for text in ["/moment.png", "/comment"] {
+        shows(&desk, &format!("{link}{text}")).await;
+    }
+    is_kept(&author, "({ profile }) => profile?.about").await;
+    let came = listener.accept().map(|(_, from)| from).expect_err("nobody has come");
+    assert_eq!(came.kind(), ErrorKind::WouldBlock);
+
+    // The person who opens one comes.
+    desk.pick("Ben").await;
+    desk.until("document.querySelectorAll('#log .words a').length === 3").await;
+    let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
+    desk.click("#log .words a").await;
+    timeout(PATIENCE, listener.accept()).await.expect("in time").expect("a visitor");
 }

@@ -1,5 +1,9 @@
 //! Names, profiles, who may do what, one's own link, and the language that follows.
 
+use tidemark_client::{Kind, RangeQuery};
+use uuid::Uuid;
+
+use super::social::{badge, open, press, shows};
 use super::window::{ENTER, Window};
 use super::world::{PASSWORD, World, connected, find, say};
 
@@ -185,4 +189,50 @@ async fn a_language_follows_to_devices_on_which_none_was_chosen() {
     is_kept(&other, "({ language }) => language?.tag === 'en'").await;
     ada.reload().await;
     ada.until("document.documentElement.lang === 'zh-Hans'").await;
+}
+
+#[tokio::test]
+async fn a_request_that_is_declined_is_gone_on_every_device_and_who_sent_it_is_not_told() {
+    let world = World::start().await;
+    let (ben, ada, cleo) = (world.person("Ben").await, world.person("Ada").await, world.person("Cleo").await);
+    for (key, from, to) in [(1, &ada, &cleo), (2, &cleo, &ada)] {
+        from.http.befriend(Uuid::from_u128(key), to.uid, true).await.expect("asked");
+    }
+    let bens = world.visitor("Ben").await;
+    let (desk, phone) = (world.visitor("Ada").await, world.visitor("Ada").await);
+    open(&bens, "contacts").await;
+    bens.write("#contacts-find", "Ada").await;
+    bens.until("document.querySelector('#contacts-found li')").await;
+    bens.write("#contacts-find", ENTER).await;
+    shows(&bens, "No answer yet").await;
+    for window in [&desk, &phone] {
+        badge(window, "contacts", "1").await;
+        open(window, "contacts").await;
+        shows(window, "Friend requests").await;
+    }
+    press(&desk, "Decline").await;
+    let shown = "document.getElementById('page').innerText";
+    let gone = format!(
+        "document.querySelector('#to-contacts .badge').hidden
+           && {shown}.includes('Cleo') && !{shown}.includes('Friend requests') && !{shown}.includes('Ben')"
+    );
+    for window in [&desk, &phone] {
+        window.until(&gone).await;
+    }
+    desk.reload().await;
+    desk.until(&gone).await;
+    let third = world.visitor("Ada").await;
+    open(&third, "contacts").await;
+    third.until(&gone).await;
+
+    bens.reload().await;
+    shows(&bens, "No answer yet").await;
+    let rows = ben.http.range(&RangeQuery::after(0)).await.expect("rows").rows;
+    let told = |uid| rows.iter().filter(|row| row.kind == Kind::Friend && row.sender == uid).count();
+    assert_eq!((told(ben.uid), told(ada.uid)), (1, 0), "only the request that he sent himself");
+    // She may want it later.
+    third.write("#contacts-find", "Ben").await;
+    third.until("document.querySelector('#contacts-found li')").await;
+    third.write("#contacts-find", ENTER).await;
+    bens.until(&format!("{shown}.includes('Friends') && !{shown}.includes('No answer yet')")).await;
 }

@@ -1,7 +1,9 @@
 //! Being told in the page: one count in the title and on the icons, and notifications of the browser.
 
 use serde_json::json;
+use tidemark_client::{Draft, Mentions, Recipient};
 
+use super::people::is_kept;
 use super::window::Window;
 use super::world::{World, connected};
 
@@ -141,4 +143,61 @@ async fn a_muted_conversation_is_not_counted_on_any_device_until_the_mute_ends()
     assert_eq!(desk.run_async(&short.replace("BEN", &ben.uid.to_string())).await, 201);
     desk.until("document.querySelector('.row.muted') && document.title === 'Tidemark'").await;
     desk.until("!document.querySelector('.row.muted') && document.title === '(1) Tidemark'").await;
+}
+
+#[tokio::test]
+async fn a_mute_lasts_for_a_day_or_for_good_and_only_a_mention_is_told_meanwhile() {
+    let world = World::start().await;
+    let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
+    let gid = ben.http.create_group("Harbour walk", &[ada.uid]).await.expect("a group");
+    let (window, phone) = (world.visitor("Ada").await, world.visitor("Ada").await);
+    window.before_every_page(LISTEN).await;
+    window.allow_notifications().await;
+    window.click("#open-settings").await;
+    window.click("#notify").await;
+    window.until("document.getElementById('notify').textContent === 'Turn off notifications'").await;
+    window.run("document.getElementById('settings').close()").await;
+    phone.pick("Harbour walk").await;
+
+    let title = "document.getElementById('open-mute').title";
+    // In the language's own words of the day and the time, which are those of tomorrow.
+    let tomorrow = format!(
+        "[-60000, 0].map((late) => new Intl.DateTimeFormat(navigator.language, {{ dateStyle: 'medium', timeStyle: 'short' }})
+            .format(Date.now() + 86400000 + late)).some((time) => {title} === `Muted until ${{time}}`)"
+    );
+    let in_a_day = "({ mute }) => Math.abs(mute?.until - Date.now() - 86400000) < 60000";
+    let for_good = "({ mute }) => mute && Object.keys(mute).length === 0";
+    let mutes =
+        [("Mute for a day", tomorrow, in_a_day), ("Mute always", format!("{title} === 'Muted'"), for_good)];
+    for (item, says, value) in mutes {
+        window.pick("Harbour walk").await;
+        mute(&window, item).await;
+        for each in [&window, &phone] {
+            each.until(&says).await;
+        }
+        is_kept(&phone, value).await;
+        window.goto(&world.at("/")).await;
+        connected(&window).await;
+        window.until("document.querySelector('.row.muted') && !document.querySelector('.row .badge')").await;
+        window.run("Object.defineProperty(document, 'hasFocus', { value: () => false })").await;
+        phone.goto(&world.at("/")).await;
+        ben.send(Recipient::Group(gid), "Nobody is told of this").await;
+        window.until("document.querySelector('.row.muted .badge')?.textContent === '1'").await;
+        assert_eq!(window.title().await, "Tidemark");
+        // What is told comes in the order of the messages.
+        let mentions = Mentions { users: vec![ada.uid], all: false };
+        let draft = Draft::text(Recipient::Group(gid), "@Ada: is nine too early?").mentioning(&mentions);
+        ben.http.send(&draft).await.expect("sent");
+        window.until("told.length === 1 && told[0].title === 'Harbour walk'").await;
+        window.until("told[0].body === 'Ben: @Ada: is nine too early?'").await;
+        window.until("document.title === '(1) Tidemark'").await;
+        phone.pick("Harbour walk").await;
+        window.until("!document.querySelector('.row .badge')").await;
+    }
+    // It ends when the person wants it to.
+    mute(&phone, "Unmute").await;
+    window.until("!document.querySelector('.row.muted')").await;
+    phone.goto(&world.at("/")).await;
+    ben.send(Recipient::Group(gid), "Everybody is told of this").await;
+    window.until("told.length === 2 && told[1].body === 'Ben: Everybody is told of this'").await;
 }

@@ -111,9 +111,14 @@ impl World {
 
     /// With sign-up by invitation alone.
     pub(crate) async fn by_invitation() -> World {
+        World::with_sign_up("invitation").await
+    }
+
+    /// Where people make accounts in this way (`[accounts] sign_up`).
+    pub(crate) async fn with_sign_up(way: &str) -> World {
         let turn = Turn::come().await;
         let data = tempfile::tempdir().expect("a folder");
-        let settings = [("TIDEMARK_ACCOUNTS__SIGN_UP", "invitation".to_owned())];
+        let settings = [("TIDEMARK_ACCOUNTS__SIGN_UP", way.to_owned())];
         let server = Server::start_with(&settings, 0, binary(), data.path()).await.expect("starts");
         World::of(server, data, turn)
     }
@@ -279,6 +284,12 @@ impl Gone {
         let server = Server::start_with(settings, port, binary(), data.path()).await.expect("starts again");
         World { entrance: server.address().to_owned(), server, data, turn }
     }
+}
+
+/// The number of the person in the window.
+pub(crate) async fn uid_of(window: &Window) -> u32 {
+    let uid = window.run("return Number(document.body.dataset.uid)").await.as_u64().expect("a uid");
+    u32::try_from(uid).expect("a uid")
 }
 
 /// Waits until the page has been told how far the server is: it is connected, and in step.
