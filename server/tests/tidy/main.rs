@@ -1,8 +1,9 @@
 //! Holds what rustc cannot see: the direction of imports (`directions`), the length of files, the words that say
-//! "unfinished", and that the tests exist that the pages name.
+//! "unfinished", that the tests exist that the pages name, and that what serves is no client of HTTP.
 
 mod checker;
 mod circles;
+mod clients;
 mod directions;
 mod source;
 
