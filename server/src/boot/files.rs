@@ -15,9 +15,10 @@ use super::storage::directory_of;
 use super::{BootError, issued};
 use crate::config::{Config, MessageIds, SequenceSource};
 use crate::store::sqlite::stamp::{self, Found, Opened, Stamp, Start};
-use crate::store::sqlite::{Db, Identity, private};
+use crate::store::sqlite::{BadLog, Db, Identity, check_log, forget_log, private};
 
 const JOURNAL: &str = "journal";
+const LOG: &str = "log";
 const SEQUENCE: &str = "sequence";
 const IDS: &str = "ids";
 const KEY: &str = "key";
@@ -129,7 +130,11 @@ pub(super) fn check_database(config: &Config) -> Result<(), BootError> {
 pub(super) fn check_journal(config: &Config) -> Result<(), BootError> {
     let path = config.storage.file()?.with_extension("journal.db");
     match stamp::look(&path) {
-        None => Ok(()),
+        None => {
+            let main = config.storage.file()?;
+            let path = main.with_extension("journal.log");
+            judge_log(&main).map_err(|wrong| BadFile { path, wrong }.into())
+        }
         Some(Found::Empty) => Err(BadFile { path, wrong: Wrong::Empty }.into()),
         Some(Found::Damaged(why)) => Err(BadFile { path, wrong: Wrong::Damaged(why) }.into()),
         Some(Found::Unreadable(why)) => Err(BadFile { path, wrong: Wrong::Unusable(why) }.into()),
@@ -145,7 +150,7 @@ pub(super) fn make_private(config: &Config) -> Result<(), BootError> {
     let with = |path: &Path, ending: &str| PathBuf::from(format!("{}{ending}", path.display()));
     let mut all: Vec<PathBuf> =
         databases.flat_map(|path| [with(&path, "-wal"), with(&path, "-shm"), path]).collect();
-    all.extend([with(&main, ".lock"), key]);
+    all.extend([with(&main, ".lock"), main.with_extension("journal.log"), key]);
     if config.storage.database_url.is_empty() {
         all.push(directory_of(&main).to_owned());
     }
@@ -195,6 +200,15 @@ pub(super) async fn check_and_stamp(
             allow(rule, role, path, wrong)?;
         }
     }
+    let main = config.storage.file()?;
+    // That the file is there was judged.
+    if files[0].path.exists()
+        && let Err(wrong) = judge_log(&main)
+    {
+        allow(rule, LOG, &main.with_extension("journal.log"), wrong)?;
+        forget_log(&main)
+            .map_err(|why| BadFile { path: files[0].path.clone(), wrong: Wrong::Unusable(why) })?;
+    }
     if let Err(wrong) = judge_key(&known, key_there.as_deref()) {
         allow(rule, KEY, &key, wrong)?;
     }
@@ -205,9 +219,8 @@ pub(super) async fn check_and_stamp(
     let start = known.next.unwrap_or(Start { number: last + 1, token });
     Identity::begin(db, installation, start, rule == Rule::Restored).await?;
     let write = |(Beside { role, .. }, file): (&Beside, Opened)| {
-        let page_size = (*role == JOURNAL).then_some(config.storage.journal_page_size);
         let stamp = Stamp { role: (*role).to_owned(), installation, start };
-        tokio::task::spawn_blocking(move || file.stamp(&stamp, page_size))
+        tokio::task::spawn_blocking(move || file.stamp(&stamp))
     };
     let writes: Vec<_> = files.iter().zip(opened).map(write).collect();
     let mut stamped = Ok(());
@@ -268,6 +281,18 @@ fn judge(known: &Identity, role: &str, found: &Found) -> Result<(), Wrong> {
     }
     let current = known.current.map_or(0, |start| start.number);
     Err(other(role, if stamp.start.number < current { Wrong::Older } else { Wrong::Newer }))
+}
+
+/// Whether the log beside the journal is the one that is noted there.
+fn judge_log(main: &Path) -> Result<(), Wrong> {
+    check_log(main).map_err(|bad| match bad {
+        BadLog::Missing => Wrong::Missing,
+        BadLog::Empty => Wrong::Empty,
+        BadLog::Other => Wrong::OtherMoment,
+        BadLog::Newer => Wrong::NewerVersion,
+        BadLog::Damaged => Wrong::Damaged(bad.to_string()),
+        BadLog::Io(why) => Wrong::Unusable(why),
+    })
 }
 
 /// A journal of another moment cannot be continued.

@@ -20,7 +20,11 @@ const RENAMED: [(&str, &str, &str); 6] = [
 ];
 
 /// Keys of earlier versions that have no effect any more: section and key. They are still read from files, too.
-const WITHOUT_EFFECT: [(&str, &str); 1] = [("storage", "known_new_names")];
+const WITHOUT_EFFECT: [(&str, &str); 3] = [
+    ("storage", "known_new_names"),
+    ("storage", "journal_page_size"),
+    ("storage", "journal_checkpoint_pages"),
+];
 
 /// Whether `key` of `section` is read for the sake of earlier versions alone.
 pub(super) fn is_without_effect(section: &str, key: &str) -> bool {

@@ -46,10 +46,6 @@ pub struct StorageSection {
     pub reader_cache_kib: u32,
     /// Pages in its log after which the main database is checkpointed.
     pub checkpoint_pages: u32,
-    /// Page size of a new journal.
-    pub journal_page_size: u32,
-    /// Pages in its log after which the journal is checkpointed.
-    pub journal_checkpoint_pages: u32,
     /// Commits that wait in line; more callers wait until there is room.
     pub waiting_commits: usize,
     /// Rows after which a batch takes no further commit.
@@ -78,6 +74,12 @@ pub struct StorageSection {
     /// Without effect; files of earlier versions name it.
     #[serde(skip_serializing)]
     pub known_new_names: Option<usize>,
+    /// Without effect; earlier versions kept the journal in pages.
+    #[serde(skip_serializing)]
+    pub journal_page_size: Option<u32>,
+    /// Without effect, likewise.
+    #[serde(skip_serializing)]
+    pub journal_checkpoint_pages: Option<u32>,
     /// Names of people that are kept in memory.
     pub cached_names: usize,
 }
@@ -102,8 +104,6 @@ impl Default for StorageSection {
             writer_cache_kib: sqlite.writer_cache_kib,
             reader_cache_kib: sqlite.reader_cache_kib,
             checkpoint_pages: sqlite.checkpoint_pages,
-            journal_page_size: sqlite.journal_page_size,
-            journal_checkpoint_pages: sqlite.journal_checkpoint_pages,
             waiting_commits: sqlite.waiting_commits,
             batch_rows: sqlite.batch_rows,
             batch_bytes: sqlite.batch_bytes,
@@ -115,6 +115,8 @@ impl Default for StorageSection {
             known_counters: sqlite.known_counters,
             known_groups: sqlite.known_groups,
             known_new_names: None,
+            journal_page_size: None,
+            journal_checkpoint_pages: None,
             cached_names: 100_000,
         }
     }
@@ -134,12 +136,7 @@ impl StorageSection {
         check("writer_cache_kib", self.writer_cache_kib, 64..=1 << 26)?;
         check("reader_cache_kib", self.reader_cache_kib, 64..=1 << 26)?;
         check("checkpoint_pages", self.checkpoint_pages, 1..=1 << 24)?;
-        check("journal_checkpoint_pages", self.journal_checkpoint_pages, 1..=1 << 24)?;
         check("flush_seconds", self.flush_seconds, 1..=86_400)?;
-        if !self.journal_page_size.is_power_of_two() || !(512..=65_536).contains(&self.journal_page_size) {
-            let why = format!("is {}; choose a power of two from 512 to 65536", self.journal_page_size);
-            return Err(ConfigError::Value { section: "storage", key: "journal_page_size", why });
-        }
         let check = |key, value: usize| within("storage", key, value, 1..=1 << 34);
         within("storage", "waiting_reads", self.waiting_reads, 1..=1_000_000)?;
         check("waiting_commits", self.waiting_commits)?;
@@ -201,8 +198,6 @@ impl StorageSection {
             writer_cache_kib: self.writer_cache_kib,
             reader_cache_kib: self.reader_cache_kib,
             checkpoint_pages: self.checkpoint_pages,
-            journal_page_size: self.journal_page_size,
-            journal_checkpoint_pages: self.journal_checkpoint_pages,
             waiting_commits: self.waiting_commits,
             batch_rows: self.batch_rows,
             batch_bytes: self.batch_bytes,

@@ -19,8 +19,6 @@ const SLOW: Duration = Duration::from_secs(1);
 /// What can be chosen for such a connection.
 #[derive(Clone, Debug)]
 pub(super) struct BlockingOptions {
-    /// Of a file that is empty, in bytes; `None`: that of SQLite.
-    pub(super) page_size: Option<u32>,
     /// How long a statement waits for a lock that another connection holds.
     pub(super) busy_timeout: Duration,
     /// The page cache, in KiB.
@@ -35,9 +33,6 @@ pub(super) fn open(path: &Path, options: &BlockingOptions) -> Result<Connection,
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(options.busy_timeout)?;
-    if let Some(page_size) = options.page_size {
-        connection.pragma_update(None, "page_size", page_size)?;
-    }
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;

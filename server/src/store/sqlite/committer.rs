@@ -79,7 +79,6 @@ impl Committer {
         loop {
             let retry = self.retry_at;
             let look = self.flusher.next_look();
-            let dead = self.journal.has_dead(self.flusher.flushed());
             let flow = tokio::select! {
                 biased;
                 () = self.flusher.ended(), if self.flusher.is_running() => ControlFlow::Continue(()),
@@ -87,29 +86,22 @@ impl Committer {
                     Some(ask) => self.answer(ask).await,
                     None => ControlFlow::Break(()),
                 },
-                () = async {}, if dead => ControlFlow::Continue(()),
                 () = until(look) => ControlFlow::Continue(()),
                 () = until(retry) => self.try_storing().await,
             };
-            if flow.is_break() || self.tend().await.is_break() {
+            if flow.is_break() {
                 return;
             }
+            self.tend();
         }
     }
 
-    /// Between two requests: begins a flush that is due, and removes some batches that are flushed.
-    async fn tend(&mut self) -> ControlFlow<()> {
+    /// Between two requests: begins a flush that is due, and lets the journal use the room of what is flushed again.
+    fn tend(&mut self) {
         if self.flusher.is_due() {
             self.flush();
         }
-        let flushed = self.flusher.flushed();
-        if self.journal.has_dead(flushed)
-            && let Err(error) = self.journal.trim(flushed)
-        {
-            error!(%error, "the journal could not be trimmed");
-            return self.recover().await;
-        }
-        ControlFlow::Continue(())
+        self.journal.free(self.flusher.flushed());
     }
 
     /// Begins a flush, or leaves the one that runs alone.
@@ -150,8 +142,8 @@ impl Committer {
                 _ = reply.send(group);
             }
             Request::Close(reply) => {
-                let closed = self.close().await;
-                _ = reply.send(closed);
+                self.close().await;
+                _ = reply.send(Ok(()));
                 return ControlFlow::Break(());
             }
         }

@@ -121,7 +121,6 @@ impl Db {
             path: path.to_owned(),
             options: connect,
             bulk: BlockingOptions {
-                page_size: None,
                 busy_timeout: options.busy_timeout,
                 cache_kib: options.writer_cache_kib,
                 checkpoint_pages: options.checkpoint_pages,

@@ -247,7 +247,7 @@ impl Flush {
 /// Puts into the tables what is in the journal alone, of a database that nobody serves.
 pub(super) async fn flush_journal(db: &Db, options: &SqliteOptions) -> Result<(), StoreError> {
     let flushed = meta::number(db.readers(), meta::FLUSHED).await?;
-    let mut journal = Journal::open(&Journal::path_beside(db.path()), options, flushed)?;
+    let journal = Journal::open(&Journal::path_beside(db.path()), options, flushed)?;
     let through = journal.last();
     if through > flushed {
         let (ledger, memtable) = replay(db, &journal, flushed).await?;
@@ -256,7 +256,7 @@ pub(super) async fn flush_journal(db: &Db, options: &SqliteOptions) -> Result<()
         let frozen = Frozen { memtable, through, accepted: ledger.accepted(), open };
         Flush::new(Arc::new(frozen), options.flush_chunk).run(db, |_| ()).await?;
     }
-    journal.close()
+    Ok(())
 }
 
 /// Writes the rows and idempotency records of `memtable` in the caller's transaction.

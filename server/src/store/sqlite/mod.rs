@@ -80,6 +80,7 @@ pub use heads::{head_behind, skip_ids};
 pub use identity::Identity;
 pub use inbox_import::SqliteInboxImport;
 pub use invites::end_invites;
+pub use journal::{BadLog, check_log, forget_log};
 pub use meta::{agreed_message_ids, put_message_ids};
 pub use options::SqliteOptions;
 pub use restore::{SqliteRestore, rename_history};
@@ -333,7 +334,7 @@ impl MessageStore for SqliteStore {
 
     async fn close(&self) {
         if let Err(error) = self.ask(Request::Close).await {
-            warn!(%error, "the journal was not closed in order; the next start reads it back");
+            warn!(%error, "not all was flushed; the next start reads it back from the journal");
         }
         if let Err(error) = self.shared.db.close().await {
             warn!(%error, "the database was not closed in order");

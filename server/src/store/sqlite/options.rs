@@ -19,10 +19,6 @@ pub struct SqliteOptions {
     /// A commit to the main database checkpoints it at so many pages in its write-ahead log. A net: flushes, which
     /// write most of them, checkpoint beside the writer as they go, and nobody waits for that.
     pub checkpoint_pages: u32,
-    /// Page size of a new journal, in bytes: a power of two, 512 to 65,536.
-    pub journal_page_size: u32,
-    /// After so many pages in its write-ahead log the journal is checkpointed.
-    pub journal_checkpoint_pages: u32,
     /// Calls of `commit` that may wait for the committer; more callers wait until there is room.
     pub waiting_commits: usize,
     /// One batch takes further waiting commits while it has fewer rows than this.
@@ -56,8 +52,6 @@ impl Default for SqliteOptions {
             writer_cache_kib: 64 * 1024,
             reader_cache_kib: 8 * 1024,
             checkpoint_pages: 40_000,
-            journal_page_size: 4_096,
-            journal_checkpoint_pages: 4_000,
             waiting_commits: 1_024,
             batch_rows: 4_096,
             batch_bytes: 1 << 20,

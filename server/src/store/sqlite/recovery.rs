@@ -69,15 +69,10 @@ impl Committer {
     }
 
     async fn read_back(&mut self) -> Result<(), StoreError> {
-        let known = self.journal.last();
         let mut connection = self.shared.db.service().await?;
         let flushed = meta::number(&mut *connection, meta::FLUSHED).await?;
         connection.give_back();
         self.journal.reopen(flushed)?;
-        if self.journal.last() > known {
-            // The failed batch is there. That its pages read well says nothing about the disk.
-            self.journal.make_sure()?;
-        }
         let (ledger, memtable) = replay(&self.shared.db, &self.journal, flushed).await?;
         self.ledger = ledger;
         self.counters = counters(&self.shared.db).await?;
@@ -115,8 +110,8 @@ impl Committer {
         }
     }
 
-    /// Flushes everything and closes the journal. What cannot be flushed stays in the journal for the next start.
-    pub(super) async fn close(&mut self) -> Result<(), StoreError> {
+    /// Flushes everything. What cannot be flushed stays in the journal for the next start.
+    pub(super) async fn close(&mut self) {
         // A flush that runs or failed first, then what came after it.
         for _ in 0..2 {
             if self.flusher.is_running()
@@ -127,9 +122,5 @@ impl Committer {
                 self.flusher.ended().await;
             }
         }
-        while self.journal.has_dead(self.flusher.flushed()) {
-            self.journal.trim(self.flusher.flushed())?;
-        }
-        self.journal.close()
     }
 }

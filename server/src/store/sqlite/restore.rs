@@ -40,9 +40,8 @@ impl SqliteRestore {
         .fetch_one(&mut *connection)
         .await?;
         let flushed = meta::number(connection, meta::FLUSHED).await?;
-        let mut journal = Journal::open(&Journal::path_beside(self.db.path()), &self.options, flushed)?;
+        let journal = Journal::open(&Journal::path_beside(self.db.path()), &self.options, flushed)?;
         let batches = journal.last();
-        journal.close()?;
         Ok(!used && batches == 0)
     }
 

@@ -17,8 +17,9 @@ use uuid::Uuid;
 
 use super::private;
 
-/// Of this version of the table; a larger one was written by a newer program.
-const FORMAT: i64 = 1;
+/// Of the files of this version; a larger one was written by a newer program, which keeps things where this one would not look. 2: the
+/// journal is a log.
+const FORMAT: i64 = 2;
 
 /// How long to wait for a predecessor that is just closing the file.
 const BUSY: Duration = Duration::from_secs(2);
@@ -151,11 +152,11 @@ impl Opened {
         &self.found
     }
 
-    /// Stamps it, durably, and closes it. It is made if it is not there; then its pages have `page_size` bytes.
+    /// Stamps it, durably, and closes it. It is made if it is not there.
     ///
     /// # Errors
     /// What SQLite or the system says, in one line.
-    pub fn stamp(self, stamp: &Stamp, page_size: Option<u32>) -> Result<(), String> {
+    pub fn stamp(self, stamp: &Stamp) -> Result<(), String> {
         let connection = match self.connection {
             Some(connection) => Ok(connection),
             None => {
@@ -163,7 +164,7 @@ impl Opened {
                 connect(&self.path)
             }
         };
-        connection.and_then(|connection| write(&connection, stamp, page_size)).map_err(|error| {
+        connection.and_then(|connection| write(&connection, stamp)).map_err(|error| {
             match error.sqlite_error_code() {
                 Some(ErrorCode::DatabaseBusy) => "another process uses it; stop that one".to_owned(),
                 _ => error.to_string(),
@@ -187,7 +188,7 @@ fn stamped(connection: &Connection) -> rusqlite::Result<Found> {
         connection.query_row("SELECT format FROM tidemark_file", (), |row| row.get(0)).optional()?;
     match format {
         None => return Ok(Found::Unstamped),
-        Some(FORMAT) => {}
+        Some(1..=FORMAT) => {}
         Some(_) => return Ok(Found::Newer),
     }
     let columns = "SELECT role, installation, start, token FROM tidemark_file";
@@ -203,12 +204,9 @@ fn stamped(connection: &Connection) -> rusqlite::Result<Found> {
     Ok(Found::Stamped(Stamp { role, installation: uuid(installation)?, start }))
 }
 
-fn write(connection: &Connection, stamp: &Stamp, page_size: Option<u32>) -> rusqlite::Result<()> {
+fn write(connection: &Connection, stamp: &Stamp) -> rusqlite::Result<()> {
     // Who opens the file next reads the log, too. To move it into the file here would take two more syncs a file.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    if let Some(size) = page_size {
-        connection.pragma_update(None, "page_size", size)?;
-    }
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     let transaction = connection.unchecked_transaction()?;
@@ -253,7 +251,7 @@ mod tests {
         let stamp = Stamp { role: "ids".to_owned(), installation: Uuid::from_u128(2), start };
         let opened = Opened::open(path.clone());
         assert_eq!(opened.found(), &Found::Unstamped);
-        opened.stamp(&stamp, None).expect("stamped");
+        opened.stamp(&stamp).expect("stamped");
         assert!(length(&log) > 0, "the next to open it reads the log");
 
         std::fs::remove_file(place.path().join("ids.db-shm")).expect("a power cut keeps no shared memory");

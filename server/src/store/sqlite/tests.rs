@@ -67,7 +67,7 @@ fn copied(from: &Path) -> TempDir {
 async fn frozen(directory: &Path) -> (Arc<Db>, Flush) {
     let db = Db::open(&directory.join("tidemark.db")).await.expect("opened");
     let flushed = meta::number(db.readers(), meta::FLUSHED).await.expect("read");
-    let mut journal = Journal::open(&Journal::path_beside(db.path()), &unflushed(), flushed).expect("opened");
+    let journal = Journal::open(&Journal::path_beside(db.path()), &unflushed(), flushed).expect("opened");
     let (ledger, memtable) = replay::replay(&db, &journal, flushed).await.expect("replayed");
     let frozen = Frozen {
         memtable: Arc::new(memtable),
@@ -75,8 +75,6 @@ async fn frozen(directory: &Path) -> (Arc<Db>, Flush) {
         accepted: ledger.accepted(),
         open: ledger.open().iter().map(|(acceptance, open)| (*acceptance, open.clone())).collect(),
     };
-    // Closed in order, its log is in its file.
-    journal.close().expect("closed");
     (db, Flush::new(Arc::new(frozen), 3))
 }
 

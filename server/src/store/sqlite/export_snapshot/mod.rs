@@ -6,15 +6,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound::{Excluded, Included, Unbounded};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{Connection as _, Row as _, SqliteConnection};
+use sqlx::{Connection as _, SqliteConnection};
 
 use super::journal::record::JournalRecord;
-use super::journal::{Journal, record};
+use super::journal::{self, Journal};
 use super::ledger::{Known, Ledger};
 use super::memtable::Memtable;
 use super::replay::stored_open;
@@ -61,9 +61,8 @@ impl SqliteExportSnapshot {
     pub async fn take(path: &Path, options: &SqliteOptions) -> Result<SqliteExportSnapshot, OpenError> {
         let io = |source| OpenError::Io { path: path.to_owned(), source };
         std::fs::metadata(path).map_err(io)?;
-        let connect =
-            |path: &Path| db::connect_options(path, options).read_only(true).create_if_missing(false);
-        let (main, journal) = (connect(path), connect(&Journal::path_beside(path)));
+        let main = db::connect_options(path, options).read_only(true).create_if_missing(false);
+        let journal = Journal::path_beside(path);
         let unreadable = |source| OpenError::Unreadable { path: path.to_owned(), source };
         for _ in 0..ATTEMPTS {
             let tables = Tables::begin(&main).await.map_err(unreadable)?;
@@ -141,14 +140,14 @@ impl Tables {
         Ok(Tables { connection, flushed, people, history })
     }
 
-    /// The second half. `None`: a flush ended since the first one, so batches may be missing in the journal; or an
+    /// The second half. `None`: a flush ended since the first one, so batches may be missing in the journal, or some are missing; or an
     /// account was made, which may have rows there.
     async fn with_journal(
         mut self,
-        journal: &SqliteConnectOptions,
+        journal: &Path,
         main: &SqliteConnectOptions,
     ) -> Result<Option<SqliteExportSnapshot>, StoreError> {
-        let batches = batches_after(journal, self.flushed).await;
+        let batches = batches_after(journal.to_owned(), self.flushed).await;
         let mut now = SqliteConnection::connect_with(main).await?;
         if meta::number(&mut now, meta::FLUSHED).await? != self.flushed
             || people(&mut now).await? != self.people
@@ -158,7 +157,7 @@ impl Tables {
         let accepted = AcceptanceId(meta::number(&mut self.connection, meta::ACCEPTED).await?);
         let mut ledger = Ledger::new(accepted, stored_open(&mut self.connection).await?);
         let memtable = Memtable::default();
-        let batches = batches?;
+        let Some(batches) = batches? else { return Ok(None) };
         let batch = self.flushed + batches.len() as u64;
         let records: Vec<JournalRecord> = batches.into_iter().flatten().collect();
         memtable.apply_rows(&records);
@@ -199,24 +198,11 @@ async fn people(tables: &mut SqliteConnection) -> Result<Option<i64>, StoreError
 
 /// The batches of the journal behind the one that was flushed last.
 async fn batches_after(
-    journal: &SqliteConnectOptions,
+    journal: PathBuf,
     flushed: u64,
-) -> Result<Vec<Vec<JournalRecord>>, StoreError> {
-    let mut journal = SqliteConnection::connect_with(journal).await?;
-    let rows = sqlx::query("SELECT seq, batch FROM journal WHERE seq > ? ORDER BY seq")
-        .bind(flushed.cast_signed())
-        .fetch_all(&mut journal)
-        .await?;
-    let mut batches = Vec::with_capacity(rows.len());
-    for (row, due) in rows.iter().zip(flushed + 1..) {
-        let seq = row.try_get::<i64, _>(0)?.cast_unsigned();
-        if seq != due {
-            return Err(StoreError::corrupt(format!("batch {due} is missing in the journal")));
-        }
-        let unreadable = |error| StoreError::corrupt(format!("batch {seq} of the journal: {error}"));
-        batches.push(record::decode(row.try_get(1)?).map_err(unreadable)?);
-    }
-    Ok(batches)
+) -> Result<Option<Vec<Vec<JournalRecord>>>, StoreError> {
+    let read = move || journal::batches_after(&journal, flushed);
+    tokio::task::spawn_blocking(read).await.map_err(StoreError::unavailable)?
 }
 
 /// How far the inboxes come that have rows in `memtable`.

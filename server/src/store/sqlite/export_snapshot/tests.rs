@@ -33,7 +33,7 @@ async fn what_was_flushed_or_signed_up_between_the_two_readings_makes_it_begin_a
     let options = SqliteOptions { flush_rows: 1, ..SqliteOptions::default() };
     let db = Db::open_with(&path, &options).await.expect("opened");
     let store = SqliteStore::open(db.clone(), options.clone(), HistoryId(Uuid::nil())).await.expect("opened");
-    let (main, journal) = (connect(&path, &options), connect(&Journal::path_beside(&path), &options));
+    let (main, journal) = (connect(&path, &options), Journal::path_beside(&path));
     let flushed = async || meta::number(db.readers(), meta::FLUSHED).await.expect("read");
 
     let before = Tables::begin(&main).await.expect("begun");

@@ -1,43 +1,47 @@
-//! The journal: a database of its own to which batches are appended, one durable insert each.
+//! The journal: to what is stored before it is answered, batches are appended, one sync each.
 //!
-//! It lies beside the main database, so that appending never waits for a flush. Batches are numbered without gaps
-//! from the first one ever; those up to the number that the main database calls flushed are dead and get trimmed.
+//! Batches lie in the [`log`], a file beside the main database, so that appending never waits for a flush. A small database beside it, the
+//! note, says which log it is. Batches are numbered without gaps from the first one ever; those up to the number that the main database
+//! calls flushed are not needed any more.
+//!
 //! The committer uses it, on its own thread, and before it starts whoever opens the store. Each call works until it is done, so that a
-//! batch is stored without a change of threads (docs/adr/0006).
+//! batch is stored without a change of threads (docs/adr/0006, docs/adr/0007).
 
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::Connection;
 
 use super::blocking::{self, BlockingOptions};
 use super::{SqliteOptions, private};
 use crate::store::StoreError;
+use log::{Header, Log, LogId};
+use note::Note;
 use record::JournalRecord;
 
+pub(super) mod log;
+mod note;
 pub(super) mod record;
 
-/// Its page cache: it is written at its end, and read when it is replayed.
-const CACHE_KIB: u32 = 16 << 10;
+pub use log::BadLog;
+pub use note::{check_log, forget_log};
 
-/// The batches, and up to which they were removed, which tells an empty journal of another moment. A trigger sees to it, so that it is
-/// true whatever version removes them.
-const SCHEMA: &str = "
-    CREATE TABLE IF NOT EXISTS journal (seq INTEGER PRIMARY KEY, batch BLOB NOT NULL) STRICT;
-    CREATE TABLE IF NOT EXISTS trimmed (one INTEGER PRIMARY KEY CHECK (one = 1), through INTEGER NOT NULL) STRICT;
-    CREATE TRIGGER IF NOT EXISTS trim AFTER DELETE ON journal
-        BEGIN UPDATE trimmed SET through = max(through, old.seq); END;";
+/// The page cache of the note, which has a few rows.
+const CACHE_KIB: u32 = 256;
+
+/// Pages in its write-ahead log after which the note is checkpointed.
+const CHECKPOINT_PAGES: u32 = 1_000;
 
 /// The open journal.
 pub(super) struct Journal {
+    /// Of the note.
     path: PathBuf,
     options: BlockingOptions,
     /// Absent after a failure, until it is opened again.
-    connection: Option<Connection>,
+    log: Option<Log>,
     /// The number of the last batch.
     last: u64,
-    /// Number and size of each batch that is still stored.
-    stored: VecDeque<(u64, usize)>,
+    /// Batches up to this one are flushed.
+    flushed: u64,
     #[cfg(test)]
     loses_next_answer: bool,
     /// Before (`false`) or after the next append is stored.
@@ -46,9 +50,14 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Where the journal of the main database at `main` lies. (A name that ends in `-journal` would be SQLite's own.)
+    /// Where the note of the main database at `main` lies. (A name that ends in `-journal` would be SQLite's own.)
     pub(super) fn path_beside(main: &Path) -> PathBuf {
         main.with_extension("journal.db")
+    }
+
+    /// Where the log of the note at `path` lies.
+    pub(super) fn log_beside(path: &Path) -> PathBuf {
+        path.with_extension("log")
     }
 
     /// Opens or makes the journal at `path`. `flushed`: the batch up to which the main database has everything.
@@ -57,14 +66,13 @@ impl Journal {
         let mut journal = Journal {
             path: path.to_owned(),
             options: BlockingOptions {
-                page_size: Some(options.journal_page_size),
                 busy_timeout: options.busy_timeout,
                 cache_kib: CACHE_KIB,
-                checkpoint_pages: options.journal_checkpoint_pages,
+                checkpoint_pages: CHECKPOINT_PAGES,
             },
-            connection: None,
+            log: None,
             last: flushed,
-            stored: VecDeque::new(),
+            flushed,
             #[cfg(test)]
             loses_next_answer: false,
             #[cfg(test)]
@@ -74,32 +82,25 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Opens it again, by a new connection, and looks what is there.
+    /// Opens it again and looks what is there. All of that is durable when this returns: whether a sync had failed before cannot be known
+    /// (I3).
     pub(super) fn reopen(&mut self, flushed: u64) -> Result<(), StoreError> {
-        // It is given up because it failed; that closing it fails too says nothing new.
-        drop(self.connection.take());
-        let connection = blocking::open(&self.path, &self.options)?;
-        connection.execute_batch(SCHEMA)?;
-        let mut stored = VecDeque::new();
-        {
-            let mut statement = connection.prepare("SELECT seq, length(batch) FROM journal ORDER BY seq")?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                stored.push_back((row.get::<_, i64>(0)?.cast_unsigned(), row.get::<_, i64>(1)? as usize));
+        self.log = None;
+        let at = Journal::log_beside(&self.path);
+        let mut connection = blocking::open(&self.path, &self.options)?;
+        let opening = rand::random();
+        let (log, after) = match note::read(&connection)? {
+            Some(noted) => {
+                let log = open_log(&at, noted, opening, flushed).map_err(|error| in_log(&at, error))?;
+                note::put_opening(&connection, opening)?;
+                (log, noted.after)
             }
-        }
-        let first = stored.front().map_or(flushed, |(seq, _)| seq - 1);
-        connection.execute("INSERT OR IGNORE INTO trimmed VALUES (1, ?)", [first.cast_signed()])?;
-        let trimmed: i64 = connection.query_row("SELECT through FROM trimmed", [], |row| row.get(0))?;
-        check_unbroken(&stored, trimmed.cast_unsigned(), flushed)?;
-        self.last = stored.back().map_or(flushed, |(seq, _)| *seq);
-        self.stored = stored;
-        self.connection = Some(connection);
+            None => make_log(&at, &mut connection, LogId { id: rand::random(), opening }, flushed)?,
+        };
+        self.last = log.frames().last().map_or(after, |frame| frame.seq);
+        self.flushed = flushed;
+        self.log = Some(log);
         Ok(())
-    }
-
-    fn connection(&self) -> Result<&Connection, StoreError> {
-        self.connection.as_ref().ok_or_else(|| StoreError::unavailable("the journal is being reopened"))
     }
 
     /// The number of the last batch.
@@ -111,14 +112,14 @@ impl Journal {
     pub(super) fn append(&mut self, records: &[JournalRecord]) -> Result<(), StoreError> {
         let seq = self.last + 1;
         let blob = record::encode(records);
-        let size = blob.len();
         #[cfg(test)]
         assert!(self.panics.take_if(|after| !*after).is_none(), "as the test says");
-        let connection = self.connection()?;
-        blocking::watched("append to the journal", || {
-            let mut insert = connection.prepare_cached("INSERT INTO journal (seq, batch) VALUES (?, ?)")?;
-            insert.execute(params![seq.cast_signed(), blob])
-        })?;
+        let log = self.log.as_mut().ok_or_else(reopening)?;
+        let appended = blocking::watched("append to the journal", || log.append(seq, &blob));
+        if let Err(error) = appended {
+            self.log = None;
+            return Err(in_log(&Journal::log_beside(&self.path), error));
+        }
         #[cfg(test)]
         assert!(self.panics.take().is_none(), "as the test says");
         #[cfg(test)]
@@ -126,77 +127,32 @@ impl Journal {
             return Err(StoreError::unavailable("the answer was lost"));
         }
         self.last = seq;
-        self.stored.push_back((seq, size));
         Ok(())
     }
 
     /// The batch `seq`.
     pub(super) fn read(&self, seq: u64) -> Result<Vec<JournalRecord>, StoreError> {
-        let mut statement = self.connection()?.prepare_cached("SELECT batch FROM journal WHERE seq = ?")?;
-        let blob: Option<Vec<u8>> = statement.query_row([seq.cast_signed()], |row| row.get(0)).optional()?;
+        let log = self.log.as_ref().ok_or_else(reopening)?;
+        let blob = log.read(seq).map_err(|error| in_log(&Journal::log_beside(&self.path), error))?;
         let blob =
             blob.ok_or_else(|| StoreError::corrupt(format!("batch {seq} is gone from the journal")))?;
-        record::decode(&blob)
-            .map_err(|error| StoreError::corrupt(format!("batch {seq} of the journal: {error}")))
+        decode(seq, &blob)
     }
 
-    /// Whether batches up to `flushed` are still stored.
-    pub(super) fn has_dead(&self, flushed: u64) -> bool {
-        self.stored.front().is_some_and(|(seq, _)| *seq <= flushed)
-    }
-
-    /// Removes some of the batches up to `flushed`: few enough that a commit behind it does not wait long. After an
-    /// error the journal must be reopened.
-    pub(super) fn trim(&mut self, flushed: u64) -> Result<(), StoreError> {
-        const MOST_BYTES: usize = 4 << 20;
-        const MOST_BATCHES: usize = 2_000;
-        let mut bytes = 0;
-        let mut count = 0_usize;
-        for (_, size) in self.stored.iter().take_while(|(seq, _)| *seq <= flushed).take(MOST_BATCHES) {
-            bytes += size;
-            count += 1;
-            if bytes > MOST_BYTES {
-                break;
-            }
-        }
-        let Some(&(through, _)) = count.checked_sub(1).and_then(|at| self.stored.get(at)) else {
-            return Ok(());
-        };
-        let connection = self.connection()?;
-        blocking::watched("trim the journal", || {
-            connection.prepare_cached("DELETE FROM journal WHERE seq <= ?")?.execute([through.cast_signed()])
-        })?;
-        self.stored.drain(..count);
-        Ok(())
-    }
-
-    /// Writes everything anew into the database file and syncs it: what had been written before a failed sync, and
-    /// is only believed to lie on the disk, lies there after it.
-    pub(super) fn make_sure(&self) -> Result<(), StoreError> {
-        let is_busy: i64 =
-            self.connection()?.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
-        match is_busy {
-            0 => Ok(()),
-            _ => Err(StoreError::unavailable("the journal could not be checkpointed")),
-        }
-    }
-
-    /// Closes it, its write-ahead log moved into the file.
-    pub(super) fn close(&mut self) -> Result<(), StoreError> {
-        self.make_sure()?;
-        match self.connection.take().map(Connection::close) {
-            Some(Err((_, error))) => Err(error.into()),
-            _ => Ok(()),
+    /// Batches up to `flushed` are not needed any more: the main database has them durably.
+    pub(super) fn free(&mut self, flushed: u64) {
+        if flushed > self.flushed {
+            self.flushed = flushed;
+            self.log.iter_mut().for_each(|log| log.free(flushed));
         }
     }
 }
 
 #[cfg(test)]
 impl Journal {
-    /// A disk with so much room, until the journal is reopened.
-    pub(super) fn limit_pages(&mut self, pages: u32) {
-        let connection = self.connection().expect("open");
-        connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).expect("limited");
+    /// A disk with so much room for the log, until the journal is reopened.
+    pub(super) fn limit_bytes(&mut self, bytes: u64) {
+        self.log.as_mut().expect("open").most_bytes = Some(bytes);
     }
 
     /// The next append panics, before it is stored or after it.
@@ -210,27 +166,95 @@ impl Journal {
     }
 }
 
-/// Batches are numbered without gaps, and the first one that is not flushed follows the last one that is.
-/// `trimmed`: the last batch that was removed.
-fn check_unbroken(stored: &VecDeque<(u64, usize)>, trimmed: u64, flushed: u64) -> Result<(), StoreError> {
-    let gap = |seq: u64| {
-        StoreError::corrupt(format!(
-            "batch {seq} is missing in the journal; the two database files do not belong together: restore files of one moment, or \
-             move the journal away and run `tidemark restored` to go on without what only it holds"
-        ))
+/// The batches behind `flushed` of the journal at `path`, beside the process that writes it. `None`: some are missing, which the next
+/// look may find; a flush that ends meanwhile takes them away.
+pub(super) fn batches_after(
+    path: &Path,
+    flushed: u64,
+) -> Result<Option<Vec<Vec<JournalRecord>>>, StoreError> {
+    let blobs = match note::read_beside(path)? {
+        (Some(noted), _) => {
+            let at = Journal::log_beside(path);
+            let (header, bytes) = log::read(&at).map_err(|error| in_log(&at, error))?;
+            if header.log.id != noted.log.id {
+                return Err(in_log(&at, BadLog::Other));
+            }
+            let frames = log::frames(&bytes, header.log.id);
+            let newer = frames.iter().filter(|frame| frame.seq > flushed);
+            newer.map(|frame| (frame.seq, frame.blob(&bytes).to_vec())).collect()
+        }
+        (None, earlier) => earlier,
     };
-    match stored.front() {
-        Some((first, _)) if *first > flushed + 1 => return Err(gap(flushed + 1)),
-        _ => {}
+    let mut batches = Vec::with_capacity(blobs.len());
+    for ((seq, blob), due) in blobs.into_iter().filter(|(seq, _)| *seq > flushed).zip(flushed + 1..) {
+        if seq != due {
+            return Ok(None);
+        }
+        batches.push(decode(seq, &blob)?);
     }
-    let broken = stored.iter().zip(stored.iter().skip(1)).find(|((seq, _), (next, _))| seq + 1 != *next);
-    if let Some(((seq, _), _)) = broken {
-        return Err(gap(seq + 1));
+    Ok(Some(batches))
+}
+
+fn decode(seq: u64, blob: &[u8]) -> Result<Vec<JournalRecord>, StoreError> {
+    record::decode(blob).map_err(|error| StoreError::corrupt(format!("batch {seq} of the journal: {error}")))
+}
+
+/// Opens the log that was noted, of which batches behind `flushed` are needed, and makes sure of it.
+fn open_log(path: &Path, noted: Note, opening: u64, flushed: u64) -> Result<Log, StoreError> {
+    let (mut log, bytes) =
+        Log::open(path, |header| noted.fits(header)).map_err(|error| in_log(path, error))?;
+    log.free(flushed);
+    check_unbroken(log.frames().map(|frame| frame.seq), noted.after, flushed)?;
+    let header = Header { log: LogId { id: noted.log.id, opening }, before: noted.log.opening };
+    log.make_sure(&bytes, header).map_err(|error| in_log(path, error))?;
+    Ok(log)
+}
+
+/// Makes the log, with what an earlier version kept in the note. Says after which batch it begins, too.
+fn make_log(
+    path: &Path,
+    connection: &mut Connection,
+    log: LogId,
+    flushed: u64,
+) -> Result<(Log, u64), StoreError> {
+    let (mut batches, trimmed) = note::earlier_batches(connection)?;
+    let trimmed = trimmed.unwrap_or_else(|| batches.first().map_or(flushed, |(seq, _)| seq - 1));
+    check_unbroken(batches.iter().map(|(seq, _)| *seq), trimmed, flushed)?;
+    batches.retain(|(seq, _)| *seq > flushed);
+    let made = Log::make(path, log, &batches).map_err(|error| in_log(path, error))?;
+    note::put(connection, Note { log, after: flushed })?;
+    Ok((made, flushed))
+}
+
+fn in_log(path: &Path, error: impl std::fmt::Display) -> StoreError {
+    StoreError::unavailable(format!("{}: {error}", path.display()))
+}
+
+fn reopening() -> StoreError {
+    StoreError::unavailable("the journal is being reopened")
+}
+
+/// Batches are numbered without gaps, and the first one that is not flushed follows the last one that is. `stored`: those that are there,
+/// in order. `after`: the one behind which others were ever stored here, if there is none.
+fn check_unbroken(stored: impl Iterator<Item = u64>, after: u64, flushed: u64) -> Result<(), StoreError> {
+    let gap = |seq: u64| {
+        Err(StoreError::corrupt(format!(
+            "batch {seq} is missing in the journal; the files do not belong together: restore files of one moment, or move the journal \
+             away and run `tidemark restored` to go on without what only it holds"
+        )))
+    };
+    let mut last = None;
+    for seq in stored {
+        match last {
+            None if seq > flushed + 1 => return gap(flushed + 1),
+            Some(last) if seq != last + 1 => return gap(last + 1),
+            _ => last = Some(seq),
+        }
     }
-    match stored.back() {
-        // Trimming goes up to what is flushed, so an older journal would be found cut off below it.
-        Some((last, _)) if *last < flushed => Err(gap(last + 1)),
-        None if trimmed != flushed => Err(gap(trimmed.min(flushed) + 1)),
+    match last {
+        // It comes up to what is flushed at least, so an older journal is found cut off below it.
+        Some(last) if last < flushed => gap(last + 1),
+        None if after != flushed => gap(after.min(flushed) + 1),
         _ => Ok(()),
     }
 }

@@ -29,7 +29,9 @@ pub(in crate::store::sqlite) enum JournalRecord {
 }
 
 const VERSION: u8 = 1;
-const HEADER: usize = 9;
+
+/// Bytes before the records of a blob.
+pub(super) const HEADER: usize = 9;
 
 /// A blob that is not what this server, or an older one, wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -205,9 +207,18 @@ fn seal<T: Serialize>(records: impl Iterator<Item = T>) -> Vec<u8> {
         blob = postcard::to_extend(&record, blob).expect("plain data into memory");
     }
     blob[0] = VERSION;
-    let check = Sha256::digest(&blob[HEADER..]);
-    blob[1..HEADER].copy_from_slice(&check[..HEADER - 1]);
+    let check = checksum(&blob[HEADER..]);
+    blob[1..HEADER].copy_from_slice(&check);
     blob
+}
+
+/// Whether the checksum of a blob is right, whatever its version.
+pub(super) fn is_whole(blob: &[u8]) -> bool {
+    blob.split_at_checked(HEADER).is_some_and(|(header, rest)| header[1..] == checksum(rest))
+}
+
+fn checksum(rest: &[u8]) -> [u8; HEADER - 1] {
+    Sha256::digest(rest)[..HEADER - 1].try_into().expect("8 of 32 bytes")
 }
 
 fn unseal(blob: &[u8]) -> Result<&[u8], RecordError> {
@@ -215,7 +226,7 @@ fn unseal(blob: &[u8]) -> Result<&[u8], RecordError> {
     if header[0] != VERSION {
         return Err(RecordError::Version(header[0]));
     }
-    if header[1..] != Sha256::digest(rest)[..HEADER - 1] {
+    if header[1..] != checksum(rest) {
         return Err(RecordError::Checksum);
     }
     Ok(rest)

@@ -1,5 +1,9 @@
 //! Disks that are full, journals that are not what they were.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::journal::log;
 use super::*;
 use crate::store::Directory as _;
 use crate::store::conformance::{accept, row, text_message};
@@ -20,7 +24,7 @@ fn long_message(name: u128, n: u64) -> Write {
 #[tokio::test]
 async fn a_full_disk_refuses_and_is_survived_without_a_restart() {
     let directory = tempfile::tempdir().expect("a directory");
-    let store = over(directory.path(), |journal| journal.limit_pages(60)).await;
+    let store = over(directory.path(), |journal| journal.limit_bytes(100_000)).await;
     send_text(&store, (Uid(1), 1), (Uid(2), 1), 1).await;
     let refused = store.commit(vec![long_message(2, 2), long_message(3, 3)]).await;
     assert!(matches!(refused, Err(CommitError::Refused(StoreError::Unavailable(_)))), "{refused:?}");
@@ -50,28 +54,37 @@ async fn refused(directory: &Path) -> OpenError {
     SqliteStore::open(db, unflushed(), HistoryId(Uuid::nil())).await.err().expect("refused")
 }
 
-async fn change_journal(directory: &Path, sql: &'static str) {
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(directory.join("tidemark.journal.db"));
-    let mut connection =
-        <sqlx::SqliteConnection as sqlx::Connection>::connect_with(&options).await.expect("open");
-    sqlx::query(sql).execute(&mut connection).await.expect("changed");
+/// The frames of the log in a copied installation.
+type Places = BTreeMap<u64, Range<usize>>;
+
+/// Changes the log of a copied installation.
+fn change_log(directory: &Path, change: impl FnOnce(&mut Vec<u8>, &Places)) {
+    let path = directory.join("tidemark.journal.log");
+    let mut bytes = std::fs::read(&path).expect("readable");
+    let places = log::places(&bytes);
+    change(&mut bytes, &places);
+    std::fs::write(path, bytes).expect("written");
 }
 
 #[tokio::test]
 async fn a_damaged_journal_is_refused_by_name() {
-    for damage in [
-        "UPDATE journal SET batch = CAST(substr(batch, 1, 20) || x'7f' || substr(batch, 22) AS BLOB) WHERE seq = 9",
-        "DELETE FROM journal WHERE seq = 9",
-        "DELETE FROM journal WHERE seq <= 9",
-        "UPDATE journal SET batch = (SELECT batch FROM journal WHERE seq = 8) WHERE seq = 9",
-    ] {
-        let directory = tempfile::tempdir().expect("a directory");
-        let _alive = some_life(directory.path()).await;
+    let directory = tempfile::tempdir().expect("a directory");
+    let _alive = some_life(directory.path()).await;
+    let refused_after = async |damage: fn(&mut Vec<u8>, &Places)| {
         let damaged = copied(directory.path());
-        change_journal(damaged.path(), damage).await;
-        let error = refused(damaged.path()).await.to_string();
-        assert!(error.contains("batch 9") || error.contains("batch 7"), "{damage}: {error}");
-    }
+        change_log(damaged.path(), damage);
+        refused(damaged.path()).await.to_string()
+    };
+    let a_bit = refused_after(|bytes, places| bytes[places[&9].start + 50] ^= 1).await;
+    assert!(a_bit.contains("batch 9 is missing"), "{a_bit}");
+    let a_head = refused_after(|bytes, places| bytes[places[&9].start] ^= 1).await;
+    assert!(a_head.contains("batch 9 is missing"), "{a_head}");
+    let first = refused_after(|bytes, places| {
+        let first = places.keys().next().expect("some").to_owned();
+        bytes[places[&first].start..places[&9].end].fill(0);
+    });
+    let first = first.await;
+    assert!(first.contains("is missing in the journal"), "{first}");
 }
 
 #[tokio::test]
@@ -82,9 +95,33 @@ async fn a_journal_older_than_the_database_is_refused() {
     let (db, flush) = frozen(flushed.path()).await;
     flush.run(&db, |_| ()).await.expect("flushed");
     let mixed = copied(flushed.path());
-    change_journal(mixed.path(), "DELETE FROM journal WHERE seq > 8").await;
+    change_log(mixed.path(), |bytes, places| {
+        let later = places.range(9..).map(|(_, place)| place.clone());
+        later.for_each(|place| bytes[place].fill(0));
+    });
     let error = refused(mixed.path()).await.to_string();
     assert!(error.contains("do not belong together"), "{error}");
+}
+
+#[tokio::test]
+async fn the_log_of_another_moment_is_refused() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let alive = some_life(directory.path()).await;
+    let early = copied(directory.path());
+    drop(alive);
+    // Opened twice since then.
+    for _ in 0..2 {
+        let db = Db::open(&early.path().join("tidemark.db")).await.expect("opened");
+        Journal::open(&Journal::path_beside(db.path()), &unflushed(), 0).expect("opened");
+        db.close().await.expect("closed");
+    }
+    let at = |place: &Path| place.join("tidemark.journal.log");
+    std::fs::copy(at(directory.path()), at(early.path())).expect("put back");
+    let error = refused(early.path()).await.to_string();
+    assert!(error.contains("tidemark.journal.log: it is of another moment"), "{error}");
+    std::fs::remove_file(at(early.path())).expect("removed");
+    let error = refused(early.path()).await.to_string();
+    assert!(error.contains("tidemark.journal.log: it is missing"), "{error}");
 }
 
 #[tokio::test]

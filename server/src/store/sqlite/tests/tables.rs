@@ -185,7 +185,7 @@ async fn no_reader_sees_a_part_of_a_write_while_it_is_flushed() {
 #[tokio::test]
 async fn a_full_disk_refuses_table_writes_and_gives_no_number_twice() {
     let directory = tempfile::tempdir().expect("a directory");
-    let store = over(directory.path(), |journal| journal.limit_pages(60)).await;
+    let store = over(directory.path(), |journal| journal.limit_bytes(100_000)).await;
     let rows = table(&store, "rows").await;
     assert_eq!(stored(&store, write(rows, "ann", vec![append("ann", b"1")])).await, [1]);
     let large = write(rows, "ann", vec![append("ann", &[7; 400_000])]);

@@ -1,0 +1,193 @@
+use std::os::unix::fs::FileExt as _;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const LOG: LogId = LogId { id: 77, opening: 1 };
+const SECTOR: usize = 512;
+
+/// A blob with a right checksum, as a batch has one.
+fn blob(rest: &[u8]) -> Vec<u8> {
+    let mut blob = vec![1; record::HEADER];
+    blob[1..].copy_from_slice(&Sha256::digest(rest)[..8]);
+    blob.extend_from_slice(rest);
+    blob
+}
+
+/// What a frame of so many bytes holds, different for each number.
+fn content(seq: u64, bytes: usize) -> Vec<u8> {
+    blob(&(0..bytes).map(|at| (seq as usize * 7 + at) as u8).collect::<Vec<_>>())
+}
+
+fn made(directory: &tempfile::TempDir) -> (std::path::PathBuf, Log) {
+    let path = directory.path().join("log");
+    let log = Log::make(&path, LOG, &[]).expect("made");
+    (path, log)
+}
+
+fn found(path: &Path) -> Vec<(u64, Vec<u8>)> {
+    let (header, bytes) = read(path).expect("a log");
+    frames(&bytes, header.log.id).iter().map(|frame| (frame.seq, frame.blob(&bytes).to_vec())).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever is appended and let go: what is needed is there, as it was written, in the file and for who has it open.
+    #[test]
+    fn what_is_needed_is_never_written_over(
+        steps in prop::collection::vec((0..6_000_usize, 0..4_u64, prop::bool::weighted(0.1)), 1..150)
+    ) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (path, mut log) = made(&directory);
+        let (mut last, mut freed, mut expected) = (0, 0, Vec::new());
+        for (bytes, free, is_reopened) in steps {
+            last += 1;
+            let content = content(last, bytes);
+            log.append(last, &content).expect("appended");
+            expected.push((last, content));
+            freed = (freed + free).min(last);
+            log.free(freed);
+            expected.retain(|(seq, _)| *seq > freed || *seq == last);
+            if is_reopened {
+                let (opened, bytes) = Log::open(&path, |_| true).expect("opened");
+                log = opened;
+                log.free(freed);
+                log.make_sure(&bytes, Header { log: LOG, before: 1 }).expect("sure");
+            }
+            for (seq, content) in &expected {
+                prop_assert_eq!(log.read(*seq).expect("readable"), Some(content.clone()));
+            }
+        }
+        let kept: Vec<_> = found(&path).into_iter().filter(|(seq, _)| *seq > freed || *seq == last).collect();
+        prop_assert_eq!(kept, expected);
+    }
+
+    /// A power cut while the last frame is written: some of its sectors are as before. All others are there.
+    #[test]
+    fn a_torn_last_frame_is_passed_over_and_nothing_else_is_lost(
+        sizes in prop::collection::vec(0..3_000_usize, 1..8), kept in prop::collection::vec(any::<bool>(), 8)
+    ) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (path, mut log) = made(&directory);
+        for (seq, bytes) in (1..).zip(&sizes) {
+            log.append(seq, &content(seq, *bytes)).expect("appended");
+        }
+        let last = *log.frames().last().expect("appended");
+        let file = std::fs::read(&path).expect("readable");
+        let mut torn = file.clone();
+        let sectors: Vec<usize> = (last.offset as usize / SECTOR..last.end().div_ceil(SECTOR as u64) as usize).collect();
+        let mut is_torn = false;
+        for (at, sector) in sectors.into_iter().enumerate() {
+            let from = (sector * SECTOR).max(last.offset as usize);
+            let to = ((sector + 1) * SECTOR).min(last.end() as usize);
+            if !kept[at % kept.len()] && file[from..to].iter().any(|byte| *byte != 0) {
+                torn[from..to].fill(0);
+                is_torn = true;
+            }
+        }
+        std::fs::write(&path, &torn).expect("written");
+        let expected = sizes.len() - usize::from(is_torn);
+        let found = found(&path);
+        prop_assert_eq!(found.len(), expected);
+        for ((seq, bytes), found) in (1..).zip(&sizes).zip(found) {
+            prop_assert_eq!(found, (seq, content(seq, *bytes)));
+        }
+    }
+
+    /// No flipped bit of a frame gives another frame.
+    #[test]
+    fn a_changed_bit_takes_its_frame_away(bytes in 0..200_usize, bit in any::<prop::sample::Index>()) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (path, mut log) = made(&directory);
+        for seq in 1..=3 {
+            log.append(seq, &content(seq, bytes)).expect("appended");
+        }
+        let second = *log.frames().nth(1).expect("appended");
+        let mut file = std::fs::read(&path).expect("readable");
+        let bit = bit.index((HEAD + second.length) * 8);
+        file[second.offset as usize + bit / 8] ^= 1 << (bit % 8);
+        // The version of a blob is read later, and is covered by the checksum of the head.
+        std::fs::write(&path, &file).expect("written");
+        prop_assert_eq!(found(&path).into_iter().map(|(seq, _)| seq).collect::<Vec<_>>(), [1, 3]);
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_named(mut bytes in prop::collection::vec(any::<u8>(), 0..9_000), is_log in any::<bool>()) {
+        if is_log && bytes.len() > 8 {
+            bytes[..4].copy_from_slice(&HEADER);
+            bytes[4..8].copy_from_slice(&FORMAT.to_le_bytes());
+        }
+        if let Ok(header) = header(&bytes) {
+            prop_assert_eq!(frames(&bytes, header.log.id), []);
+        }
+    }
+}
+
+#[test]
+fn the_file_stops_growing_when_batches_are_let_go() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (path, mut log) = made(&directory);
+    for seq in 1..=2_000_u64 {
+        log.append(seq, &content(seq, 1_000)).expect("appended");
+        log.free(seq.saturating_sub(20));
+    }
+    // Twenty batches are needed at a time; all that were appended have 2 MB.
+    let length = std::fs::metadata(&path).expect("there").len();
+    assert!(length < 100_000, "{length}");
+}
+
+#[test]
+fn a_frame_in_a_text_is_no_frame_of_the_log() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (path, mut log) = made(&directory);
+    let mut forged = Vec::new();
+    encode(78, 2, &blob(b"forged"), &mut forged);
+    // Where a frame could begin, if the one around it were not whole.
+    let mut text = vec![0; 64 - HEAD - record::HEADER];
+    text.extend_from_slice(&forged);
+    log.append(1, &blob(&text)).expect("appended");
+    let mut file = std::fs::read(&path).expect("readable");
+    assert_eq!(file[START as usize + 64..][..4], FRAME);
+    file[START as usize] ^= 1;
+    std::fs::write(&path, &file).expect("written");
+    assert_eq!(found(&path), []);
+}
+
+#[test]
+fn what_is_no_log_is_named() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("log");
+    let refused = |path: &Path| read(path).err();
+    assert_eq!(refused(&path), Some(BadLog::Missing));
+    std::fs::write(&path, b"").expect("written");
+    assert_eq!(refused(&path), Some(BadLog::Empty));
+    std::fs::write(&path, [b'x'; 5_000]).expect("written");
+    assert_eq!(refused(&path), Some(BadLog::Damaged));
+    std::fs::remove_file(&path).expect("removed");
+    Log::make(&path, LOG, &[]).expect("made");
+    assert_eq!(read_header(&path), Ok(Header { log: LOG, before: LOG.opening }));
+    assert_eq!(Log::open(&path, |header| header.log.id == 78).err(), Some(BadLog::Other));
+    let file = OpenOptions::new().write(true).open(&path).expect("opened");
+    file.write_all_at(&2_u32.to_le_bytes(), 4).expect("written");
+    assert_eq!(refused(&path), Some(BadLog::Newer));
+}
+
+/// What is on a disk must stay readable.
+#[test]
+fn the_bytes_of_a_log_stay_as_they_are() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("log");
+    Log::make(&path, LogId { id: 0x0102, opening: 3 }, &[(9, blob(b"batch"))]).expect("made");
+    let file = std::fs::read(&path).expect("readable");
+    let header = b"tmjl\x01\0\0\0\x02\x01\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0";
+    assert_eq!(&file[..HEAD], header);
+    let head = b"tmjf\x0e\0\0\0\x09\0\0\0\0\0\0\0\x02\x01\0\0\0\0\0\0";
+    assert_eq!(&file[START as usize..][..24], head);
+    assert_eq!(
+        file[START as usize + 24..][..8],
+        Sha256::digest([&head[..], &blob(b"batch")[..9]].concat())[..8]
+    );
+    assert_eq!(&file[START as usize + HEAD..][..14], &blob(b"batch"));
+}
