@@ -1,16 +1,27 @@
 // Tells of a setting that the server has refused, and that is as it was before, until the person has read it.
 
-import { $ } from "./dom.js";
+import { $, isolate } from "./dom.js";
 import { refused, t } from "./texts.js";
+
+// What the page calls them.
+const TITLES = {
+  mute: "mute.title", pin: "pin.title", hide: "composer.hide", block: "contacts.block", profile: "profile.title", privacy: "privacy.title",
+};
 
 export function tellRefusals(store) {
   const note = $("refusal");
   let item;
+  const say = (part, text) => { if ($(part).textContent !== text) $(part).textContent = text; };
+  /** Which setting it is, and of which conversation, if of one. */
+  const which = ({ frame, call, conversation }) => {
+    const name = frame?.name ?? call.path.split("/").at(-1);
+    return t(TITLES[name] ?? name) + (frame ? ` (${isolate(store.title(conversation))})` : "");
+  };
   const show = () => {
     item = store.refusedSetting();
     note.hidden = !item;
-    const text = item ? t("settings.not_changed", { reason: refused(item.code, item.reason) }) : "";
-    if ($("refusal-text").textContent !== text) $("refusal-text").textContent = text;
+    say("refusal-text", item ? t("settings.not_changed", { reason: refused(item.code, item.reason) }) : "");
+    say("refusal-which", item ? t("settings.which", { setting: which(item) }) : "");
     // What is outside an open dialog can be neither pressed nor heard.
     const place = document.querySelector("dialog[open]") ?? $("app");
     if (item && note.parentElement !== place) place.append(note);
