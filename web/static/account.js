@@ -153,7 +153,7 @@ async function save(address) {
 function dataLinks() {
   let isComing = false;
   for (const link of document.querySelectorAll("a[href$='/me/data']")) {
-    const note = h("p", { role: "status" });
+    const note = h("p.problem", { role: "status" });
     const say = (className, textContent) => Object.assign(note, { className, textContent });
     link.parentElement.after(note);
     link.addEventListener("click", async (event) => {
