@@ -19,6 +19,9 @@ const UNMARKED: &str = "migration_5";
 
 const FILES: [&str; 5] = ["tidemark.db", "tidemark.journal.db", "sequence.db", "ids.db", "invites.key"];
 
+/// Beside the journal, since this version.
+const LOG: &str = "tidemark.journal.log";
+
 fn config(data: &Path) -> Config {
     let mut config = Config::default();
     config.storage.data_dir = data.to_owned();
@@ -163,6 +166,17 @@ async fn a_missing_or_damaged_file_is_named_with_what_helps() {
         .await;
         check(&cut, name, &["it is cut off", "good copy"]).await;
     }
+    let lost = ["is missing", "restore it", "run `tidemark restored`"];
+    check(&|path| fs::remove_file(path).expect("removed"), LOG, &lost).await;
+    check(&|path| fs::write(path, "").expect("emptied"), LOG, &["is empty", lost[1], lost[2]]).await;
+    let garbage = ["it does not begin as a log", "good copy"];
+    check(&|path| fs::write(path, "x".repeat(9_000)).expect("garbage"), LOG, &garbage).await;
+    let newer = |path: &Path| {
+        let mut bytes = fs::read(path).expect("readable");
+        bytes[4] += 1;
+        fs::write(path, bytes).expect("changed");
+    };
+    check(&newer, LOG, &["written by a newer version"]).await;
     let all = "restore all files of one moment";
     check(
         &|path| fs::write(path, "x".repeat(9_000)).expect("garbage"),
@@ -192,7 +206,7 @@ async fn a_file_of_another_moment_or_installation_is_refused() {
     app.say(&ann, &bob, 2, "later").await;
     app.stop().await;
     stopped(&other).await;
-    for name in &FILES[1..] {
+    for name in FILES[1..].iter().chain([&LOG]) {
         for (from, part) in [(&early, "of one moment"), (&other, "tidemark restored")] {
             // The key stays the same from start to start.
             if *name == "invites.key" && from == &early {
@@ -234,6 +248,26 @@ async fn a_file_of_another_moment_or_installation_is_refused() {
     assert!(app.sign_up("cat").await.uid > 110_000);
 }
 
+/// What was accepted and not flushed is lost with the log; all else is there.
+#[tokio::test]
+async fn restored_goes_on_without_a_log_that_is_lost() {
+    let place = tempfile::tempdir().expect("a directory");
+    let data = place.path().join("data");
+    stopped(&data).await;
+    fs::remove_file(data.join(LOG)).expect("removed");
+    assert!(no_start(&data).await.contains("tidemark.journal.log is missing"));
+    let exported = refused(&data, &["export", "--to", place.path().join("all").to_str().expect("UTF-8")]).await;
+    assert!(exported.contains("tidemark.journal.log is missing"), "{exported}");
+    done(&data, &["restored"]).await;
+    let mut app = over(&data).await;
+    let (ann, bob) = (app.log_in("ann").await, app.log_in("bob").await);
+    assert_eq!(texts(&app.rows(&bob).await), ["hi"]);
+    app.say(&ann, &bob, 2, "later").await;
+    app.stop().await;
+    let app = over(&data).await;
+    assert_eq!(texts(&app.rows(&app.log_in("bob").await).await), ["hi", "later"]);
+}
+
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).expect("there").permissions().mode() & 0o777
 }
@@ -246,7 +280,7 @@ fn all_private(data: &Path) {
         assert_eq!(mode(&path), 0o600, "{}", path.display());
         looked_at += 1;
     }
-    assert!(looked_at >= 8, "{looked_at} files");
+    assert!(looked_at >= 9, "{looked_at} files");
 }
 
 #[tokio::test]
