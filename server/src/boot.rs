@@ -157,6 +157,7 @@ pub fn start(config: &Config, clock: Clock) -> LocalBoxFuture<'_, Result<Running
             watermarks: watermarks.clone(),
             clock: clock.clone(),
             new_uuid: Arc::clone(&new_uuid),
+            rates: others.as_ref().map(|others| Arc::clone(&others.rates)),
         };
         let queues = Queues::start(parts, queue_options(config));
         info!(queues = config.queues.count, "the queues take requests");

@@ -22,7 +22,7 @@ use uuid::Uuid;
 use crate::domain::{Clock, Uid};
 use crate::notify::Notifier;
 use crate::seq::Numbers;
-use crate::store::{Directory, MessageStore};
+use crate::store::{Directory, MessageStore, SharedRates};
 
 mod batch;
 mod delayed_wakes;
@@ -104,7 +104,8 @@ pub struct Options {
     pub first_pause: Duration,
     /// The longest pause between two tries. Default 5 s.
     pub longest_pause: Duration,
-    /// For how long it is waited, before authors in a group are told how many have read: at most one row in that time. Default 1 s.
+    /// For how long it is waited, before authors in a group are told how many have read: at most one row in that time, over all servers.
+    /// Default 1 s.
     pub read_count_pause: Duration,
     /// How often copies are looked for that a commit left owed, where the store may leave some. Default 2 s.
     pub look_for_owed: Duration,
@@ -156,6 +157,8 @@ pub struct Parts {
     pub clock: Clock,
     /// Names for rows that the server makes itself.
     pub new_uuid: Arc<dyn Fn() -> Uuid + Send + Sync>,
+    /// What all servers of one database may do together; `None` where this one is alone.
+    pub rates: Option<Arc<dyn SharedRates>>,
 }
 
 /// The way into the queues; a cheap clone.
@@ -187,8 +190,8 @@ impl Queues {
         tasks.spawn(async move { wakes.run(options.wake_pause, &closed).await });
         let resend_wait = options.resend_wait;
         let queues = Queues { lanes: lanes.into(), outages, fan_out, friends, resend_wait, closing, tasks };
-        let counter = Counter::new(Arc::clone(&parts.store), queues.clone());
-        queues.tasks.spawn(counter.run(moved, options, queues.closing.clone()));
+        let counter = Counter::new(&parts, queues.clone(), options.read_count_pause);
+        queues.tasks.spawn(counter.run(moved, queues.closing.clone()));
         queues.tasks.close();
         queues
     }

@@ -4,23 +4,28 @@
 //! told at once, then counts anew from the read markers as they stand and puts one row into the inbox of each author. Nothing rests on what it
 //! remembers: an author whom it misses is told with the next read of one of their messages. What is refused for the moment is counted
 //! again and told a moment later. Who is quiet is neither counted nor told.
+//!
+//! Other servers of the database tell the same authors. So each server asks for leave before it writes a row ([`SharedRates`]): all of them
+//! together get leave for one row in each pause, for each author in each group. A server that gets none counts again when it may ask again.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use quick_cache::sync::Cache;
+use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::{Options, Queues, Request};
+use super::{Parts, Queues, Request};
 use crate::domain::{
     ClientId, Content, Conversation, Entry, Group, GroupId, IdempotencyKey, Kind, MOST_COUNTED, MessageId,
-    Privacy, ReadCount, Setting, Uid, read_counts_key, setting_key,
+    Privacy, ReadCount, Setting, Uid, grown, read_counts_key, setting_key,
 };
 use crate::log_limit::LogLimit;
-use crate::store::{MessageStore, StoreError};
+use crate::store::{MessageStore, SharedRates, StoreError};
 
 /// Markers that may wait for the task.
 const MOST_MARKS: usize = 4_096;
@@ -77,7 +82,7 @@ impl Marks {
 /// Groups with markers that moved, each until it is due.
 #[derive(Debug, Default)]
 struct Waiting {
-    due: VecDeque<(Instant, GroupId)>,
+    due: BTreeSet<(Instant, GroupId)>,
     readers: HashMap<GroupId, HashMap<Uid, MessageId>>,
 }
 
@@ -88,7 +93,7 @@ impl Waiting {
             if self.readers.len() >= MOST_GROUPS {
                 return;
             }
-            self.due.push_back((due, gid));
+            self.due.insert((due, gid));
         }
         let readers = self.readers.entry(gid).or_default();
         if readers.len() < MOST_READERS || readers.contains_key(&reader) {
@@ -98,11 +103,11 @@ impl Waiting {
     }
 
     fn next(&self) -> Option<Instant> {
-        self.due.front().map(|(due, _)| *due)
+        self.due.first().map(|(due, _)| *due)
     }
 
     fn take(&mut self) -> Option<(GroupId, HashMap<Uid, MessageId>)> {
-        let (_, gid) = self.due.pop_front()?;
+        let (_, gid) = self.due.pop_first()?;
         Some((gid, self.readers.remove(&gid).unwrap_or_default()))
     }
 }
@@ -111,45 +116,51 @@ impl Waiting {
 pub(super) struct Counter {
     store: Arc<dyn MessageStore>,
     queues: Queues,
+    /// What all servers of the database ask for leave; `None` where this one is alone.
+    rates: Option<Arc<dyn SharedRates>>,
+    /// Between two rows for one author in one group.
+    pause: Duration,
     /// How far people had read when they were looked at last.
     seen: Cache<(Uid, GroupId), MessageId>,
     log: LogLimit,
 }
 
+/// By what the rate of these rows is known: a text that begins as that of no other rate.
+fn caller(author: Uid, gid: GroupId) -> [u8; 32] {
+    Sha256::digest(format!("read counts for {author} in group {}", gid.0)).into()
+}
+
 impl Counter {
-    pub(super) fn new(store: Arc<dyn MessageStore>, queues: Queues) -> Counter {
-        Counter { store, queues, seen: Cache::new(REMEMBERED), log: LogLimit::default() }
+    pub(super) fn new(parts: &Parts, queues: Queues, pause: Duration) -> Counter {
+        let (store, rates) = (Arc::clone(&parts.store), parts.rates.clone());
+        Counter { store, queues, rates, pause, seen: Cache::new(REMEMBERED), log: LogLimit::default() }
     }
 
     /// Works until the queues close.
-    pub(super) async fn run(
-        self,
-        mut moved: mpsc::Receiver<Mark>,
-        options: Options,
-        closing: CancellationToken,
-    ) {
-        let pause = options.read_count_pause;
+    pub(super) async fn run(self, mut moved: mpsc::Receiver<Mark>, closing: CancellationToken) {
         let mut waiting = Waiting::default();
         loop {
             let next = waiting.next();
             tokio::select! {
                 biased;
                 () = closing.cancelled() => return,
-                Some(mark) = moved.recv() => waiting.add(mark, Instant::now() + pause),
+                Some(mark) = moved.recv() => waiting.add(mark, Instant::now() + self.pause),
                 () = async { sleep_until(next.expect("guarded")).await }, if next.is_some() => {
                     let Some((gid, readers)) = waiting.take() else { continue };
                     let told = tokio::select! {
                         () = closing.cancelled() => return,
                         told = self.tell(gid, &readers) => told,
                     };
-                    if let Err(error) = &told
-                        && let Some(left_out) = self.log.pass()
-                    {
-                        warn!(%error, left_out, "how many have read is told later: storage does not answer");
-                    }
-                    if !told.unwrap_or_default() {
+                    let again = told.unwrap_or_else(|error| {
+                        if let Some(left_out) = self.log.pass() {
+                            warn!(%error, left_out, "how many have read is told later: storage does not answer");
+                        }
+                        Some(self.pause)
+                    });
+                    if let Some(wait) = again {
+                        let due = Instant::now() + wait;
                         for (reader, read_to) in readers {
-                            waiting.add(Mark { gid, reader, read_to }, Instant::now() + pause);
+                            waiting.add(Mark { gid, reader, read_to }, due);
                         }
                     }
                 }
@@ -157,11 +168,15 @@ impl Counter {
         }
     }
 
-    /// Tells the authors of what these have read. `false`: some have to be told again.
-    async fn tell(&self, gid: GroupId, readers: &HashMap<Uid, MessageId>) -> Result<bool, StoreError> {
-        let Some(group) = self.store.group(gid).await? else { return Ok(true) };
+    /// Tells the authors of what these have read. `Some`: not all are told, and it is tried again after this time.
+    async fn tell(
+        &self,
+        gid: GroupId,
+        readers: &HashMap<Uid, MessageId>,
+    ) -> Result<Option<Duration>, StoreError> {
+        let Some(group) = self.store.group(gid).await? else { return Ok(None) };
         let authors = self.authors(&group, readers).await?;
-        let mut is_told = true;
+        let mut again = None;
         if !authors.is_empty() {
             let members: Vec<Uid> = group.active().map(|member| member.uid).collect();
             let open = self.open(&members).await?;
@@ -170,18 +185,45 @@ impl Counter {
             let markers = self.store.read_markers(&markers).await?;
             let read: Vec<(Uid, MessageId)> = open.iter().copied().zip(markers).collect();
             for (author, newly) in authors.into_iter().filter(|(author, _)| open.contains(author)) {
-                let counts = self.counts(author, gid, newly, &read).await?;
-                let told = self.queues.submit(author, Request::ReadCounts { gid, counts }).await;
-                // Refused for good: the author has left meanwhile.
-                is_told &= !told.is_err_and(|refusal| refusal.is_retryable());
+                again = again.max(self.tell_one(author, gid, newly, &read).await?);
             }
         }
-        if is_told {
+        if again.is_none() {
             for (reader, read_to) in readers {
                 self.seen.insert((*reader, gid), *read_to);
             }
         }
-        Ok(is_told)
+        Ok(again)
+    }
+
+    /// Tells one author. `Some`: this one is not told, and may be after this time.
+    async fn tell_one(
+        &self,
+        author: Uid,
+        gid: GroupId,
+        newly: Vec<ClientId>,
+        read: &[(Uid, MessageId)],
+    ) -> Result<Option<Duration>, StoreError> {
+        let known = self.known(author, gid).await?;
+        let counts = self.counts(author, gid, newly, &known, read).await?;
+        // What is no news needs no leave, so that it delays nobody.
+        if grown(&known, &counts).is_none() {
+            return Ok(None);
+        }
+        if let Some(rates) = &self.rates
+            && let Some(wait) = rates.take(&caller(author, gid), self.pause, self.pause).await?
+        {
+            return Ok(Some(wait.min(self.pause)));
+        }
+        let told = self.queues.submit(author, Request::ReadCounts { gid, counts }).await;
+        // Refused for good: the author has left meanwhile.
+        Ok(told.is_err_and(|refusal| refusal.is_retryable()).then_some(self.pause))
+    }
+
+    /// What the author knows already.
+    async fn known(&self, author: Uid, gid: GroupId) -> Result<Vec<ReadCount>, StoreError> {
+        let told = self.store.newest(&[(author, read_counts_key(gid))]).await?.pop().flatten();
+        Ok(told.map(|row| row.content.body.counts()).unwrap_or_default())
     }
 
     /// Who wrote what these have newly read, and is still in the group; with the newest of those messages.
@@ -227,19 +269,20 @@ impl Counter {
     }
 
     /// How many of these have read each of the newest messages of an author, the newest first: of those among the newest rows, of those
-    /// that are told of already, and of those that were `newly` read, however much others have said since.
+    /// that are `known` already, and of those that were `newly` read, however much others have said since.
     async fn counts(
         &self,
         author: Uid,
         gid: GroupId,
         newly: Vec<ClientId>,
+        known: &[ReadCount],
         read: &[(Uid, MessageId)],
     ) -> Result<Vec<ReadCount>, StoreError> {
         let read: Vec<_> = read.iter().filter(|(uid, marker)| *uid != author && marker.get() > 0).collect();
         let people: Vec<Uid> = read.iter().map(|(uid, _)| *uid).collect();
         let most = (MOST_COPIES / people.len().max(1)).clamp(1, MOST_COUNTED);
         let mut counts = Vec::new();
-        for key in self.newest_of(author, gid, newly).await?.into_iter().take(most) {
+        for key in self.newest_of(author, gid, newly, known).await?.into_iter().take(most) {
             let copies = self.store.copies(key, &people).await?;
             let has_read = |(copy, (_, marker)): &(Option<MessageId>, &&(Uid, MessageId))| {
                 copy.is_some_and(|copy| copy <= *marker)
@@ -256,12 +299,11 @@ impl Counter {
         author: Uid,
         gid: GroupId,
         newly: Vec<ClientId>,
+        known: &[ReadCount],
     ) -> Result<Vec<IdempotencyKey>, StoreError> {
-        let told = self.store.newest(&[(author, read_counts_key(gid))]).await?.pop().flatten();
-        let told = told.map(|row| row.content.body.counts()).unwrap_or_default();
-        let known = newly.into_iter().chain(told.into_iter().map(|one| one.client_id));
-        let known: Vec<IdempotencyKey> = known.map(|client_id| (author, client_id)).collect();
-        let records = self.store.keys(&known).await?.into_iter();
+        let all = newly.into_iter().chain(known.iter().map(|one| one.client_id));
+        let keys: Vec<IdempotencyKey> = all.map(|client_id| (author, client_id)).collect();
+        let records = self.store.keys(&keys).await?.into_iter();
         let copies: Vec<_> = records.filter_map(|state| Some((author, state.record()?.message_id))).collect();
         let mut rows: Vec<Entry> = self.store.entries(&copies).await?.into_iter().flatten().collect();
         rows.extend(self.store.conversation(author, Conversation::Group(gid), None, PAGE).await?.rows);

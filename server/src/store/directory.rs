@@ -182,7 +182,8 @@ pub trait Tickets: Send + Sync + 'static {
     async fn take_ticket(&self, ticket_hash: &[u8; 32]) -> Result<Option<[u8; 32]>, StoreError>;
 }
 
-/// Rates that callers share over all servers of one database. Times are the database's.
+/// Rates that callers share over all servers of one database. Times are the database's. All kinds of callers lie in one space: what is
+/// hashed begins with a text of its kind.
 #[async_trait]
 pub trait SharedRates: Send + Sync + 'static {
     /// Takes one request of the caller with this SHA-256, who has one each `interval` in the long run and may run ahead by `burst`.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tidemark::app::SendError;
 use tidemark::app::messages::Draft;
-use tidemark::domain::{Conversation, Kind, Mentions, MessageId};
+use tidemark::domain::{Conversation, Mentions, MessageId};
 use tidemark::queue::Options;
 use tidemark::store::faulty::Fault;
 
@@ -15,6 +15,7 @@ mod outage;
 mod overtaken;
 mod pipeline;
 mod random;
+mod read_counts;
 mod slices;
 mod world;
 
@@ -179,34 +180,6 @@ async fn a_full_queue_refuses_at_once() {
     for sent in waiting {
         assert!(sent.await.expect("runs").is_ok());
     }
-}
-
-/// Nobody may read in that group again, so the next read cannot be waited for.
-#[tokio::test(start_paused = true)]
-async fn how_many_have_read_is_told_again_when_it_was_refused_for_the_moment() {
-    let world = World::new().await;
-    let process = world.start(options(1)).await;
-    let (ann, bob) = (person(0), person(1));
-    let gid = process.groups.create(ann, "all".into(), vec![bob], None).await.expect("made");
-    let walkers = Conversation::Group(gid);
-    let said = process.messages.submit(ann, Draft { to: walkers, ..to(ann, 1, "hi") }).await;
-    said.expect("accepted");
-    let read_to = world.inbox(bob).await.last().expect("a row").message_id;
-    // The read marker passes.
-    process.store.script([Fault::Pass, Fault::Refuse, Fault::LoseWrite]);
-    process.messages.mark_read(bob, walkers, read_to).await.expect("accepted");
-    let mut told = Vec::new();
-    for _ in 0..20 {
-        tokio::time::advance(Duration::from_secs(1)).await;
-        process.idle().await;
-        told = world.inbox(ann).await.into_iter().filter(|row| row.content.kind == Kind::Seen).collect();
-        if !told.is_empty() {
-            break;
-        }
-    }
-    let counts = told.first().expect("told at last").content.body.counts();
-    assert_eq!(counts.iter().map(|one| (one.client_id, one.count)).collect::<Vec<_>>(), [(name(1), 1)]);
-    process.queues.stop().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -22,7 +22,7 @@ use tidemark::queue::{Options, Parts, Publish, Queues, Request, Watermarks};
 use tidemark::seq::{Ids, Numbers};
 use tidemark::store::faulty::FaultyStore;
 use tidemark::store::memory::{MemoryDirectory, MemoryStore};
-use tidemark::store::{Directory, MessageStore, NewAccount, PendingKey};
+use tidemark::store::{Directory, MessageStore, NewAccount, PendingKey, SharedRates};
 
 pub(crate) const PEOPLE: u32 = 6;
 
@@ -65,6 +65,15 @@ impl World {
 
     /// A "process" over what there is.
     pub(crate) async fn start(&self, options: Options) -> Process {
+        self.start_beside(options, None).await
+    }
+
+    /// The same, where others share these rates with it.
+    pub(crate) async fn start_beside(
+        &self,
+        options: Options,
+        rates: Option<Arc<dyn SharedRates>>,
+    ) -> Process {
         let store = Arc::new(FaultyStore::new(self.rows.clone()));
         let limits = seqsvr_core::Options { limit: MessageId::MAX.get(), ..seqsvr_core::Options::default() };
         let embedded =
@@ -88,6 +97,7 @@ impl World {
             watermarks: watermarks.clone(),
             clock: Clock::new(|| Timestamp(7)),
             new_uuid: new_uuid.clone(),
+            rates,
         };
         let queues = Queues::start(parts, options);
         let history = store.history().await.expect("memory");

@@ -54,3 +54,4 @@ mod presence;
 mod refusals;
 mod rights;
 mod servers;
+mod told;

@@ -187,8 +187,7 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Memor
     let lines = Arc::new(seqsvr_core::alloc::Embedded::open(sections, numbers).await.expect("opens"));
     let numbers = Numbers::new(lines, 100_000);
     let notifier: Arc<dyn Notifier> = Arc::new(Local::new());
-    let watermarks = Watermarks::new(store.clone(), 100);
-    let clock = Clock::new(|| Timestamp(7));
+    let (watermarks, clock) = (Watermarks::new(store.clone(), 100), Clock::new(|| Timestamp(7)));
     let new_uuid: Arc<dyn Fn() -> Uuid + Send + Sync> = Arc::new(Uuid::nil);
     let parts = Parts {
         numbers,
@@ -198,6 +197,7 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Memor
         watermarks: watermarks.clone(),
         clock: clock.clone(),
         new_uuid: new_uuid.clone(),
+        rates: None,
     };
     let queues = Queues::start(parts, Options { queues: 1, ..Options::default() });
     let passwords = PasswordOptions { memory_kib: 8, passes: 1, threads: 1, waiting: 1 };

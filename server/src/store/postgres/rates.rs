@@ -71,7 +71,8 @@ impl SharedRates for PgRates {
         // What another server added a moment ago is not seen here.
         let ahead: Option<i64> = row.try_get("ahead")?;
         let ahead = Duration::from_micros(ahead.map_or(0, |ahead| ahead.max(0).cast_unsigned()));
-        Ok(Some((ahead + interval).saturating_sub(burst).max(interval.min(Duration::from_secs(1)))))
+        let wait = (ahead + interval).saturating_sub(burst);
+        Ok(Some(if wait.is_zero() { interval.min(Duration::from_secs(1)) } else { wait }))
     }
 }
 
@@ -106,6 +107,19 @@ mod tests {
         let (first, second) = tokio::join!(ask(&one), ask(&other));
         assert_eq!(first + second, 10);
         assert_eq!(one.take(&[2; 32], MINUTE, 10 * MINUTE).await.expect("asked"), None, "another caller");
+    }
+
+    #[tokio::test]
+    async fn who_may_not_run_ahead_waits_for_the_rest_of_the_interval() {
+        let [one, other] = servers().await;
+        let second = Duration::from_secs(1);
+        let mut wait = None;
+        // The first is taken; on a slow machine more of them are.
+        while wait.is_none() {
+            one.take(&[1; 32], second, second).await.expect("asked");
+            wait = other.take(&[1; 32], second, second).await.expect("asked");
+        }
+        assert!(wait.is_some_and(|wait| wait > Duration::ZERO && wait < second), "{wait:?}");
     }
 
     #[tokio::test]

@@ -48,6 +48,7 @@ impl Inboxes {
             watermarks: Watermarks::new(Arc::clone(&store), 100),
             clock: Clock::new(|| Timestamp(7)),
             new_uuid: Arc::new(Uuid::nil),
+            rates: None,
         };
         let queues = Queues::start(parts, queue::Options { queues: 2, ..queue::Options::default() });
         let both = WithInboxes::new(Arc::new(MemoryTables::new()), store);
