@@ -8,10 +8,14 @@ mod support;
 
 #[path = "../api/accounts.rs"]
 mod accounts;
+#[path = "../api/amendments.rs"]
+mod amendments;
 #[path = "../api/contract.rs"]
 mod contract;
 #[path = "../api/conversations.rs"]
 mod conversations;
+#[path = "../api/data.rs"]
+mod data;
 #[path = "../api/deletion.rs"]
 mod deletion;
 #[path = "../api/door.rs"]
@@ -26,18 +30,30 @@ mod groups;
 mod invites;
 #[path = "../api/joiners.rs"]
 mod joiners;
+#[path = "../api/mentions.rs"]
+mod mentions;
 #[path = "../api/messages.rs"]
 mod messages;
 #[path = "../api/moments.rs"]
 mod moments;
 #[path = "../api/people.rs"]
 mod people;
+#[path = "../api/pins.rs"]
+mod pins;
 #[path = "../api/range.rs"]
 mod range;
 #[path = "../api/rates.rs"]
 mod rates;
+#[path = "../api/read_counts.rs"]
+mod read_counts;
+#[path = "../api/recovery.rs"]
+mod recovery;
+#[path = "../api/roles.rs"]
+mod roles;
 #[path = "../api/settings.rs"]
 mod settings;
+#[path = "../api/stars.rs"]
+mod stars;
 #[path = "../api/transfer/mod.rs"]
 mod transfer;
 #[path = "../api/ws.rs"]
