@@ -256,7 +256,7 @@ async fn restored_goes_on_without_a_log_that_is_lost() {
     stopped(&data).await;
     fs::remove_file(data.join(LOG)).expect("removed");
     assert!(no_start(&data).await.contains("tidemark.journal.log is missing"));
-    let exported = refused(&data, &["export", "--to", place.path().join("all").to_str().expect("UTF-8")]).await;
+    let exported = refused(&data, &["export", place.path().join("all").to_str().expect("UTF-8")]).await;
     assert!(exported.contains("tidemark.journal.log is missing"), "{exported}");
     done(&data, &["restored"]).await;
     let mut app = over(&data).await;

@@ -8,6 +8,7 @@ use tidemark_table::wire::compress::compress;
 use tidemark_table::wire::encode_error;
 use tidemark_table::wire::sign::content_md5;
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 use super::super::budget::Charge;
 use super::busy;
@@ -32,10 +33,7 @@ impl Named {
     pub(super) fn new(now: Timestamp, own: &str) -> Named {
         let micros = now.0.saturating_mul(1_000).cast_unsigned();
         let own: u64 = own.parse().unwrap_or_default();
-        let digits = format!("{micros:016x}{own:016x}");
-        let part = |range| &digits[range];
-        let id = format!("{}-{}-{}-{}-{}", part(0..8), part(8..12), part(12..16), part(16..20), part(20..32));
-        Named { id, date: date(now) }
+        Named { id: Uuid::from_u64_pair(micros, own).to_string(), date: date(now) }
     }
 }
 
@@ -95,6 +93,7 @@ fn response(
     });
     let mut response = Response::new(body);
     *response.status_mut() = status;
+    response.headers_mut().reserve(headers.len() + 1);
     let written = headers.into_iter().map(|(name, value)| (HeaderName::from_static(name), value));
     for (name, value) in written.chain(authorization.map(|value| (AUTHORIZATION, value))) {
         let value = HeaderValue::try_from(value).expect("digits, base64 and ids that came in a header");

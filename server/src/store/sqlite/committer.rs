@@ -272,7 +272,7 @@ impl Committer {
             self.shared.condition.trouble(OVERFULL);
             return ControlFlow::Continue(());
         }
-        if let Err(error) = self.journal.append(&[]) {
+        if let Err(error) = self.journal.try_appending() {
             let flow = self.reopen().await;
             self.shared.condition.trouble(error);
             return flow;

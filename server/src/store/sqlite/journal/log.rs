@@ -74,15 +74,18 @@ pub enum BadLog {
     /// It is the log of another moment, or of another installation.
     #[error("it is of another moment or installation")]
     Other,
-    /// It cannot be read now; why.
+    /// It cannot be read or written now; why.
     #[error("{0}")]
     Io(String),
 }
 
-impl BadLog {
-    fn of(error: &io::Error) -> BadLog {
+impl From<io::Error> for BadLog {
+    fn from(error: io::Error) -> BadLog {
         match error.kind() {
             io::ErrorKind::NotFound => BadLog::Missing,
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                BadLog::Io("the disk is full".into())
+            }
             _ => BadLog::Io(error.to_string()),
         }
     }
@@ -156,8 +159,7 @@ impl Log {
         if !is_right(&header) {
             return Err(BadLog::Other);
         }
-        let file = OpenOptions::new().read(true).write(true).open(path);
-        let file = file.map_err(|error| BadLog::of(&error))?;
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
         let frames = frames(&bytes, header.log.id).into();
         Ok((Log::over(file, header.log.id, frames, bytes.len() as u64), bytes))
     }
@@ -238,6 +240,11 @@ impl Log {
         }
     }
 
+    /// Makes sure that a usual batch finds room.
+    pub(super) fn make_room(&mut self) -> io::Result<()> {
+        self.place(STEP).map(|_| ())
+    }
+
     /// A place for so many bytes that nobody needs.
     fn place(&mut self, bytes: u64) -> io::Result<u64> {
         if self.head + bytes > self.limit.min(self.length) {
@@ -280,15 +287,14 @@ impl Log {
 
 /// The header and all bytes of the log at `path`.
 pub(super) fn read(path: &Path) -> Result<(Header, Vec<u8>), BadLog> {
-    let bytes = std::fs::read(path).map_err(|error| BadLog::of(&error))?;
+    let bytes = std::fs::read(path)?;
     Ok((header(&bytes)?, bytes))
 }
 
 /// The header of the log at `path`.
 pub(super) fn read_header(path: &Path) -> Result<Header, BadLog> {
     let mut bytes = Vec::with_capacity(HEAD);
-    let file = File::open(path).and_then(|file| file.take(HEAD as u64).read_to_end(&mut bytes));
-    file.map_err(|error| BadLog::of(&error))?;
+    File::open(path)?.take(HEAD as u64).read_to_end(&mut bytes)?;
     header(&bytes)
 }
 

@@ -33,9 +33,9 @@ const CHECKPOINT_PAGES: u32 = 1_000;
 
 /// The open journal.
 pub(super) struct Journal {
-    /// Of the note.
+    /// Where the log lies.
     path: PathBuf,
-    options: BlockingOptions,
+    noted: Note,
     /// Absent after a failure, until it is opened again.
     log: Option<Log>,
     /// The number of the last batch.
@@ -63,44 +63,50 @@ impl Journal {
     /// Opens or makes the journal at `path`. `flushed`: the batch up to which the main database has everything.
     pub(super) fn open(path: &Path, options: &SqliteOptions, flushed: u64) -> Result<Journal, StoreError> {
         private::make_file(path).map_err(StoreError::unavailable)?;
+        let options = BlockingOptions {
+            busy_timeout: options.busy_timeout,
+            cache_kib: CACHE_KIB,
+            checkpoint_pages: CHECKPOINT_PAGES,
+        };
+        let mut connection = blocking::open(path, &options)?;
+        let path = Journal::log_beside(path);
+        let opening = rand::random();
+        let (noted, log) = match note::read(&connection)? {
+            Some(noted) => {
+                let now = Note { log: LogId { opening, ..noted.log }, ..noted };
+                let log = open_log(&path, noted, now, flushed)?;
+                note::put_opening(&connection, opening)?;
+                (now, log)
+            }
+            None => make_log(&path, &mut connection, LogId { id: rand::random(), opening }, flushed)?,
+        };
         let mut journal = Journal {
-            path: path.to_owned(),
-            options: BlockingOptions {
-                busy_timeout: options.busy_timeout,
-                cache_kib: CACHE_KIB,
-                checkpoint_pages: CHECKPOINT_PAGES,
-            },
+            path,
+            noted,
             log: None,
-            last: flushed,
+            last: 0,
             flushed,
             #[cfg(test)]
             loses_next_answer: false,
             #[cfg(test)]
             panics: None,
         };
-        journal.reopen(flushed)?;
+        journal.go_on(log, flushed);
         Ok(journal)
     }
 
-    /// Opens it again and looks what is there. All of that is durable when this returns: whether a sync had failed before cannot be known
-    /// (I3).
+    /// Opens the log again and looks what is there. All of that is durable when this returns. Nothing grows: the disk may be full.
     pub(super) fn reopen(&mut self, flushed: u64) -> Result<(), StoreError> {
         self.log = None;
-        let at = Journal::log_beside(&self.path);
-        let mut connection = blocking::open(&self.path, &self.options)?;
-        let opening = rand::random();
-        let (log, after) = match note::read(&connection)? {
-            Some(noted) => {
-                let log = open_log(&at, noted, opening, flushed).map_err(|error| in_log(&at, error))?;
-                note::put_opening(&connection, opening)?;
-                (log, noted.after)
-            }
-            None => make_log(&at, &mut connection, LogId { id: rand::random(), opening }, flushed)?,
-        };
-        self.last = log.frames().last().map_or(after, |frame| frame.seq);
+        let log = open_log(&self.path, self.noted, self.noted, flushed)?;
+        self.go_on(log, flushed);
+        Ok(())
+    }
+
+    fn go_on(&mut self, log: Log, flushed: u64) {
+        self.last = log.frames().last().map_or(self.noted.after, |frame| frame.seq);
         self.flushed = flushed;
         self.log = Some(log);
-        Ok(())
     }
 
     /// The number of the last batch.
@@ -118,7 +124,7 @@ impl Journal {
         let appended = blocking::watched("append to the journal", || log.append(seq, &blob));
         if let Err(error) = appended {
             self.log = None;
-            return Err(in_log(&Journal::log_beside(&self.path), error));
+            return Err(in_log(&self.path, error));
         }
         #[cfg(test)]
         assert!(self.panics.take().is_none(), "as the test says");
@@ -130,10 +136,17 @@ impl Journal {
         Ok(())
     }
 
+    /// Appends a batch in which nothing happens, and makes sure that a usual one finds room. After an error the journal must be reopened.
+    pub(super) fn try_appending(&mut self) -> Result<(), StoreError> {
+        let log = self.log.as_mut().ok_or_else(reopening)?;
+        log.make_room().map_err(|error| in_log(&self.path, error))?;
+        self.append(&[])
+    }
+
     /// The batch `seq`.
     pub(super) fn read(&self, seq: u64) -> Result<Vec<JournalRecord>, StoreError> {
         let log = self.log.as_ref().ok_or_else(reopening)?;
-        let blob = log.read(seq).map_err(|error| in_log(&Journal::log_beside(&self.path), error))?;
+        let blob = log.read(seq).map_err(|error| in_log(&self.path, error))?;
         let blob =
             blob.ok_or_else(|| StoreError::corrupt(format!("batch {seq} is gone from the journal")))?;
         decode(seq, &blob)
@@ -199,35 +212,39 @@ fn decode(seq: u64, blob: &[u8]) -> Result<Vec<JournalRecord>, StoreError> {
     record::decode(blob).map_err(|error| StoreError::corrupt(format!("batch {seq} of the journal: {error}")))
 }
 
-/// Opens the log that was noted, of which batches behind `flushed` are needed, and makes sure of it.
-fn open_log(path: &Path, noted: Note, opening: u64, flushed: u64) -> Result<Log, StoreError> {
+/// Opens the log that was `noted`, of which batches behind `flushed` are needed, and makes sure of it (I3): whether a sync had failed
+/// before cannot be known. `now`: what its header says from now on.
+fn open_log(path: &Path, noted: Note, now: Note, flushed: u64) -> Result<Log, StoreError> {
     let (mut log, bytes) =
         Log::open(path, |header| noted.fits(header)).map_err(|error| in_log(path, error))?;
     log.free(flushed);
     check_unbroken(log.frames().map(|frame| frame.seq), noted.after, flushed)?;
-    let header = Header { log: LogId { id: noted.log.id, opening }, before: noted.log.opening };
+    let header = Header { log: now.log, before: noted.log.opening };
     log.make_sure(&bytes, header).map_err(|error| in_log(path, error))?;
     Ok(log)
 }
 
-/// Makes the log, with what an earlier version kept in the note. Says after which batch it begins, too.
+/// Makes the log, with what an earlier version kept in the note.
 fn make_log(
     path: &Path,
     connection: &mut Connection,
     log: LogId,
     flushed: u64,
-) -> Result<(Log, u64), StoreError> {
+) -> Result<(Note, Log), StoreError> {
     let (mut batches, trimmed) = note::earlier_batches(connection)?;
     let trimmed = trimmed.unwrap_or_else(|| batches.first().map_or(flushed, |(seq, _)| seq - 1));
     check_unbroken(batches.iter().map(|(seq, _)| *seq), trimmed, flushed)?;
     batches.retain(|(seq, _)| *seq > flushed);
     let made = Log::make(path, log, &batches).map_err(|error| in_log(path, error))?;
-    note::put(connection, Note { log, after: flushed })?;
-    Ok((made, flushed))
+    let noted = Note { log, after: flushed };
+    note::put(connection, noted)?;
+    Ok((noted, made))
 }
 
-fn in_log(path: &Path, error: impl std::fmt::Display) -> StoreError {
-    StoreError::unavailable(format!("{}: {error}", path.display()))
+/// Names the file and not where it lies: callers over the network are told.
+fn in_log(path: &Path, error: impl Into<BadLog>) -> StoreError {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    StoreError::unavailable(format!("{}: {}", name.display(), error.into()))
 }
 
 fn reopening() -> StoreError {

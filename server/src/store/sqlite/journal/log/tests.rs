@@ -1,3 +1,5 @@
+//! What is written is found again, whatever was let go, torn or changed.
+
 use std::os::unix::fs::FileExt as _;
 
 use proptest::prelude::*;
