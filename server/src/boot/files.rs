@@ -132,7 +132,7 @@ pub(super) fn check_journal(config: &Config) -> Result<(), BootError> {
     match stamp::look(&path) {
         None => {
             let main = config.storage.file()?;
-            let path = main.with_extension("journal.log");
+            let path = main.with_extension("journal");
             judge_log(&main).map_err(|wrong| BadFile { path, wrong }.into())
         }
         Some(Found::Empty) => Err(BadFile { path, wrong: Wrong::Empty }.into()),
@@ -150,7 +150,7 @@ pub(super) fn make_private(config: &Config) -> Result<(), BootError> {
     let with = |path: &Path, ending: &str| PathBuf::from(format!("{}{ending}", path.display()));
     let mut all: Vec<PathBuf> =
         databases.flat_map(|path| [with(&path, "-wal"), with(&path, "-shm"), path]).collect();
-    all.extend([with(&main, ".lock"), main.with_extension("journal.log"), key]);
+    all.extend([with(&main, ".lock"), main.with_extension("journal"), key]);
     if config.storage.database_url.is_empty() {
         all.push(directory_of(&main).to_owned());
     }
@@ -205,7 +205,7 @@ pub(super) async fn check_and_stamp(
     if files[0].path.exists()
         && let Err(wrong) = judge_log(&main)
     {
-        allow(rule, LOG, &main.with_extension("journal.log"), wrong)?;
+        allow(rule, LOG, &main.with_extension("journal"), wrong)?;
         forget_log(&main)
             .map_err(|why| BadFile { path: files[0].path.clone(), wrong: Wrong::Unusable(why) })?;
     }

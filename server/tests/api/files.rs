@@ -20,7 +20,7 @@ const UNMARKED: &str = "migration_5";
 const FILES: [&str; 5] = ["tidemark.db", "tidemark.journal.db", "sequence.db", "ids.db", "invites.key"];
 
 /// Beside the journal, since this version.
-const LOG: &str = "tidemark.journal.log";
+const LOG: &str = "tidemark.journal";
 
 fn config(data: &Path) -> Config {
     let mut config = Config::default();
@@ -255,9 +255,9 @@ async fn restored_goes_on_without_a_log_that_is_lost() {
     let data = place.path().join("data");
     stopped(&data).await;
     fs::remove_file(data.join(LOG)).expect("removed");
-    assert!(no_start(&data).await.contains("tidemark.journal.log is missing"));
+    assert!(no_start(&data).await.contains("tidemark.journal is missing"));
     let exported = refused(&data, &["export", place.path().join("all").to_str().expect("UTF-8")]).await;
-    assert!(exported.contains("tidemark.journal.log is missing"), "{exported}");
+    assert!(exported.contains("tidemark.journal is missing"), "{exported}");
     done(&data, &["restored"]).await;
     let mut app = over(&data).await;
     let (ann, bob) = (app.log_in("ann").await, app.log_in("bob").await);

@@ -57,7 +57,7 @@ impl Journal {
 
     /// Where the log of the note at `path` lies.
     pub(super) fn log_beside(path: &Path) -> PathBuf {
-        path.with_extension("log")
+        path.with_extension("")
     }
 
     /// Opens or makes the journal at `path`. `flushed`: the batch up to which the main database has everything.

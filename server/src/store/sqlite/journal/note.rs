@@ -29,6 +29,9 @@ impl Note {
     }
 }
 
+/// A batch that an earlier version kept in the note: its number and its blob.
+pub(super) type EarlierBatch = (u64, Vec<u8>);
+
 /// What is noted; `None`: there is no log yet.
 pub(super) fn read(connection: &Connection) -> rusqlite::Result<Option<Note>> {
     if !has_table(connection, "log")? {
@@ -42,7 +45,7 @@ pub(super) fn read(connection: &Connection) -> rusqlite::Result<Option<Note>> {
 }
 
 /// The same of the note at `path`, or the batches that an earlier version keeps there; nothing is changed.
-pub(super) fn read_beside(path: &Path) -> Result<(Option<Note>, Vec<(u64, Vec<u8>)>), StoreError> {
+pub(super) fn read_beside(path: &Path) -> Result<(Option<Note>, Vec<EarlierBatch>), StoreError> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     match read(&connection)? {
         Some(noted) => Ok((Some(noted), Vec::new())),
@@ -73,9 +76,7 @@ pub(super) fn put_opening(connection: &Connection, opening: u64) -> rusqlite::Re
 }
 
 /// The batches that an earlier version kept here, in order, and up to which it had removed them.
-pub(super) fn earlier_batches(
-    connection: &Connection,
-) -> rusqlite::Result<(Vec<(u64, Vec<u8>)>, Option<u64>)> {
+pub(super) fn earlier_batches(connection: &Connection) -> rusqlite::Result<(Vec<EarlierBatch>, Option<u64>)> {
     if !has_table(connection, "journal")? {
         return Ok((Vec::new(), None));
     }

@@ -59,7 +59,7 @@ type Places = BTreeMap<u64, Range<usize>>;
 
 /// Changes the log of a copied installation.
 fn change_log(directory: &Path, change: impl FnOnce(&mut Vec<u8>, &Places)) {
-    let path = directory.join("tidemark.journal.log");
+    let path = directory.join("tidemark.journal");
     let mut bytes = std::fs::read(&path).expect("readable");
     let places = log::places(&bytes);
     change(&mut bytes, &places);
@@ -115,13 +115,13 @@ async fn the_log_of_another_moment_is_refused() {
         Journal::open(&Journal::path_beside(db.path()), &unflushed(), 0).expect("opened");
         db.close().await.expect("closed");
     }
-    let at = |place: &Path| place.join("tidemark.journal.log");
+    let at = |place: &Path| place.join("tidemark.journal");
     std::fs::copy(at(directory.path()), at(early.path())).expect("put back");
     let error = refused(early.path()).await.to_string();
-    assert!(error.contains("tidemark.journal.log: it is of another moment"), "{error}");
+    assert!(error.contains("tidemark.journal: it is of another moment"), "{error}");
     std::fs::remove_file(at(early.path())).expect("removed");
     let error = refused(early.path()).await.to_string();
-    assert!(error.contains("tidemark.journal.log: it is missing"), "{error}");
+    assert!(error.contains("tidemark.journal: it is missing"), "{error}");
 }
 
 #[tokio::test]
