@@ -69,6 +69,8 @@ export class Store {
       for (const [uid, { hue }] of this.profiles ?? []) hue === undefined ? hues.delete(uid) : hues.set(uid, hue);
       const own = this.setting("profile")?.hue;
       own === undefined ? hues.delete(this.self.uid) : hues.set(this.self.uid, own);
+      // Asked for now: there may be no connection when they are shown.
+      for (const uid of this.friends.keys()) this.name(uid);
       this.show(next.ids);
     });
     return this.loading;

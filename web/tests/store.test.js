@@ -162,6 +162,28 @@ test("the name of a stranger is asked for once", async () => {
   assert.deepEqual(asked, ["/users/10009"]);
 });
 
+test("the name of whoever wishes to be a friend is asked for when that comes, not when it is shown", async () => {
+  const learnt = [];
+  const kept = { friends: new Map([[10_002, { uid: 10_002, mine: true, theirs: true }]]), conversations: new Map(), names: new Map(store.names) };
+  store.db = { overview: async () => ({ ...kept, names: new Map(kept.names) }), learn: async (people) => {
+    learnt.push(...people);
+    for (const { uid, name } of people) kept.names.set(uid, name);
+  } };
+  store.call = async (_, path) => {
+    asked.push(path);
+    return { uid: 10_007, name: "Cem" };
+  };
+  await store.load();
+  assert.deepEqual(asked, [], "that of a friend is here");
+  kept.friends.set(10_007, { uid: 10_007, mine: false, theirs: true });
+  await store.load();
+  await settled();
+  assert.deepEqual([asked, learnt], [["/users/10007"], [{ uid: 10_007, name: "Cem" }]]);
+  // The connection is gone when it is shown.
+  store.call = async () => { throw { status: 0, retryable: true }; };
+  assert.equal(store.name(10_007), "Cem");
+});
+
 test("keys of messages are UUIDs of version 4, and none is like another", () => {
   const keys = new Set(Array.from({ length: 1_000 }, uuid));
   assert.equal(keys.size, 1_000);
