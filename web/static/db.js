@@ -187,7 +187,8 @@ class Db {
     if (id <= conversation.read_to) return;
     Object.assign(conversation, { read_to: id, stale: false });
     if (conversation.last && id >= conversation.last.message_id) conversation.unread = conversation.mentions = 0;
-    else if (conversation.floor <= id + 1) await this.count(rows, conversation);
+    // No list has the count of moments: of those, what is here counts.
+    else if (conversation.floor <= id + 1 || conversation.id === MOMENTS) await this.count(rows, conversation);
     else conversation.stale = true;
   }
 

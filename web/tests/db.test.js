@@ -87,3 +87,20 @@ test("a row of an unknown kind is kept and shown nowhere, and the cursor goes on
   const more = await db.entries([row(7, "message", { text: "ho" })], 6, 7);
   assert.deepEqual([more.cursor, more.arrived.length], [7, 1], "what follows comes");
 });
+
+test("what is new in the feed is counted from what is here, where the read marker lies below that", async () => {
+  const db = await openDb({ uid: 10_001, name: "Ann" });
+  const feed = { id: "u:0", title: null, last: null, unread: 9, mentions: 0, counted: 0, read_to: 3, acked: 3, floor: 40 };
+  await db.write(["meta", "conversations"], (meta, conversations) => {
+    meta.put({ cursor: 40, history: "one", base: 40 }, "position");
+    conversations.put(feed);
+  });
+  const row = (message_id, kind, body) => ({ message_id, kind, conversation: "u:0", sender: 10_002, client_id: `k${message_id}`, body });
+  await db.entries([row(41, "moment", { text: "hi" }), row(42, "moment", { text: "ho" })], 40, 42);
+  const { stale } = await db.entries([row(43, "receipt", { read_to: 30 })], 42, 43);
+  assert.equal(stale, false, "no list has a count of the feed, so none is asked for");
+  const { unread, read_to } = (await db.overview()).conversations.get("u:0");
+  assert.deepEqual([unread, read_to], [2, 30]);
+  assert.equal((await db.entries([row(44, "moment", { text: "ha" })], 43, 44)).stale, false);
+  assert.equal((await db.overview()).conversations.get("u:0").unread, 3);
+});
