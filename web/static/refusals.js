@@ -11,7 +11,6 @@ const TITLES = {
 export function tellRefusals(store) {
   const note = $("refusal");
   let item;
-  const say = (part, text) => { if ($(part).textContent !== text) $(part).textContent = text; };
   /** Which setting it is, and of which conversation, if of one. */
   const which = ({ frame, call, conversation }) => {
     const name = frame?.name ?? call.path.split("/").at(-1);
@@ -20,8 +19,8 @@ export function tellRefusals(store) {
   const show = () => {
     item = store.refusedSetting();
     note.hidden = !item;
-    say("refusal-text", item ? t("settings.not_changed", { reason: refused(item.code, item.reason) }) : "");
-    say("refusal-which", item ? t("settings.which", { setting: which(item) }) : "");
+    const text = item ? t("settings.not_changed", { setting: which(item), reason: refused(item.code, item.reason) }) : "";
+    if ($("refusal-text").textContent !== text) $("refusal-text").textContent = text;
     // What is outside an open dialog can be neither pressed nor heard.
     const place = document.querySelector("dialog[open]") ?? $("app");
     if (item && note.parentElement !== place) place.append(note);

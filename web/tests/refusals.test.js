@@ -10,7 +10,10 @@ const WORDS = {
   en: ["Mute (Ben)", "Keep at the top of the list (Ben)", "Remove from the list (Ben)", "Block (Ben)", "Profile", "Privacy", "later"],
   zh: ["免打扰 (Ben)", "在列表中置顶 (Ben)", "从列表中移除 (Ben)", "拉黑 (Ben)", "个人资料", "隐私", "later"],
 };
-const SAYS = { en: (setting) => `Setting: ${setting}.`, zh: (setting) => `设置项：${setting}。` };
+const SAYS = {
+  en: (setting) => `“${setting}” was not changed: This cannot be set like that.`,
+  zh: (setting) => `“${setting}”未能更改：无法这样设置。`,
+};
 
 for (const language of ["en", "zh"]) {
   test(`a setting that was refused has its name, and that of its conversation (${language})`, () => {
@@ -30,12 +33,12 @@ for (const language of ["en", "zh"]) {
       store.outbox = [{ ...item, state: "failed", code: "bad_setting" }];
       store.show();
       assert.equal(parts.get("refusal").hidden, false);
-      return parts.get("refusal-which").textContent;
+      return parts.get("refusal-text").textContent;
     });
     assert.deepEqual(said, WORDS[language].map(SAYS[language]));
     store.outbox = [];
     store.show();
-    assert.deepEqual([parts.get("refusal").hidden, parts.get("refusal-which").textContent], [true, ""]);
+    assert.deepEqual([parts.get("refusal").hidden, parts.get("refusal-text").textContent], [true, ""]);
     globalThis.tidemarkTexts = english;
   });
 }

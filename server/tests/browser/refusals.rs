@@ -76,9 +76,14 @@ async fn a_change_that_comes_too_late_is_refused_in_ones_language_and_what_was_t
     assert_eq!(stored(&ben, "This was for Cleo").await, 2);
 }
 
-/// What the page says of a setting that has a value of another kind, in each of `LANGUAGES`.
-const NOT_SET: [&str; 2] =
-    ["A setting was not changed: This cannot be set like that.", "设置未能更改：无法这样设置。"];
+/// What the page says of a mute and of a profile that have a value of another kind, in each of `LANGUAGES`.
+const NOT_SET: [[&str; 2]; 2] = [
+    [
+        "“Mute (Ben)” was not changed: This cannot be set like that.",
+        "“Profile” was not changed: This cannot be set like that.",
+    ],
+    ["“免打扰 (Ben)”未能更改：无法这样设置。", "“个人资料”未能更改：无法这样设置。"],
+];
 
 /// From now on the page mutes with a value that no server takes.
 const SPOIL: &str = r#"const { send } = WebSocket.prototype;
@@ -102,7 +107,7 @@ async fn a_setting_that_is_refused_is_told_in_ones_language_and_is_as_it_was() {
     let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
     ben.tells(&ada, "Is it far?").await;
     let window = world.window().await;
-    for ((language, tag), why) in LANGUAGES.into_iter().zip(NOT_SET) {
+    for ((language, tag), [mute, profile]) in LANGUAGES.into_iter().zip(NOT_SET) {
         choose(&window, &world, language, tag).await;
         world.log_in(&window, "Ada").await;
         window.pick("Ben").await;
@@ -111,7 +116,7 @@ async fn a_setting_that_is_refused_is_told_in_ones_language_and_is_as_it_was() {
         window.click("#open-mute").await;
         window.until("document.querySelectorAll('#actions button').length === 3").await;
         window.run("document.querySelector('#actions button:last-child').click()").await;
-        is_told(&window, "#app", why).await;
+        is_told(&window, "#app", mute).await;
         window.until("document.querySelector('#open-mute .bell')").await;
         dismiss(&window).await;
 
@@ -120,7 +125,7 @@ async fn a_setting_that_is_refused_is_told_in_ones_language_and_is_as_it_was() {
         window.run("document.getElementById('open-settings').click()").await;
         window.run("document.getElementById('profile-about').value = 'At sea\0'").await;
         window.run("document.querySelector('#profile-form button').click()").await;
-        is_told(&window, "#settings", why).await;
+        is_told(&window, "#settings", profile).await;
         window.until("document.getElementById('profile-about').value === ''").await;
         assert_eq!(window.run("return document.getElementById('profile-done').textContent").await, "");
         window.run("document.getElementById('settings').close()").await;
