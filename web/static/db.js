@@ -394,8 +394,9 @@ class Db {
     });
   }
 
+  /** Keeps a draft, also when the page is being left: what a transaction has not committed by then is undone. */
   draft(id, text) {
-    return this.write(["drafts"], (drafts) => { text ? drafts.put({ id, text }) : drafts.delete(id); });
+    return this.write(["drafts"], (drafts) => { (text ? drafts.put({ id, text }) : drafts.delete(id)).transaction.commit(); });
   }
 
   /** Puts a message into the outbox and takes its draft away, in one step. */

@@ -114,6 +114,21 @@ async fn a_draft_is_kept_for_each_conversation() {
     ada.until("document.getElementById('text').value === 'Dear Ben'").await;
 }
 
+#[tokio::test]
+async fn what_was_typed_just_before_the_page_is_left_is_kept() {
+    let world = World::start().await;
+    world.person("Ben").await;
+    let ada = world.newcomer("Ada").await;
+    find(&ada, "Ben").await;
+    for _ in 0..3 {
+        ada.write("#text", "hm").await;
+        ada.reload().await;
+        connected(&ada).await;
+        ada.until("document.getElementById('text').value.endsWith('hm')").await;
+    }
+    assert_eq!(ada.run("return document.getElementById('text').value").await, "hmhmhm");
+}
+
 /// Puts a text of so many characters into the box.
 async fn fill_box(window: &Window, characters: usize) {
     let fill = format!(
