@@ -215,6 +215,15 @@ test("messages of one person within five minutes stand together", () => {
   assert.deepEqual(firsts, [true, false, true]);
 });
 
+test("each day has a line of its own, and whoever speaks first on it is named again", () => {
+  // The days of this machine: a minute after a minute before midnight.
+  const rows = [row(1, { sent_at: new Date(2026, 2, 4, 23, 59).toISOString() }), row(2, { sent_at: new Date(2026, 2, 5, 0, 0).toISOString() }),
+    row(3, { sent_at: new Date(2026, 2, 5, 0, 1).toISOString() })];
+  const items = itemsOf(store, rows, [], null, null);
+  assert.deepEqual(items.map(({ line, id, first }) => (line ? [line] : [id, first])), [["day"], [1, true], ["day"], [2, true], [3, false]]);
+  assert.deepEqual(items.filter(({ line }) => line).map(({ sig }) => sig), ["Wednesday, March 4, 2026", "Thursday, March 5, 2026"]);
+});
+
 test("a star is what waits to go out, or the row about the message, or the setting of an earlier version", () => {
   const said = (message_id) => row(message_id, { conversation: "u:2" });
   const starred = () => [1, 2, 3, 4].filter((id) => isStarred(store, said(id)));

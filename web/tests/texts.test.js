@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { beforeEach, test } from "node:test";
+
+import "./page.js";
+
+/** The module as a page in this language has it, which it reads when it is loaded. */
+async function textsOf(language, tag) {
+  globalThis.tidemarkTexts = JSON.parse(readFileSync(new URL(`../languages/${language}.json`, import.meta.url), "utf8"));
+  globalThis.document = { documentElement: { lang: tag } };
+  Object.defineProperty(globalThis, "navigator", { value: { languages: [tag] }, configurable: true, writable: true });
+  return import(`../static/texts.js?${tag}`);
+}
+
+const at = (...parts) => new Date(...parts).toISOString();
+// The time of this machine, as people have it.
+const DAYS = [at(2026, 2, 4, 0, 5), at(2026, 2, 3, 23, 58), at(2026, 1, 28, 8, 0), at(2026, 2, 5, 0, 0)];
+
+beforeEach(() => { Date.now = () => new Date(2026, 2, 4, 15, 0).getTime(); });
+
+test("numbers, days, times and lists are as people write them in English", async () => {
+  const { dayOf, listOf, t, timeOf, whenOf } = await textsOf("en", "en");
+  assert.equal(t("moments.too_long", { count: 8000 }), "A post has at most 8,000 characters.");
+  assert.deepEqual(DAYS.map(dayOf), ["Today", "Yesterday", "Saturday, February 28, 2026", "Thursday, March 5, 2026"]);
+  // Which space stands before AM differs between versions of Intl.
+  assert.deepEqual(DAYS.map((time) => whenOf(time).replace(/\s/g, " ")), ["12:05 AM", "Yesterday", "Feb 28", "Mar 5"]);
+  assert.equal(whenOf(DAYS[0]), timeOf(DAYS[0]));
+  assert.deepEqual([["Ann"], ["Ann", "Ben"], ["Ann", "Ben", "Cleo"]].map(listOf), ["Ann", "Ann and Ben", "Ann, Ben, and Cleo"]);
+});
+
+test("numbers, days, times and lists are as people write them in Chinese", async () => {
+  const { dayOf, listOf, t, whenOf } = await textsOf("zh", "zh-Hans");
+  assert.equal(t("moments.too_long", { count: 8000 }), "最多 8,000 个字。");
+  assert.deepEqual(DAYS.map(dayOf), ["今天", "昨天", "2026年2月28日星期六", "2026年3月5日星期四"]);
+  assert.deepEqual(DAYS.map(whenOf), ["00:05", "昨天", "2月28日", "3月5日"]);
+  assert.equal(listOf(["安", "本", "克"]), "安、本和克");
+});
