@@ -108,12 +108,17 @@ static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
     let made = languages::scripts(&sources);
     let made = made.into_iter().map(|(name, bytes)| (Cow::Owned(name), Cow::Owned(bytes)));
     let file = |(name, bytes): (Cow<'static, str>, Cow<'static, [u8]>)| {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-        let written = encoder.write_all(&bytes).and_then(|()| encoder.finish());
-        File { name, bytes, gzip: written.expect("writing into a Vec cannot fail") }
+        let gzip = compressed(&bytes);
+        File { name, bytes, gzip }
     };
     embedded.chain(made).map(file).collect()
 });
+
+fn compressed(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    let written = encoder.write_all(bytes).and_then(|()| encoder.finish());
+    written.expect("writing into a Vec cannot fail")
+}
 
 static HASH: LazyLock<String> = LazyLock::new(|| {
     let mut hasher = Sha256::new();
@@ -166,8 +171,9 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// What all scripts and styles together, in all languages, may weigh on the wire.
-    const BUDGET_BYTES: usize = 150_000;
+    /// What all scripts and styles together may weigh, compressed: 150 KiB, for the pages of the chat, those of tables and of the
+    /// description, the texts in all languages, the emoji and the service worker. No page needs all of it.
+    const BUDGET_BYTES: usize = 150 * 1024;
 
     #[test]
     fn a_file_is_found_under_its_own_hash_and_may_be_cached() {
@@ -229,7 +235,8 @@ mod tests {
     #[test]
     fn scripts_and_styles_stay_within_the_budget() {
         let files = FILES.iter().filter(|file| !file.name.ends_with(".svg"));
-        let total: usize = files.map(|file| file.gzip.len()).sum();
-        assert!(total < BUDGET_BYTES, "{total} bytes");
+        let files: usize = files.map(|file| file.gzip.len()).sum();
+        let total = files + compressed(crate::service_worker().as_bytes()).len();
+        assert!(total <= BUDGET_BYTES, "{total} bytes");
     }
 }
