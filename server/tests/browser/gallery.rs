@@ -1,5 +1,6 @@
 //! A picture of every page in each language, light and dark, on a desktop and a phone, for those who look at them:
-//! `PICTURES=target/gallery cargo test -p tidemark-server --test browser gallery`.
+//! `PICTURES=target/gallery cargo test -p tidemark-server --test browser gallery`. Those in Chinese need a font that has
+//! it, such as Debian's `fonts-noto-cjk`.
 
 use tidemark_client::{Conversation, Draft, History, Recipient};
 use uuid::Uuid;
@@ -36,7 +37,7 @@ const STAR_ALL: &str = "const done = arguments[0], id = location.pathname.slice(
     Promise.all([...document.querySelectorAll('.msg')].map(star)).then(() => done(true));";
 
 /// One page in both sets of colours and both sizes; where nobody wants the pictures, the first of them.
-async fn show(window: &Window, language: &str, page: &str) {
+pub(crate) async fn show(window: &Window, language: &str, page: &str) {
     let only = if folder().is_some() { 2 } else { 1 };
     for (place, width, height) in [("desktop", 1280, 800), ("phone", 390, 844)].into_iter().take(only) {
         window.size(width, height).await;
@@ -88,6 +89,12 @@ async fn every_page_can_be_pictured() {
         window.until("document.querySelectorAll('#actions button').length === 2").await;
         show(&window, language, "pins").await;
         window.run("document.getElementById('actions').hidePopover()").await;
+        for (button, page) in [("#open-mute", "mute"), (".more", "menu"), ("#open-emoji", "emoji")] {
+            window.click(button).await;
+            window.until("document.querySelector(':popover-open :is([role=menuitem], .emoji)')").await;
+            show(&window, language, page).await;
+            window.run("document.querySelector(':popover-open').hidePopover()").await;
+        }
         window.write("#text", "@").await;
         window.until("document.querySelectorAll('#mention-list li').length === 3").await;
         show(&window, language, "mention").await;
@@ -120,6 +127,11 @@ async fn every_page_can_be_pictured() {
             window.run(&format!("document.getElementById('{dialog}').close()")).await;
         }
         window.click("#open-settings").await;
+        for part in ["privacy-form", "diagnostics"] {
+            let found = format!("document.getElementById('{part}')");
+            window.run(&format!("{found}.open = true; {found}.scrollIntoView()")).await;
+            show(&window, language, part).await;
+        }
         window.click("#delete-account summary").await;
         window.run("document.getElementById('delete-account').scrollIntoView()").await;
         show(&window, language, "delete-account").await;
