@@ -7,7 +7,7 @@ use tidemark_client::{Conversation, Draft, Recipient};
 use uuid::Uuid;
 
 use super::packages::from_npm;
-use super::window::{BACKSPACE, COLOURS, ENTER, Window};
+use super::window::{BACKSPACE, COLOURS, Colours, ENTER, Window};
 use super::world::{PASSWORD, World, befriend, connected, keep_codes, say};
 
 /// The checks of axe, as a script.
@@ -32,6 +32,19 @@ pub(crate) async fn faults(window: &Window) -> String {
 pub(crate) async fn look(window: &Window, page: &str) {
     for colours in COLOURS {
         window.colours(colours).await;
+        let theme = match colours {
+            Colours::Light => "light",
+            Colours::Dark => "dark",
+            Colours::Forced => "",
+        };
+        if !theme.is_empty() {
+            let root = "document.documentElement";
+            window
+                .until(&format!(
+                    "{root}.dataset.theme === '{theme}' && getComputedStyle({root}).colorScheme === '{theme}'"
+                ))
+                .await;
+        }
         for (width, height) in [(1280, 800), (390, 844)] {
             window.size(width, height).await;
             assert_eq!(faults(window).await, "", "{page} in {colours:?} colours at {width}");

@@ -210,6 +210,17 @@ async fn a_guest_comes_into_a_group_by_a_link() {
     ada.click("button.primary").await;
     ada.until("document.getElementById('link')").await;
     let link = ada.run("return document.getElementById('link').textContent").await;
+    ada.allow_clipboard().await;
+    ada.click("#copy").await;
+    ada.until("document.getElementById('copied').textContent === 'Copied.'").await;
+    assert_eq!(ada.clipboard().await, link);
+    // Where the browser refuses that, one key copies what is marked.
+    ada.run("getSelection().empty(); navigator.clipboard.writeText = async () => { throw new Error('no'); }")
+        .await;
+    ada.click("#copy").await;
+    let told = "The link is selected. Copy it with Ctrl+C or ⌘C.";
+    ada.until(&format!("document.getElementById('copied').textContent === '{told}'")).await;
+    assert_eq!(ada.run("return getSelection().toString()").await, link);
 
     // Somebody without an account is asked who he is first, and comes back to the invitation.
     let guest = world.window().await;

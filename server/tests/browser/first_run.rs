@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::axe::{LANGUAGES, choose, look};
-use super::window::{ENTER, ESCAPE, Window};
+use super::window::{ENTER, ESCAPE};
 use super::world::{PASSWORD, World, connected, keep_codes};
 
 #[tokio::test]
@@ -246,19 +246,12 @@ async fn the_settings_choose_a_language_for_the_conversation_that_is_open() {
     window.until("document.documentElement.lang === 'en'").await;
 }
 
-/// What the clipboard has.
-async fn clipboard(window: &Window) -> String {
-    let read = "const done = arguments[0]; navigator.clipboard.readText().then(done)";
-    window.run_async(read).await.as_str().expect("a text").to_owned()
-}
-
 #[tokio::test]
 async fn links_and_codes_are_copied_and_an_invitation_ends_only_when_that_is_confirmed() {
     let world = World::by_invitation().await;
     world.add("Ada").await;
     let ada = world.visitor("Ada").await;
-    let permissions = json!({"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]});
-    ada.devtools("Browser.grantPermissions", permissions.clone()).await;
+    ada.allow_clipboard().await;
     ada.goto(&world.at("/contacts")).await;
     connected(&ada).await;
     ada.until("document.getElementById('invite-somebody')").await;
@@ -281,10 +274,10 @@ async fn links_and_codes_are_copied_and_an_invitation_ends_only_when_that_is_con
     .await;
     let link = ada.run("return document.getElementById('invite-link').value").await;
     let link = link.as_str().expect("a link");
-    assert_eq!(clipboard(&ada).await, link);
+    assert_eq!(ada.clipboard().await, link);
 
     let guest = world.window().await;
-    guest.devtools("Browser.grantPermissions", permissions).await;
+    guest.allow_clipboard().await;
     guest.goto(link).await;
     guest.write("#name", "Ben").await;
     guest.write("#password", &format!("{PASSWORD}{ENTER}")).await;
@@ -296,5 +289,5 @@ async fn links_and_codes_are_copied_and_an_invitation_ends_only_when_that_is_con
             "return [...document.querySelectorAll('#codes-list li')].map((it) => it.textContent).join('\\n')",
         )
         .await;
-    assert!(clipboard(&guest).await.contains(codes.as_str().expect("codes")));
+    assert!(guest.clipboard().await.contains(codes.as_str().expect("codes")));
 }

@@ -1,6 +1,6 @@
 //! Sizes, colours, and long conversations.
 
-use super::window::ENTER;
+use super::window::{Colours, ENTER};
 use super::world::{World, find};
 
 #[tokio::test]
@@ -101,6 +101,52 @@ async fn both_sets_of_colours_can_be_read() {
         window.reload().await;
         window.until(&format!("document.documentElement.dataset.theme === '{theme}'")).await;
     }
+    // What was chosen counts, whatever the system has; then the system's colours count again, whenever they change.
+    window.colours(Colours::Light).await;
+    window.until("document.documentElement.dataset.theme === 'dark'").await;
+    window.click("#open-settings").await;
+    window.until("document.querySelector('#theme [value=dark]').checked").await;
+    window.click("#theme [value=system]").await;
+    for (colours, theme) in [(Colours::Light, "light"), (Colours::Dark, "dark"), (Colours::Light, "light")] {
+        window.colours(colours).await;
+        window.until(&format!("document.documentElement.dataset.theme === '{theme}'")).await;
+        assert_eq!(window.run(contrast).await, "[]", "the system's, {theme}");
+    }
+    window.colours(Colours::Dark).await;
+    window.reload().await;
+    window.until("document.documentElement.dataset.theme === 'dark'").await;
+}
+
+/// The days and messages of the log, and which of those begin with a name.
+const DAYS: &str =
+    "[...document.querySelectorAll('#log .day, #log .msg')].map((it) => it.matches('.day') ? it.textContent
+    : `${it.matches('.first') ? 'first: ' : ''}${it.querySelector('.words').textContent}`).join(' | ')";
+
+#[tokio::test]
+async fn a_line_stands_before_each_day_and_whoever_speaks_first_on_it_is_named() {
+    let world = World::start().await;
+    let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
+    ben.tells(&ada, "Low tide is at nine").await;
+    ben.tells(&ada, "Nine at the pier").await;
+    let window = world.visitor("Ada").await;
+    window.pick("Ben").await;
+    window.until(&format!("{DAYS} === 'Today | first: Low tide is at nine | Nine at the pier'")).await;
+    // Nobody waits for a day: the first one becomes one of yesterday where the browser keeps it.
+    let backdate = "const done = arguments[0], open = indexedDB.open('tidemark-UID-Ada'); open.onsuccess = () => {
+        const change = open.result.transaction('rows', 'readwrite'), rows = change.objectStore('rows'), all = rows.getAll();
+        all.onsuccess = () => {
+          const row = all.result.find(({ body }) => body.text === 'Low tide is at nine');
+          rows.put({ ...row, sent_at: new Date(new Date(row.sent_at) - 864e5).toISOString() });
+        };
+        change.oncomplete = () => { open.result.close(); done(true); };
+      };";
+    assert_eq!(window.run_async(&backdate.replace("UID", &ada.uid.to_string())).await, true);
+    window.reload().await;
+    window
+        .until(&format!(
+            "{DAYS} === 'Yesterday | first: Low tide is at nine | Today | first: Nine at the pier'"
+        ))
+        .await;
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::social::{badge, open, press, shows};
 use super::window::{ENTER, Window};
-use super::world::{PASSWORD, World, connected, find, say};
+use super::world::{PASSWORD, World, connected, find, keep_codes, say, uid_of};
 
 async fn open_settings(window: &Window) {
     window.run("document.getElementById('open-settings').click()").await;
@@ -145,9 +145,15 @@ async fn who_may_write_add_and_find_is_chosen_in_the_settings() {
 async fn ones_own_link_is_a_qr_code_when_asked_for() {
     let world = World::start().await;
     let ada = world.newcomer("Ada").await;
+    ada.allow_clipboard().await;
     ada.goto(&world.at("/contacts")).await;
     connected(&ada).await;
     ada.until("document.getElementById('contacts-qr')").await;
+    let link = world.at(&format!("/c/u:{}", uid_of(&ada).await));
+    assert_eq!(ada.run("return document.getElementById('contacts-link').value").await, link);
+    ada.click("#contacts-link + button").await;
+    shows(&ada, "Copied.").await;
+    assert_eq!(ada.clipboard().await, link);
     let fetched = "performance.getEntriesByType('resource').some(({ name }) => name.includes('lean-qr'))";
     assert_eq!(ada.run(&format!("return {fetched}")).await, false, "only when it is asked for");
     ada.run("document.querySelector('#contacts-qr summary').click()").await;
@@ -157,6 +163,12 @@ async fn ones_own_link_is_a_qr_code_when_asked_for() {
         "{label} === `QR code of your link, ${{document.getElementById('contacts-link').value}}`"
     ))
     .await;
+    // web/tests/qr.test.js shows that these are the squares of a code.
+    let drawn = "const done = arguments[0], link = 'LINK';
+        const own = performance.getEntriesByType('resource').find(({ name }) => name.endsWith('/qr.js')).name;
+        Promise.all([import(own), import(new URL('lean-qr.js', own))]).then(([{ squares }, { generate }]) =>
+          done(document.querySelector('#contacts-qr path').getAttribute('d') === squares(generate(link))), (why) => done(String(why)));";
+    assert_eq!(ada.run_async(&drawn.replace("LINK", &link)).await, true);
     // Dark on white in any colours, since readers expect it.
     ada.devtools(
         "Emulation.setEmulatedMedia",
@@ -166,6 +178,22 @@ async fn ones_own_link_is_a_qr_code_when_asked_for() {
     ada.until("getComputedStyle(document.querySelector('#contacts-qr rect')).fill === 'rgb(255, 255, 255)'")
         .await;
     ada.until("getComputedStyle(document.querySelector('#contacts-qr path')).fill === 'rgb(0, 0, 0)'").await;
+
+    // Whoever opens it without an account makes one first.
+    let guest = world.window().await;
+    guest.goto(&link).await;
+    guest.until("location.pathname === '/login'").await;
+    guest.click("a[href^='/sign-up']").await;
+    guest.until("location.pathname === '/sign-up'").await;
+    guest.write("#name", "Ben").await;
+    guest.write("#password", &format!("{PASSWORD}{ENTER}")).await;
+    keep_codes(&guest).await;
+    connected(&guest).await;
+    guest.until("document.title === 'Ada · Tidemark'").await;
+    assert_eq!(guest.run("return location.href").await, link);
+    say(&guest, "Here I am").await;
+    ada.pick("Ben").await;
+    ada.sees("Here I am").await;
 }
 
 #[tokio::test]
@@ -235,4 +263,22 @@ async fn a_request_that_is_declined_is_gone_on_every_device_and_who_sent_it_is_n
     third.until("document.querySelector('#contacts-found li')").await;
     third.write("#contacts-find", ENTER).await;
     bens.until(&format!("{shown}.includes('Friends') && !{shown}.includes('No answer yet')")).await;
+
+    // A request of one's own is taken back, on whatever device, and gone from those of both.
+    let dov = world.newcomer("Dov").await;
+    third.write("#contacts-find", "Dov").await;
+    third.until("document.querySelector('#contacts-found li')").await;
+    third.write("#contacts-find", ENTER).await;
+    for window in [&third, &desk] {
+        shows(window, "No answer yet").await;
+    }
+    badge(&dov, "contacts", "1").await;
+    open(&dov, "contacts").await;
+    shows(&dov, "Friend requests").await;
+    press(&desk, "Take back").await;
+    for window in [&third, &desk] {
+        window.until(&format!("{shown}.includes('Cleo') && !{shown}.includes('Dov')")).await;
+    }
+    dov.until(&format!("document.querySelector('#to-contacts .badge').hidden && !{shown}.includes('Ada')"))
+        .await;
 }

@@ -1,8 +1,22 @@
 //! A way back in: recovery codes, shown once, used once, made again; invitations to sign up.
 
+use serde_json::json;
+
 use super::axe::{LANGUAGES, choose, look};
-use super::window::ENTER;
+use super::window::{ENTER, Window};
 use super::world::{PASSWORD, World, connected, keep_codes};
+
+/// Which elements with words of their own are printed, by their id, or what they are.
+async fn on_paper(window: &Window) -> String {
+    window.devtools("Emulation.setEmulatedMedia", json!({"media": "print"})).await;
+    window.until("matchMedia('print').matches").await;
+    let printed = "return [...document.querySelectorAll('body *')]
+        .filter((it) => it.checkVisibility({ visibilityProperty: true }) && [...it.childNodes].some((part) => part.data?.trim()))
+        .map((it) => it.id || it.localName).join()";
+    let printed = window.run(printed).await;
+    window.devtools("Emulation.setEmulatedMedia", json!({"media": ""})).await;
+    printed.as_str().expect("a text").to_owned()
+}
 
 #[tokio::test]
 async fn who_has_forgotten_the_password_comes_back_in_with_a_code() {
@@ -19,6 +33,10 @@ async fn who_has_forgotten_the_password_comes_back_in_with_a_code() {
     assert_eq!(window.run(seen).await, "Keep your recovery codes,Download,I have kept them");
     assert_eq!(window.title().await, "Keep your recovery codes · Tidemark");
     window.until("document.getElementById('codes-download').href.startsWith('blob:')").await;
+    window.run("window.print = () => { window.printed = true; }").await;
+    window.click("#codes-print").await;
+    window.until("window.printed").await;
+    assert_eq!(on_paper(&window).await, "codes-title,p,code,code,code,code,code,code,code,code");
     let code = window.run("return document.querySelector('#codes-list li').textContent").await;
     let code = code.as_str().expect("a text").to_owned();
     keep_codes(&window).await;
@@ -60,6 +78,7 @@ async fn who_has_forgotten_the_password_comes_back_in_with_a_code() {
     other.write("#recovery-password", &format!("another word{ENTER}")).await;
     other.until("document.querySelectorAll('#codes-list li').length === 8").await;
     other.until("document.getElementById('recovery-left').textContent === 'You have 8 codes left.'").await;
+    assert_eq!(on_paper(&other).await, "p,code,code,code,code,code,code,code,code");
 
     // The device has a name, and gets another one.
     other.click("#devices summary").await;

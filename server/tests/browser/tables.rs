@@ -13,7 +13,7 @@ use super::window::{COLOURS, ENTER, Window};
 use super::world::World;
 
 /// A world in which an instance has tables with rows, and a key that opens them.
-async fn shop() -> (World, (String, String)) {
+pub(crate) async fn shop() -> (World, (String, String)) {
     let (world, endpoint) = World::with_tables().await;
     world.person("Ada").await;
     let key = world.access_key(&["--instance", "shop", "--inbox", "10001"]).await;
@@ -43,7 +43,7 @@ async fn shop() -> (World, (String, String)) {
     (world, key)
 }
 
-async fn signed_in(world: &World, (id, secret): &(String, String)) -> Window {
+pub(crate) async fn signed_in(world: &World, (id, secret): &(String, String)) -> Window {
     let window = world.window().await;
     window.goto(&world.at("/tables/orders")).await;
     window.until("document.activeElement.id === 'access_key_id'").await;

@@ -1,6 +1,5 @@
 //! The text of the page as others than the eye meet it: a selection, a search, a screen reader; and mixed directions.
 
-use serde_json::json;
 use tidemark_client::Conversation;
 
 use super::ears::Tree;
@@ -66,8 +65,7 @@ async fn a_selection_copies_what_people_wrote_and_ears_hear_who() {
     let world = World::start().await;
     let window = with_a_long_talk(&world).await;
     window.until("document.querySelector('.who b').textContent === 'Ben'").await;
-    let permissions = json!({"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]});
-    window.devtools("Browser.grantPermissions", permissions).await;
+    window.allow_clipboard().await;
     window.write("#log", "").await;
     let choose = "const all = [...document.querySelectorAll('.msg')].slice(-3);
         getSelection().setBaseAndExtent(all[0], 0, all[2], all[2].childNodes.length);";

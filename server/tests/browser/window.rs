@@ -274,6 +274,18 @@ impl Window {
         }
     }
 
+    /// Lets pages read and write the clipboard, as if the person had said yes; in Chromium alone.
+    pub(crate) async fn allow_clipboard(&self) {
+        let permissions = json!({"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]});
+        self.devtools("Browser.grantPermissions", permissions).await;
+    }
+
+    /// What the clipboard has.
+    pub(crate) async fn clipboard(&self) -> String {
+        let read = "const done = arguments[0]; navigator.clipboard.readText().then(done)";
+        self.run_async(read).await.as_str().expect("a text").to_owned()
+    }
+
     /// A call of Chromium's own protocol, for tests that run nowhere else.
     pub(crate) async fn devtools(&self, command: &str, parameters: Value) -> Value {
         match self.own() {

@@ -1,0 +1,50 @@
+//! What each page fetches: the scripts that it needs, and others when somebody asks for what they show.
+
+use serde_json::{Value, json};
+
+use super::social::open;
+use super::window::Window;
+use super::world::World;
+
+/// Which of these the page has fetched since it was opened.
+async fn fetched(window: &Window, names: &[&str]) -> Value {
+    window.until("document.readyState === 'complete'").await;
+    let ask =
+        "const all = performance.getEntriesByType('resource').map(({ name }) => name.split('/').at(-1));
+        return NAMES.filter((name) => all.includes(name));";
+    window.run(&ask.replace("NAMES", &json!(names).to_string())).await
+}
+
+#[tokio::test]
+async fn a_page_fetches_no_script_before_it_is_needed() {
+    let world = World::start().await;
+    let window = world.window().await;
+    for (path, needed) in [
+        ("/login", json!(["sign_in.js"])),
+        ("/sign-up", json!(["sign_in.js"])),
+        ("/recover", json!(["sign_in.js"])),
+        ("/invites/nothing", json!([])),
+        ("/docs", json!([])),
+        ("/docs/websocket", json!([])),
+    ] {
+        window.goto(&world.at(path)).await;
+        window.until("document.querySelector('h1')").await;
+        let some = ["sign_in.js", "chat.js", "sync.js", "db.js", "store.js", "emoji-list.js", "qr.js"];
+        assert_eq!(fetched(&window, &some).await, needed, "{path}");
+        // The colours of each come with a script, which shows that scripts are seen here.
+        assert_eq!(fetched(&window, &["theme.js"]).await, json!(["theme.js"]), "{path}");
+    }
+
+    let ada = world.newcomer("Ada").await;
+    let later =
+        ["contacts.js", "lean-qr.js", "qr.js", "moments.js", "emoji-list.js", "emoji-en.js", "emoji-zh.js"];
+    assert_eq!(fetched(&ada, &["chat.js", "sync.js", "db.js"]).await, json!(["chat.js", "sync.js", "db.js"]));
+    assert_eq!(fetched(&ada, &later).await, json!([]));
+    open(&ada, "contacts").await;
+    assert_eq!(fetched(&ada, &later).await, json!(["contacts.js"]));
+    ada.run("document.querySelector('#contacts-qr summary').click()").await;
+    ada.until("document.querySelector('#contacts-qr svg')").await;
+    assert_eq!(fetched(&ada, &later).await, json!(["contacts.js", "lean-qr.js", "qr.js"]));
+    open(&ada, "moments").await;
+    assert_eq!(fetched(&ada, &later).await, json!(["contacts.js", "lean-qr.js", "qr.js", "moments.js"]));
+}
