@@ -39,7 +39,7 @@ pub(in crate::http) struct NewValue {
 /// Set a setting that is the same for all conversations.
 #[utoipa::path(
     put, path = "/api/v1/settings/{name}", operation_id = "setForAll", tag = "Settings",
-    params(("name" = String, Path, description = "`privacy` or `profile`")),
+    params(("name" = String, Path, description = "`privacy`, `profile` or `language`")),
     request_body = NewValue,
     responses(
         (status = 201, body = Sent, description = "Accepted: it survives a power cut"),

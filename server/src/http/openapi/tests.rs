@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::config::Config;
+use crate::domain::{Kind, Setting};
 use crate::http::state::Settings;
 use crate::http::{API, routes};
 
@@ -94,6 +95,56 @@ fn every_field_and_parameter_is_explained_or_speaks_for_itself() {
         for parameter in operation["parameters"].as_array().into_iter().flatten() {
             assert!(parameter["description"].is_string(), "{path}: {parameter}");
         }
+    }
+}
+
+/// The words of a text that stand between backticks.
+fn marked(text: &str) -> BTreeSet<&str> {
+    text.split('`').skip(1).step_by(2).collect()
+}
+
+#[test]
+fn each_setting_stands_in_the_row_and_at_the_call_that_sets_it() {
+    let document = document();
+    let bodies = document["components"]["schemas"]["EntryBody"]["oneOf"].as_array().expect("bodies");
+    let [body] = bodies.iter().filter(|body| body["properties"]["value"].is_object()).collect::<Vec<_>>()[..]
+    else {
+        panic!("one body has the value of a setting");
+    };
+    let named = |part: &Value| part["description"].as_str().expect("a description").to_owned();
+    let all = Setting::ALL.map(Setting::as_str).into();
+    assert_eq!(marked(&named(&body["properties"]["name"])), all);
+    for (path, is_for_all) in
+        [("/api/v1/settings/{name}", true), ("/api/v1/conversations/{id}/settings/{name}", false)]
+    {
+        let parameters = document["paths"][path]["put"]["parameters"].as_array().expect("parameters");
+        let name = parameters.iter().find(|parameter| parameter["name"] == "name").expect("a name");
+        let set_there = Setting::ALL.into_iter().filter(|setting| setting.is_for_all() == is_for_all);
+        assert_eq!(marked(&named(name)), set_there.map(Setting::as_str).collect(), "{path}");
+    }
+}
+
+#[test]
+fn the_description_and_the_protocol_know_each_kind_of_row() {
+    const PROTOCOL: &str = include_str!("../../../../docs/PROTOCOL.md");
+    let document = document();
+    let words = |of_programs| -> BTreeSet<&str> {
+        let word = |kind: Kind| if kind == Kind::App { of_programs } else { kind.as_str() };
+        Kind::ALL.into_iter().map(word).collect()
+    };
+    let described = &document["components"]["schemas"]["Entry"]["properties"]["kind"]["description"];
+    assert_eq!(marked(described.as_str().expect("a description")), words("app.*"));
+
+    let (_, chapter) = PROTOCOL.split_once("\n### Rows\n").expect("a chapter on rows");
+    let (chapter, _) = chapter.split_once("\n### ").expect("a next chapter");
+    let is_list = |line: &&str| line.starts_with("| `kind` |");
+    let list = chapter.lines().find(is_list).expect("a line with all kinds");
+    let kinds = list.splitn(4, '|').last().expect("what it means");
+    assert_eq!(marked(kinds), words("app."));
+    // What each of them says; of programs' rows another document does.
+    let rest: String = chapter.lines().filter(|line| !is_list(line)).collect::<Vec<_>>().join("\n");
+    for word in words("message") {
+        assert!(marked(&rest).contains(word), "{word}");
     }
 }
 
