@@ -167,7 +167,7 @@ async fn log_in(server: &Http) -> Vec<Person> {
 }
 
 /// Sends from many at once until the server is gone; each answer goes into the channel.
-fn load(people: &[Person]) -> mpsc::Receiver<Acknowledged> {
+fn load(people: &[Person], text: &'static str) -> mpsc::Receiver<Acknowledged> {
     let (answers, acknowledged) = mpsc::channel(SENDERS);
     for n in 0..SENDERS {
         let (sender, receiver) = (n % PEOPLE, (n + 1 + n / PEOPLE) % PEOPLE);
@@ -175,7 +175,7 @@ fn load(people: &[Person]) -> mpsc::Receiver<Acknowledged> {
         tokio::spawn(async move {
             for at in 0u128.. {
                 let client_id = Uuid::from_u128(((n as u128) << 64) | at);
-                let draft = Draft::text_as(client_id, Recipient::User(to), &format!("{n} says {at}"));
+                let draft = Draft::text_as(client_id, Recipient::User(to), &format!("{n} says {at}{text}"));
                 let Ok(sent) = http.send(&draft).await else { return };
                 let message_id = sent.message_id;
                 if answers.send(Acknowledged { sender, receiver, draft, message_id }).await.is_err() {
@@ -246,7 +246,7 @@ async fn numbers_go_on(people: &[Person], acknowledged: &[Acknowledged]) {
 enum End {
     /// Nothing.
     None,
-    /// A stop to its end: everything is moved from the journal into the tables, and the journal is emptied.
+    /// A stop to its end: everything is moved from the journal into the tables.
     Stopped,
     /// A stop: the power goes when the last request was answered, and the moving begins.
     Stopping,
@@ -256,7 +256,7 @@ async fn everything_acknowledged_survives(end: End) {
     let disk = Disk::new();
     let server = disk.serve_on_it().await;
     let people = sign_up(&server.http).await;
-    let mut answers = load(&people);
+    let mut answers = load(&people, "");
     let mut acknowledged = Vec::new();
     while acknowledged.len() < 600 {
         acknowledged.push(answers.recv().await.expect("the load goes on"));
@@ -278,19 +278,47 @@ async fn everything_acknowledged_survives(end: End) {
         }
     }
     disk.lose_power();
+    all_is_there(&disk, &acknowledged).await;
+}
 
+/// Starts on what survived.
+async fn all_is_there(disk: &Disk, acknowledged: &[Acknowledged]) {
     let server = disk.serve_what_is_left().await;
     let people = log_in(&server.http).await;
     // Copies that were still owed are delivered after the start (I5).
-    let all_there = async { while missing(&people, &acknowledged).await > 0 {} };
+    let all_there = async { while missing(&people, acknowledged).await > 0 {} };
     if timeout(PATIENCE, all_there).await.is_err() {
-        panic!("{} of {} are missing", missing(&people, &acknowledged).await, acknowledged.len());
+        panic!("{} of {} are missing", missing(&people, acknowledged).await, acknowledged.len());
     }
     // A repetition is known as well, and gets the answer that it got before (I4).
     let last = acknowledged.last().expect("many");
     let again = people[last.sender].1.send(&last.draft).await.expect("repeated");
     assert_eq!(again.message_id, last.message_id);
-    numbers_go_on(&people, &acknowledged).await;
+    numbers_go_on(&people, acknowledged).await;
+}
+
+/// What was flushed is written over in the log many times before the power goes.
+#[tokio::test]
+async fn what_was_acknowledged_survives_when_room_of_the_log_is_used_again() {
+    let disk = Disk::new();
+    let server = disk.serve_with(&[("TIDEMARK_STORAGE__FLUSH_ROWS", "100".into())]).await;
+    let people = sign_up(&server.http).await;
+    let text: &'static str = "x".repeat(6_000).leak();
+    let mut answers = load(&people, text);
+    let mut acknowledged = Vec::new();
+    while acknowledged.len() < 1_200 {
+        acknowledged.push(answers.recv().await.expect("the load goes on"));
+    }
+    server.kill().await;
+    while let Some(answer) = answers.recv().await {
+        acknowledged.push(answer);
+    }
+    let log = disk.path("data").join("tidemark.journal.dat");
+    let (log, sent) =
+        (std::fs::metadata(log).expect("there").len() as usize, acknowledged.len() * text.len());
+    assert!(log < sent * 2 / 3, "{log} bytes for {sent}: nothing was written over");
+    disk.lose_power();
+    all_is_there(&disk, &acknowledged).await;
 }
 
 #[tokio::test]
@@ -313,7 +341,7 @@ async fn a_disk_that_only_pretends_to_sync_is_found_out() {
     let disk = Disk::new();
     let server = disk.serve_on_it().await;
     let people = sign_up(&server.http).await;
-    let mut answers = load(&people);
+    let mut answers = load(&people, "");
     let mut acknowledged = Vec::new();
     while acknowledged.len() < 600 {
         if acknowledged.len() == 200 {

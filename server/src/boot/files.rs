@@ -132,7 +132,7 @@ pub(super) fn check_journal(config: &Config) -> Result<(), BootError> {
     match stamp::look(&path) {
         None => {
             let main = config.storage.file()?;
-            let path = main.with_extension("journal");
+            let path = main.with_extension("journal.dat");
             judge_log(&main).map_err(|wrong| BadFile { path, wrong }.into())
         }
         Some(Found::Empty) => Err(BadFile { path, wrong: Wrong::Empty }.into()),
@@ -150,7 +150,7 @@ pub(super) fn make_private(config: &Config) -> Result<(), BootError> {
     let with = |path: &Path, ending: &str| PathBuf::from(format!("{}{ending}", path.display()));
     let mut all: Vec<PathBuf> =
         databases.flat_map(|path| [with(&path, "-wal"), with(&path, "-shm"), path]).collect();
-    all.extend([with(&main, ".lock"), main.with_extension("journal"), key]);
+    all.extend([with(&main, ".lock"), main.with_extension("journal.dat"), key]);
     if config.storage.database_url.is_empty() {
         all.push(directory_of(&main).to_owned());
     }
@@ -201,13 +201,11 @@ pub(super) async fn check_and_stamp(
         }
     }
     let main = config.storage.file()?;
-    // That the file is there was judged.
-    if files[0].path.exists()
-        && let Err(wrong) = judge_log(&main)
-    {
-        allow(rule, LOG, &main.with_extension("journal"), wrong)?;
-        forget_log(&main)
-            .map_err(|why| BadFile { path: files[0].path.clone(), wrong: Wrong::Unusable(why) })?;
+    // Without the database of the journal there is nothing that a log could fit; whether it may be missing was judged.
+    let log = if files[0].path.exists() { judge_log(&main) } else { Ok(()) };
+    let is_lost = log.is_err();
+    if let Err(wrong) = log {
+        allow(rule, LOG, &main.with_extension("journal.dat"), wrong)?;
     }
     if let Err(wrong) = judge_key(&known, key_there.as_deref()) {
         allow(rule, KEY, &key, wrong)?;
@@ -218,6 +216,11 @@ pub(super) async fn check_and_stamp(
     // A start that did not come to its end has stamped some files already, and is continued.
     let start = known.next.unwrap_or(Start { number: last + 1, token });
     Identity::begin(db, installation, start, rule == Rule::Restored).await?;
+    if is_lost {
+        // Not earlier: if it ends here, no start goes on without the log, but `restored` alone.
+        forget_log(&main)
+            .map_err(|why| BadFile { path: files[0].path.clone(), wrong: Wrong::Unusable(why) })?;
+    }
     let write = |(Beside { role, .. }, file): (&Beside, Opened)| {
         let stamp = Stamp { role: (*role).to_owned(), installation, start };
         tokio::task::spawn_blocking(move || file.stamp(&stamp))
@@ -290,7 +293,7 @@ fn judge_log(main: &Path) -> Result<(), Wrong> {
         BadLog::Empty => Wrong::Empty,
         BadLog::Other => Wrong::OtherMoment,
         BadLog::Newer => Wrong::NewerVersion,
-        BadLog::Damaged => Wrong::Damaged(bad.to_string()),
+        BadLog::Damaged(why) => Wrong::Damaged(why.to_owned()),
         BadLog::Io(why) => Wrong::Unusable(why),
     })
 }

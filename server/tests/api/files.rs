@@ -20,7 +20,7 @@ const UNMARKED: &str = "migration_5";
 const FILES: [&str; 5] = ["tidemark.db", "tidemark.journal.db", "sequence.db", "ids.db", "invites.key"];
 
 /// Beside the journal, since this version.
-const LOG: &str = "tidemark.journal";
+const LOG: &str = "tidemark.journal.dat";
 
 fn config(data: &Path) -> Config {
     let mut config = Config::default();
@@ -121,6 +121,11 @@ async fn a_missing_or_damaged_file_is_named_with_what_helps() {
     let place = tempfile::tempdir().expect("a directory");
     let good = place.path().join("good");
     stopped(&good).await;
+    // Each frame of the log says how long the file was when it was opened, and so does the last one.
+    let mut app = over(&good).await;
+    let (ann, bob) = (app.log_in("ann").await, app.log_in("bob").await);
+    app.say(&ann, &bob, 2, "later").await;
+    app.stop().await;
     let data = place.path().join("data");
     let check = async |change: &dyn Fn(&Path), name: &str, parts: &[&str]| {
         copy(&good, &data);
@@ -177,6 +182,7 @@ async fn a_missing_or_damaged_file_is_named_with_what_helps() {
         fs::write(path, bytes).expect("changed");
     };
     check(&newer, LOG, &["written by a newer version"]).await;
+    check(&cut, LOG, &["it is cut off"]).await;
     let all = "restore all files of one moment";
     check(
         &|path| fs::write(path, "x".repeat(9_000)).expect("garbage"),
@@ -219,6 +225,12 @@ async fn a_file_of_another_moment_or_installation_is_refused() {
             fs::remove_dir_all(&data).expect("removed");
         }
     }
+    // Its frames may follow what the other files have.
+    copy(&early, &data);
+    fs::copy(late.join(LOG), data.join(LOG)).expect("replaced");
+    let reported = no_start(&data).await;
+    assert!(reported.contains(LOG) && reported.contains("of one moment"), "{reported}");
+    fs::remove_dir_all(&data).expect("removed");
     for (from, part) in [(&early, "restore files of one moment"), (&other, "belongs to another installation")]
     {
         copy(&late, &data);
@@ -255,9 +267,9 @@ async fn restored_goes_on_without_a_log_that_is_lost() {
     let data = place.path().join("data");
     stopped(&data).await;
     fs::remove_file(data.join(LOG)).expect("removed");
-    assert!(no_start(&data).await.contains("tidemark.journal is missing"));
+    assert!(no_start(&data).await.contains("tidemark.journal.dat is missing"));
     let exported = refused(&data, &["export", place.path().join("all").to_str().expect("UTF-8")]).await;
-    assert!(exported.contains("tidemark.journal is missing"), "{exported}");
+    assert!(exported.contains("tidemark.journal.dat is missing"), "{exported}");
     done(&data, &["restored"]).await;
     let mut app = over(&data).await;
     let (ann, bob) = (app.log_in("ann").await, app.log_in("bob").await);
@@ -266,6 +278,24 @@ async fn restored_goes_on_without_a_log_that_is_lost() {
     app.stop().await;
     let app = over(&data).await;
     assert_eq!(texts(&app.rows(&app.log_in("bob").await).await), ["hi", "later"]);
+}
+
+/// Whoever gives the database of the journal up may still want what is in the log.
+#[tokio::test]
+async fn a_log_that_is_not_noted_is_kept_aside() {
+    let place = tempfile::tempdir().expect("a directory");
+    let data = place.path().join("data");
+    stopped(&data).await;
+    let log = fs::read(data.join(LOG)).expect("readable");
+    fs::remove_file(data.join("tidemark.journal.db")).expect("removed");
+    done(&data, &["restored"]).await;
+    let names = fs::read_dir(&data).expect("readable").map(|file| file.expect("readable").path());
+    let is_aside = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&format!("{LOG}.")))
+    };
+    let aside: Vec<_> = names.filter(is_aside).collect();
+    assert_eq!(aside.len(), 1, "{aside:?}");
+    assert_eq!(fs::read(&aside[0]).expect("readable"), log);
 }
 
 fn mode(path: &Path) -> u32 {

@@ -48,7 +48,7 @@ pub(super) fn watched<T>(what: &str, work: impl FnOnce() -> T) -> T {
     let done = work();
     let took = began.elapsed();
     if took >= SLOW {
-        warn!(?took, "SQLite was slow to {what}");
+        warn!(?took, "the disk was slow to {what}");
     }
     done
 }

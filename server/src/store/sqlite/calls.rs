@@ -27,6 +27,9 @@ impl Call {
     }
 }
 
+/// What a row or a copy takes in the journal besides its bytes, at most.
+const FIXED: usize = 256;
+
 /// Calls that share an append.
 #[derive(Default)]
 pub(super) struct Calls {
@@ -41,6 +44,13 @@ pub(super) struct Replies {
 }
 
 impl Calls {
+    /// More bytes than they take in the journal, but for changes of very large groups.
+    pub(super) fn most_bytes(&self) -> usize {
+        let messages = self.messages.iter().map(Call::weight);
+        let weights = messages.chain(self.tables.iter().map(TableCall::weight));
+        weights.map(|(rows, bytes)| 2 * bytes + FIXED * (rows + 1)).sum()
+    }
+
     /// Answers that nothing of them is stored.
     pub(super) fn refuse(self, error: &StoreError) {
         let messages = self.messages.into_iter().map(|call| call.reply).collect();

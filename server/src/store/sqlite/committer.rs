@@ -26,6 +26,9 @@ use crate::domain::{Group, GroupId};
 use crate::store::tables::{TableId, TableOutcome};
 use crate::store::{AcceptanceId, Behind, CommitError, Outcome, Pending, StoreError, Write};
 
+/// There must be room for so many before it is said that something can be stored again.
+const USUAL_BYTES: usize = 64 << 10;
+
 /// Between two attempts to store after a refusal.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
@@ -193,6 +196,10 @@ impl Committer {
             }
             self.flusher.moved().await;
         }
+        if let Err(error) = self.journal.make_room(calls.most_bytes()) {
+            self.refuse(calls, &error);
+            return ControlFlow::Continue(());
+        }
         let learnt = match self.learn(&calls.messages).await {
             Ok(()) if !calls.tables.is_empty() => self.learn_counters(&calls.tables).await,
             learnt => learnt,
@@ -242,11 +249,11 @@ impl Committer {
             if judged.records.len() > messages {
                 self.shared.memory.active().apply_rows(&judged.records[messages..]);
             }
+            self.shared.condition.committed();
+            self.retry_at = None;
         }
         self.ledger.settle(self.shared.options.known_latest_ids, self.shared.options.known_groups);
         self.counters.settle(self.shared.options.known_counters);
-        self.shared.condition.committed();
-        self.retry_at = None;
         for (reply, outcomes) in replies.messages.into_iter().zip(judged.outcomes) {
             _ = reply.send(Ok(outcomes));
         }
@@ -264,7 +271,7 @@ impl Committer {
         calls.refuse(error);
     }
 
-    /// Stores a batch in which nothing happens, to learn whether something can be stored: a server that nobody sends to for the
+    /// Stores a batch in which nothing happens, and looks for room for a usual one, to learn whether something can be stored: a server that nobody sends to for the
     /// time being is ready again by itself. If it fails, it is tried again later.
     pub(super) async fn try_storing(&mut self) -> ControlFlow<()> {
         self.retry_at = Some(Instant::now() + RETRY_PAUSE);
@@ -272,7 +279,11 @@ impl Committer {
             self.shared.condition.trouble(OVERFULL);
             return ControlFlow::Continue(());
         }
-        if let Err(error) = self.journal.try_appending() {
+        if let Err(error) = self.journal.make_room(USUAL_BYTES) {
+            self.shared.condition.trouble(error);
+            return ControlFlow::Continue(());
+        }
+        if let Err(error) = self.journal.append(&[]) {
             let flow = self.reopen().await;
             self.shared.condition.trouble(error);
             return flow;

@@ -1,11 +1,11 @@
-//! SQLite: everything in two files of one directory, owned by one process.
+//! SQLite: everything in one directory, owned by one process.
 //!
 //! [`Db`] is the main database with its keyed tables; accounts and messages share it. Messages are appended to a
 //! journal beside it first and flushed into the tables later, many at once and sorted by key, because SQLite writes
 //! whole pages and rows under scattered keys dirty one each:
 //!
 //! ```text
-//!  commit ─▶ committer ── judged by the ledger ──▶ journal (one durable insert a batch)
+//!  commit ─▶ committer ── judged by the ledger ──▶ journal (one write and one sync a batch)
 //!                │                                    │ and then
 //!                └── answers ◀────────────────────  memory: active │ frozen │ flushed  ◀── readers
 //!                                                              └─ flush ─▶ main database ◀── readers

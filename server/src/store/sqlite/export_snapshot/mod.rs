@@ -2,7 +2,7 @@
 //!
 //! The main database is read in one transaction, what is only in the journal yet is replayed into memory, as at a
 //! start. The tables come first: what a flush under way has put there is in the journal that is read afterwards, unless
-//! a flush ended in between and the journal was trimmed; then it begins again.
+//! a flush ended in between and their room in the journal was used again; then it begins again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound::{Excluded, Included, Unbounded};
@@ -70,7 +70,9 @@ impl SqliteExportSnapshot {
                 return Ok(taken);
             }
         }
-        Err(unreadable(StoreError::unavailable("it changes too fast to be read")))
+        Err(unreadable(StoreError::unavailable(
+            "it changes too fast to be read, or its journal is damaged; a start names what is missing there",
+        )))
     }
 }
 

@@ -6,18 +6,20 @@
 //!
 //! ```text
 //!  header   magic, format, id of the log, its opening, the opening before           32 bytes, and room up to 4 KiB
-//!  frame    magic, length, number of the batch, id of the log, checksum; the blob   a multiple of 32 bytes, wherever there is room
+//!  frame    magic, length of the blob, number of the batch, id of the log, durable length of the file, checksum; blob
+//!                                                            a multiple of 32 bytes, wherever there is room
 //! ```
 //!
-//! What is no whole frame of this log is passed over: an older frame that was partly written over, or one that a power cut tore, which
-//! nobody was told of. That none is missing in between is for the [`Journal`](super::Journal) to see. The id is random and nobody is told
-//! it, so that no text that somebody sends reads as a frame.
+//! What is no whole frame of this log is passed over: an older frame that was partly written over, or the last one, torn by a power cut,
+//! which nobody was told of. A later one is damage, and so is a file that is shorter than a frame of it says. That no number is missing in
+//! between is for the [`Journal`](super::Journal) to see. The id is random and nobody is told it, so that no text that somebody sends reads
+//! as a frame.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
@@ -30,6 +32,8 @@ const START: u64 = 4_096;
 /// Frames begin at multiples of it, so that no head lies in two sectors.
 const ALIGN: u64 = 32;
 const HEAD: usize = 32;
+/// What of a head its checksum covers.
+const SUMMED: usize = 28;
 const FRAME: [u8; 4] = *b"tmjf";
 const HEADER: [u8; 4] = *b"tmjl";
 
@@ -65,9 +69,9 @@ pub enum BadLog {
     /// It has not a byte.
     #[error("it is empty")]
     Empty,
-    /// It is something else.
-    #[error("it does not begin as a log")]
-    Damaged,
+    /// It is something else, or not all of it is there; what.
+    #[error("{0}")]
+    Damaged(&'static str),
     /// A newer version wrote it.
     #[error("it was written by a newer version")]
     Newer,
@@ -122,11 +126,12 @@ pub(super) struct Log {
     /// Where the next frame goes, and up to where there is room for it.
     head: u64,
     limit: u64,
-    /// How long the file is.
+    /// How long the file is, and how much of that is durable.
     length: u64,
+    synced: u64,
     buffer: Vec<u8>,
     #[cfg(test)]
-    pub(super) most_bytes: Option<u64>,
+    pub(super) most_bytes: Option<std::sync::Arc<std::sync::atomic::AtomicU64>>,
 }
 
 /// Bytes that a frame takes in the file.
@@ -136,10 +141,9 @@ fn size(blob: usize) -> u64 {
 
 impl Log {
     /// Makes a log that has these batches, in place of any file at `path`. Durable when it returns.
-    pub(super) fn make(path: &Path, log: LogId, batches: &[(u64, Vec<u8>)]) -> io::Result<Log> {
+    pub(super) fn make(path: &Path, log: LogId, batches: &[(u64, Vec<u8>)]) -> Result<Log, BadLog> {
         private::make_file(path)?;
         let file = OpenOptions::new().read(true).write(true).open(path)?;
-        // A frame that lay there would be of another log.
         file.set_len(0)?;
         let mut made = Log::over(file, log.id, VecDeque::new(), 0);
         made.grow(START)?;
@@ -147,24 +151,30 @@ impl Log {
             made.write(*seq, blob)?;
         }
         made.write_header(Header { log, before: log.opening })?;
-        made.file.sync_all()?;
+        made.sync()?;
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         File::open(directory.unwrap_or(Path::new(".")))?.sync_all()?;
         Ok(made)
     }
 
-    /// Opens the log at `path` for `is_right` to say whether it is the one; whole frames are found, whatever their numbers.
-    pub(super) fn open(path: &Path, is_right: impl Fn(&Header) -> bool) -> Result<(Log, Vec<u8>), BadLog> {
+    /// Opens the log at `path`, if `is_right` says that it is the one. `after`: the batch behind which it begins. Gives its bytes, too.
+    pub(super) fn open(
+        path: &Path,
+        after: u64,
+        is_right: impl Fn(&Header) -> bool,
+    ) -> Result<(Log, Vec<u8>), BadLog> {
         let (header, bytes) = read(path)?;
         if !is_right(&header) {
             return Err(BadLog::Other);
         }
         let file = OpenOptions::new().read(true).write(true).open(path)?;
-        let frames = frames(&bytes, header.log.id).into();
-        Ok((Log::over(file, header.log.id, frames, bytes.len() as u64), bytes))
+        let found = find(&bytes, header.log.id);
+        found.check(after, bytes.len() as u64)?;
+        Ok((Log::over(file, header.log.id, found.whole.into(), bytes.len() as u64), bytes))
     }
 
     fn over(file: File, id: u64, frames: VecDeque<Frame>, length: u64) -> Log {
+        // Up to `limit` there is room: the first frame that is written looks for some.
         let head = frames.back().map_or(START, Frame::end);
         Log {
             file,
@@ -173,10 +183,26 @@ impl Log {
             head,
             limit: head,
             length,
+            synced: 0,
             buffer: Vec::new(),
             #[cfg(test)]
             most_bytes: None,
         }
+    }
+
+    /// Moves the log at `path` aside, if there are batches in it. Says where it is.
+    pub(super) fn set_aside(path: &Path) -> Result<Option<PathBuf>, BadLog> {
+        let (header, bytes) = match read(path) {
+            Ok(read) => read,
+            Err(BadLog::Missing | BadLog::Empty) => return Ok(None),
+            Err(bad) => return Err(bad),
+        };
+        if find(&bytes, header.log.id).whole.is_empty() {
+            return Ok(None);
+        }
+        let aside = path.with_added_extension(format!("{:016x}", header.log.id));
+        std::fs::rename(path, &aside)?;
+        Ok(Some(aside))
     }
 
     /// The frames that are needed, by number, and the last one.
@@ -191,10 +217,18 @@ impl Log {
             self.file.write_all_at(&bytes[frame.offset as usize..frame.end() as usize], frame.offset)?;
         }
         self.write_header(header)?;
-        self.file.sync_all()
+        self.sync()
     }
 
-    fn write_header(&self, header: Header) -> io::Result<()> {
+    /// Makes durable what was written.
+    pub(super) fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_data()?;
+        self.synced = self.length;
+        Ok(())
+    }
+
+    /// Writes a header; not synced.
+    pub(super) fn write_header(&self, header: Header) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(HEAD);
         bytes.extend_from_slice(&HEADER);
         bytes.extend_from_slice(&FORMAT.to_le_bytes());
@@ -207,14 +241,14 @@ impl Log {
     /// Stores a batch, durably. After an error the log must be opened anew: what it holds is unknown.
     pub(super) fn append(&mut self, seq: u64, blob: &[u8]) -> io::Result<()> {
         self.write(seq, blob)?;
-        self.file.sync_data()
+        self.sync()
     }
 
     fn write(&mut self, seq: u64, blob: &[u8]) -> io::Result<()> {
         let offset = self.place(size(blob.len()))?;
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();
-        encode(self.id, seq, blob, &mut buffer);
+        encode(self.id, seq, self.synced, blob, &mut buffer);
         let written = self.file.write_all_at(&buffer, offset);
         self.buffer = buffer;
         written?;
@@ -240,9 +274,9 @@ impl Log {
         }
     }
 
-    /// Makes sure that a usual batch finds room.
-    pub(super) fn make_room(&mut self) -> io::Result<()> {
-        self.place(STEP).map(|_| ())
+    /// Makes sure that so many bytes find room. After an error the log is as it was.
+    pub(super) fn make_room(&mut self, bytes: usize) -> io::Result<()> {
+        self.place(size(bytes)).map(|_| ())
     }
 
     /// A place for so many bytes that nobody needs.
@@ -252,7 +286,11 @@ impl Log {
             self.grow(self.head + bytes)?;
         }
         #[cfg(test)]
-        if self.most_bytes.is_some_and(|most| self.head + bytes > most) {
+        if self
+            .most_bytes
+            .as_ref()
+            .is_some_and(|most| self.head + bytes > most.load(std::sync::atomic::Ordering::Relaxed))
+        {
             return Err(io::ErrorKind::StorageFull.into());
         }
         Ok(self.head)
@@ -303,7 +341,8 @@ fn header(bytes: &[u8]) -> Result<Header, BadLog> {
     if bytes.is_empty() {
         return Err(BadLog::Empty);
     }
-    let head = bytes.get(..HEAD).filter(|head| head.starts_with(&HEADER)).ok_or(BadLog::Damaged)?;
+    let head = bytes.get(..HEAD).filter(|head| head.starts_with(&HEADER));
+    let head = head.ok_or(BadLog::Damaged("it does not begin as a log"))?;
     if u32_at(head, 4) != FORMAT {
         return Err(BadLog::Newer);
     }
@@ -311,52 +350,87 @@ fn header(bytes: &[u8]) -> Result<Header, BadLog> {
     Ok(Header { log, before: u64_at(head, 24) })
 }
 
-/// The whole frames in the bytes of a log, by number.
-pub(super) fn frames(file: &[u8], id: u64) -> Vec<Frame> {
-    let (mut found, mut offset) = (Vec::new(), START as usize);
-    while let Some(head) = file.get(offset..offset + HEAD) {
-        match whole(file, head, id, offset) {
-            Some(frame) => {
-                offset = frame.end() as usize;
-                found.push(frame);
-            }
-            None => offset += ALIGN as usize,
+/// What the bytes of a log hold.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// The whole frames, by number.
+    pub(super) whole: Vec<Frame>,
+    /// The largest number of a frame of which only the head is whole.
+    broken: u64,
+    /// How long the file was at the least, as the whole frames say.
+    length: u64,
+}
+
+impl Found {
+    /// Refuses a file in which more than the last frame is torn, or of which a part is missing.
+    fn check(&self, after: u64, length: u64) -> Result<(), BadLog> {
+        let last = self.whole.last().map_or(after, |frame| frame.seq);
+        if length < self.length {
+            return Err(BadLog::Damaged("it is cut off"));
+        }
+        // The frame behind the last one was written after that one was synced, and so on.
+        match self.broken > last + 1 {
+            true => Err(BadLog::Damaged("frames that were synced are not whole")),
+            false => Ok(()),
         }
     }
-    found.sort_unstable_by_key(|frame| frame.seq);
+}
+
+/// Finds the frames in the bytes of a log.
+pub(super) fn find(file: &[u8], id: u64) -> Found {
+    let (mut found, mut offset) = (Found::default(), START as usize);
+    while let Some(head) = file.get(offset..offset + HEAD) {
+        let next = offset + ALIGN as usize;
+        let Some((frame, length)) = frame_at(file, head, id, offset) else {
+            offset = next;
+            continue;
+        };
+        let blob = file.get(offset + HEAD..frame.end() as usize).map(|_| frame.blob(file));
+        if blob.is_some_and(record::is_whole) {
+            offset = frame.end() as usize;
+            found.length = found.length.max(length);
+            found.whole.push(frame);
+        } else {
+            offset = next;
+            found.broken = found.broken.max(frame.seq);
+        }
+    }
+    found.whole.sort_unstable_by_key(|frame| frame.seq);
     found
 }
 
-/// The frame with this head, if all of it is there.
-fn whole(file: &[u8], head: &[u8], id: u64, offset: usize) -> Option<Frame> {
+/// The frame with this head, if the head is whole; and how long the file was.
+fn frame_at(file: &[u8], head: &[u8], id: u64, offset: usize) -> Option<(Frame, u64)> {
     if !head.starts_with(&FRAME) || u64_at(head, 16) != id {
         return None;
     }
+    let beginning = file.get(offset + HEAD..offset + HEAD + record::HEADER)?;
+    if sum(&head[..SUMMED], beginning) != head[SUMMED..] {
+        return None;
+    }
     let frame = Frame { seq: u64_at(head, 8), offset: offset as u64, length: u32_at(head, 4) as usize };
-    let blob = file.get(offset + HEAD..offset + HEAD + frame.length)?;
-    let is_whole =
-        file.len() as u64 >= frame.end() && sum(&head[..24], blob) == head[24..] && record::is_whole(blob);
-    is_whole.then_some(frame)
+    Some((frame, u64::from(u32_at(head, 24)) * START))
 }
 
-/// Appends a frame to `out`.
-fn encode(id: u64, seq: u64, blob: &[u8], out: &mut Vec<u8>) {
-    let length = u32::try_from(blob.len()).expect("a batch is far below 4 GiB");
+/// Appends a frame to `out`. `length`: how much of the file is durable before it.
+fn encode(id: u64, seq: u64, length: u64, blob: &[u8], out: &mut Vec<u8>) {
+    let small =
+        |number: u64| u32::try_from(number).expect("a batch is far below 4 GiB, and a log below 16 TiB");
     out.extend_from_slice(&FRAME);
-    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(&small(blob.len() as u64).to_le_bytes());
     out.extend_from_slice(&seq.to_le_bytes());
     out.extend_from_slice(&id.to_le_bytes());
-    let sum = sum(out, blob);
+    out.extend_from_slice(&small(length / START).to_le_bytes());
+    let sum = sum(out, &blob[..record::HEADER]);
     out.extend_from_slice(&sum);
     out.extend_from_slice(blob);
     out.resize(size(blob.len()) as usize, 0);
 }
 
 /// Of a head and the beginning of its blob, which has a checksum over the rest.
-fn sum(head: &[u8], blob: &[u8]) -> [u8; 8] {
-    let beginning = &blob[..blob.len().min(record::HEADER)];
+fn sum(head: &[u8], beginning: &[u8]) -> [u8; HEAD - SUMMED] {
     let digest = Sha256::new().chain_update(head).chain_update(beginning).finalize();
-    digest[..8].try_into().expect("8 of 32 bytes")
+    digest[..HEAD - SUMMED].try_into().expect("4 of 32 bytes")
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
@@ -372,7 +446,7 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
 pub(in crate::store::sqlite) fn places(
     file: &[u8],
 ) -> std::collections::BTreeMap<u64, std::ops::Range<usize>> {
-    let frames = frames(file, header(file).expect("a log").log.id);
+    let frames = find(file, header(file).expect("a log").log.id).whole;
     frames.iter().map(|frame| (frame.seq, frame.offset as usize..frame.end() as usize)).collect()
 }
 

@@ -7,9 +7,11 @@
 //! The committer uses it, on its own thread, and before it starts whoever opens the store. Each call works until it is done, so that a
 //! batch is stored without a change of threads (docs/adr/0006, docs/adr/0007).
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
+use tracing::warn;
 
 use super::blocking::{self, BlockingOptions};
 use super::{SqliteOptions, private};
@@ -55,9 +57,9 @@ impl Journal {
         main.with_extension("journal.db")
     }
 
-    /// Where the log of the note at `path` lies.
+    /// Where the log of the note at `path` lies. (A name that ends in `.log` would invite those who tidy up.)
     pub(super) fn log_beside(path: &Path) -> PathBuf {
-        path.with_extension("")
+        path.with_extension("dat")
     }
 
     /// Opens or makes the journal at `path`. `flushed`: the batch up to which the main database has everything.
@@ -74,8 +76,12 @@ impl Journal {
         let (noted, log) = match note::read(&connection)? {
             Some(noted) => {
                 let now = Note { log: LogId { opening, ..noted.log }, ..noted };
-                let log = open_log(&path, noted, now, flushed)?;
+                let mut log = open_log(&path, noted, opening, flushed)?;
                 note::put_opening(&connection, opening)?;
+                // From now on no note of an opening before fits.
+                log.write_header(now.header())
+                    .and_then(|()| log.sync())
+                    .map_err(|error| in_log(&path, error))?;
                 (now, log)
             }
             None => make_log(&path, &mut connection, LogId { id: rand::random(), opening }, flushed)?,
@@ -98,7 +104,7 @@ impl Journal {
     /// Opens the log again and looks what is there. All of that is durable when this returns. Nothing grows: the disk may be full.
     pub(super) fn reopen(&mut self, flushed: u64) -> Result<(), StoreError> {
         self.log = None;
-        let log = open_log(&self.path, self.noted, self.noted, flushed)?;
+        let log = open_log(&self.path, self.noted, self.noted.log.opening, flushed)?;
         self.go_on(log, flushed);
         Ok(())
     }
@@ -136,11 +142,10 @@ impl Journal {
         Ok(())
     }
 
-    /// Appends a batch in which nothing happens, and makes sure that a usual one finds room. After an error the journal must be reopened.
-    pub(super) fn try_appending(&mut self) -> Result<(), StoreError> {
+    /// Makes sure that a batch of so many bytes finds room. After an error all is as it was.
+    pub(super) fn make_room(&mut self, bytes: usize) -> Result<(), StoreError> {
         let log = self.log.as_mut().ok_or_else(reopening)?;
-        log.make_room().map_err(|error| in_log(&self.path, error))?;
-        self.append(&[])
+        log.make_room(bytes).map_err(|error| in_log(&self.path, error))
     }
 
     /// The batch `seq`.
@@ -164,8 +169,8 @@ impl Journal {
 #[cfg(test)]
 impl Journal {
     /// A disk with so much room for the log, until the journal is reopened.
-    pub(super) fn limit_bytes(&mut self, bytes: u64) {
-        self.log.as_mut().expect("open").most_bytes = Some(bytes);
+    pub(super) fn limit_bytes(&mut self, bytes: &std::sync::Arc<std::sync::atomic::AtomicU64>) {
+        self.log.as_mut().expect("open").most_bytes = Some(bytes.clone());
     }
 
     /// The next append panics, before it is stored or after it.
@@ -192,7 +197,9 @@ pub(super) fn batches_after(
             if header.log.id != noted.log.id {
                 return Err(in_log(&at, BadLog::Other));
             }
-            let frames = log::frames(&bytes, header.log.id);
+            // What was written may not be synced yet, and a power cut would take it away again.
+            File::open(&at).and_then(|file| file.sync_data()).map_err(|error| in_log(&at, error))?;
+            let frames = log::find(&bytes, header.log.id).whole;
             let newer = frames.iter().filter(|frame| frame.seq > flushed);
             newer.map(|frame| (frame.seq, frame.blob(&bytes).to_vec())).collect()
         }
@@ -213,13 +220,13 @@ fn decode(seq: u64, blob: &[u8]) -> Result<Vec<JournalRecord>, StoreError> {
 }
 
 /// Opens the log that was `noted`, of which batches behind `flushed` are needed, and makes sure of it (I3): whether a sync had failed
-/// before cannot be known. `now`: what its header says from now on.
-fn open_log(path: &Path, noted: Note, now: Note, flushed: u64) -> Result<Log, StoreError> {
+/// before cannot be known. `opening`: what its header says from now on, beside what is noted.
+fn open_log(path: &Path, noted: Note, opening: u64, flushed: u64) -> Result<Log, StoreError> {
     let (mut log, bytes) =
-        Log::open(path, |header| noted.fits(header)).map_err(|error| in_log(path, error))?;
+        Log::open(path, noted.after, |header| noted.fits(header)).map_err(|error| in_log(path, error))?;
     log.free(flushed);
     check_unbroken(log.frames().map(|frame| frame.seq), noted.after, flushed)?;
-    let header = Header { log: now.log, before: noted.log.opening };
+    let header = Header { log: LogId { opening, ..noted.log }, before: noted.log.opening };
     log.make_sure(&bytes, header).map_err(|error| in_log(path, error))?;
     Ok(log)
 }
@@ -234,6 +241,12 @@ fn make_log(
     let (mut batches, trimmed) = note::earlier_batches(connection)?;
     let trimmed = trimmed.unwrap_or_else(|| batches.first().map_or(flushed, |(seq, _)| seq - 1));
     check_unbroken(batches.iter().map(|(seq, _)| *seq), trimmed, flushed)?;
+    if batches.is_empty() {
+        // Nothing but what was lost with the note, or was given up with it, says that it is not needed.
+        if let Some(aside) = Log::set_aside(path).map_err(|error| in_log(path, error))? {
+            warn!(aside = %aside.display(), "there was a log that is not noted; it is kept aside, and nobody reads it");
+        }
+    }
     batches.retain(|(seq, _)| *seq > flushed);
     let made = Log::make(path, log, &batches).map_err(|error| in_log(path, error))?;
     let noted = Note { log, after: flushed };
@@ -252,12 +265,12 @@ fn reopening() -> StoreError {
 }
 
 /// Batches are numbered without gaps, and the first one that is not flushed follows the last one that is. `stored`: those that are there,
-/// in order. `after`: the one behind which others were ever stored here, if there is none.
+/// in order. `after`: if there are none, the one that the first would follow.
 fn check_unbroken(stored: impl Iterator<Item = u64>, after: u64, flushed: u64) -> Result<(), StoreError> {
     let gap = |seq: u64| {
         Err(StoreError::corrupt(format!(
-            "batch {seq} is missing in the journal; the files do not belong together: restore files of one moment, or move the journal \
-             away and run `tidemark restored` to go on without what only it holds"
+            "batch {seq} is missing in the journal; the files do not belong together: restore files of one moment, or move it away and run \
+             `tidemark restored` to go on without what only it holds"
         )))
     };
     let mut last = None;

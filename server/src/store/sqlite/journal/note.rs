@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
+use tracing::warn;
 
 use super::Journal;
 use super::log::{self, BadLog, Header, LogId};
@@ -23,6 +24,11 @@ pub(super) struct Note {
 }
 
 impl Note {
+    /// The header of its log, between two openings.
+    pub(super) fn header(&self) -> Header {
+        Header { log: self.log, before: self.log.opening }
+    }
+
     /// Whether a log is this one, and of the same moment. Who opens it writes its header first and then notes it.
     pub(super) fn fits(&self, header: &Header) -> bool {
         header.log.id == self.log.id && [header.log.opening, header.before].contains(&self.log.opening)
@@ -47,9 +53,11 @@ pub(super) fn read(connection: &Connection) -> rusqlite::Result<Option<Note>> {
 /// The same of the note at `path`, or the batches that an earlier version keeps there; nothing is changed.
 pub(super) fn read_beside(path: &Path) -> Result<(Option<Note>, Vec<EarlierBatch>), StoreError> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    match read(&connection)? {
+    // One moment: a start may just be making the log.
+    let transaction = connection.unchecked_transaction()?;
+    match read(&transaction)? {
         Some(noted) => Ok((Some(noted), Vec::new())),
-        None => Ok((None, earlier_batches(&connection)?.0)),
+        None => Ok((None, earlier_batches(&transaction)?.0)),
     }
 }
 
@@ -63,9 +71,8 @@ pub(super) fn put(connection: &mut Connection, note: Note) -> rusqlite::Result<(
     let had_batches = has_table(&transaction, "journal")?;
     transaction.execute_batch("DROP TABLE IF EXISTS journal; DROP TABLE IF EXISTS trimmed")?;
     transaction.commit()?;
-    if had_batches {
-        // Gives back the room that they took.
-        connection.execute_batch("VACUUM")?;
+    if had_batches && let Err(error) = connection.execute_batch("VACUUM") {
+        warn!(%error, "the room of batches of an earlier version is not given back");
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::journal::log;
 use super::*;
@@ -24,15 +25,18 @@ fn long_message(name: u128, n: u64) -> Write {
 #[tokio::test]
 async fn a_full_disk_refuses_and_is_survived_without_a_restart() {
     let directory = tempfile::tempdir().expect("a directory");
-    let store = over(directory.path(), |journal| journal.limit_bytes(100_000)).await;
+    let room = Arc::new(AtomicU64::new(100_000));
+    let store = over(directory.path(), |journal| journal.limit_bytes(&room)).await;
     send_text(&store, (Uid(1), 1), (Uid(2), 1), 1).await;
     let refused = store.commit(vec![long_message(2, 2), long_message(3, 3)]).await;
     assert!(matches!(refused, Err(CommitError::Refused(StoreError::Unavailable(_)))), "{refused:?}");
     assert_eq!(ids(&store, Uid(1)).await, [1]);
-    // Reopened, the journal has no limit any more: the disk has room again.
-    assert_eq!(store.health().trouble, None);
+    let trouble = store.health().trouble.expect("nothing large can be stored");
+    assert!(trouble.contains("tidemark.journal.dat: the disk is full"), "{trouble}");
+    room.store(u64::MAX, Ordering::Relaxed);
     let done = store.commit(vec![long_message(2, 2)]).await.expect("there is room");
     assert!(matches!(done[..], [Outcome::Accepted(AcceptanceId(2), _)]), "{done:?}");
+    assert_eq!(store.health().trouble, None);
     assert_eq!(ids(&store, Uid(1)).await, [1, 2]);
 }
 
@@ -59,7 +63,7 @@ type Places = BTreeMap<u64, Range<usize>>;
 
 /// Changes the log of a copied installation.
 fn change_log(directory: &Path, change: impl FnOnce(&mut Vec<u8>, &Places)) {
-    let path = directory.join("tidemark.journal");
+    let path = directory.join("tidemark.journal.dat");
     let mut bytes = std::fs::read(&path).expect("readable");
     let places = log::places(&bytes);
     change(&mut bytes, &places);
@@ -115,13 +119,13 @@ async fn the_log_of_another_moment_is_refused() {
         Journal::open(&Journal::path_beside(db.path()), &unflushed(), 0).expect("opened");
         db.close().await.expect("closed");
     }
-    let at = |place: &Path| place.join("tidemark.journal");
+    let at = |place: &Path| place.join("tidemark.journal.dat");
     std::fs::copy(at(directory.path()), at(early.path())).expect("put back");
     let error = refused(early.path()).await.to_string();
-    assert!(error.contains("tidemark.journal: it is of another moment"), "{error}");
+    assert!(error.contains("tidemark.journal.dat: it is of another moment"), "{error}");
     std::fs::remove_file(at(early.path())).expect("removed");
     let error = refused(early.path()).await.to_string();
-    assert!(error.contains("tidemark.journal: it is missing"), "{error}");
+    assert!(error.contains("tidemark.journal.dat: it is missing"), "{error}");
 }
 
 #[tokio::test]

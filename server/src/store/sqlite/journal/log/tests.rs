@@ -30,7 +30,8 @@ fn made(directory: &tempfile::TempDir) -> (std::path::PathBuf, Log) {
 
 fn found(path: &Path) -> Vec<(u64, Vec<u8>)> {
     let (header, bytes) = read(path).expect("a log");
-    frames(&bytes, header.log.id).iter().map(|frame| (frame.seq, frame.blob(&bytes).to_vec())).collect()
+    let found = find(&bytes, header.log.id).whole;
+    found.iter().map(|frame| (frame.seq, frame.blob(&bytes).to_vec())).collect()
 }
 
 proptest! {
@@ -53,7 +54,7 @@ proptest! {
             log.free(freed);
             expected.retain(|(seq, _)| *seq > freed || *seq == last);
             if is_reopened {
-                let (opened, bytes) = Log::open(&path, |_| true).expect("opened");
+                let (opened, bytes) = Log::open(&path, 0, |_| true).expect("opened");
                 log = opened;
                 log.free(freed);
                 log.make_sure(&bytes, Header { log: LOG, before: 1 }).expect("sure");
@@ -66,36 +67,71 @@ proptest! {
         prop_assert_eq!(kept, expected);
     }
 
-    /// A power cut while the last frame is written: some of its sectors are as before. All others are there.
+    /// A power cut while the last frame is written: some of its sectors are as before, zeros or what was there. All others are there.
     #[test]
     fn a_torn_last_frame_is_passed_over_and_nothing_else_is_lost(
-        sizes in prop::collection::vec(0..3_000_usize, 1..8), kept in prop::collection::vec(any::<bool>(), 8)
+        earlier in 0..40_u64, sizes in prop::collection::vec(0..3_000_usize, 1..8),
+        kept in prop::collection::vec(any::<bool>(), 8)
     ) {
         let directory = tempfile::tempdir().expect("a directory");
         let (path, mut log) = made(&directory);
-        for (seq, bytes) in (1..).zip(&sizes) {
-            log.append(seq, &content(seq, *bytes)).expect("appended");
+        for seq in 1..=earlier {
+            log.append(seq, &content(seq, 2_000)).expect("appended");
+            log.free(seq - 1);
         }
-        let last = *log.frames().last().expect("appended");
-        let file = std::fs::read(&path).expect("readable");
-        let mut torn = file.clone();
-        let sectors: Vec<usize> = (last.offset as usize / SECTOR..last.end().div_ceil(SECTOR as u64) as usize).collect();
-        let mut is_torn = false;
-        for (at, sector) in sectors.into_iter().enumerate() {
-            let from = (sector * SECTOR).max(last.offset as usize);
-            let to = ((sector + 1) * SECTOR).min(last.end() as usize);
-            if !kept[at % kept.len()] && file[from..to].iter().any(|byte| *byte != 0) {
-                torn[from..to].fill(0);
-                is_torn = true;
+        log.free(earlier);
+        let (mut before, mut last) = (Vec::new(), earlier);
+        for bytes in &sizes {
+            before = std::fs::read(&path).expect("readable");
+            last += 1;
+            log.append(last, &content(last, *bytes)).expect("appended");
+        }
+        let frame = *log.frames().last().expect("appended");
+        let mut torn = std::fs::read(&path).expect("readable");
+        before.resize(torn.len(), 0);
+        let whole = torn.clone();
+        for (at, sector) in (frame.offset as usize / SECTOR..(frame.end() as usize).div_ceil(SECTOR)).enumerate() {
+            let bytes = sector * SECTOR..(sector + 1) * SECTOR;
+            if !kept[at % kept.len()] {
+                torn[bytes.clone()].copy_from_slice(&before[bytes]);
             }
         }
         std::fs::write(&path, &torn).expect("written");
-        let expected = sizes.len() - usize::from(is_torn);
-        let found = found(&path);
-        prop_assert_eq!(found.len(), expected);
-        for ((seq, bytes), found) in (1..).zip(&sizes).zip(found) {
-            prop_assert_eq!(found, (seq, content(seq, *bytes)));
+        let (opened, bytes) = Log::open(&path, 0, |_| true).expect("opened");
+        let expected = last - u64::from(torn != whole);
+        prop_assert_eq!(opened.frames().last().map_or(0, |frame| frame.seq), expected);
+        for (seq, size) in (earlier + 1..=expected).zip(&sizes) {
+            let found = opened.frames().find(|frame| frame.seq == seq).expect("it is there");
+            prop_assert_eq!(found.blob(&bytes), content(seq, *size));
         }
+    }
+
+    /// A file of which the end is missing, or more than the last frame is damaged, is refused: those were acknowledged.
+    #[test]
+    fn what_was_synced_and_is_not_there_is_noticed(frames in 3..20_u64, damaged in any::<prop::sample::Index>()) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (path, mut log) = made(&directory);
+        for seq in 1..=frames {
+            log.append(seq, &content(seq, 1_000)).expect("appended");
+        }
+        let refused = |file: &[u8]| {
+            std::fs::write(&path, file).expect("written");
+            Log::open(&path, 0, |_| true).map(|(log, _)| log.frames().len()).err()
+        };
+        let places = log.frames().map(|frame| frame.offset as usize..frame.end() as usize).collect::<Vec<_>>();
+        let file = std::fs::read(&path).expect("readable");
+        // All from one on, at least two, have their heads alone.
+        let mut tail = file.clone();
+        for place in &places[damaged.index(places.len() - 1)..] {
+            tail[place.start + 100..place.end].fill(7);
+        }
+        prop_assert_eq!(refused(&tail), Some(BadLog::Damaged("frames that were synced are not whole")));
+        prop_assert_eq!(refused(&file), None);
+        let (mut again, bytes) = Log::open(&path, 0, |_| true).expect("opened");
+        again.make_sure(&bytes, Header { log: LOG, before: 1 }).expect("sure");
+        again.append(frames + 1, &content(frames + 1, 10)).expect("appended");
+        let file = std::fs::read(&path).expect("readable");
+        prop_assert_eq!(refused(&file[..bytes.len() - 1]), Some(BadLog::Damaged("it is cut off")));
     }
 
     /// No flipped bit of a frame gives another frame.
@@ -122,7 +158,7 @@ proptest! {
             bytes[4..8].copy_from_slice(&FORMAT.to_le_bytes());
         }
         if let Ok(header) = header(&bytes) {
-            prop_assert_eq!(frames(&bytes, header.log.id), []);
+            prop_assert_eq!(find(&bytes, header.log.id).whole, []);
         }
     }
 }
@@ -145,7 +181,7 @@ fn a_frame_in_a_text_is_no_frame_of_the_log() {
     let directory = tempfile::tempdir().expect("a directory");
     let (path, mut log) = made(&directory);
     let mut forged = Vec::new();
-    encode(78, 2, &blob(b"forged"), &mut forged);
+    encode(78, 2, 0, &blob(b"forged"), &mut forged);
     // Where a frame could begin, if the one around it were not whole.
     let mut text = vec![0; 64 - HEAD - record::HEADER];
     text.extend_from_slice(&forged);
@@ -166,11 +202,11 @@ fn what_is_no_log_is_named() {
     std::fs::write(&path, b"").expect("written");
     assert_eq!(refused(&path), Some(BadLog::Empty));
     std::fs::write(&path, [b'x'; 5_000]).expect("written");
-    assert_eq!(refused(&path), Some(BadLog::Damaged));
+    assert_eq!(refused(&path), Some(BadLog::Damaged("it does not begin as a log")));
     std::fs::remove_file(&path).expect("removed");
     Log::make(&path, LOG, &[]).expect("made");
     assert_eq!(read_header(&path), Ok(Header { log: LOG, before: LOG.opening }));
-    assert_eq!(Log::open(&path, |header| header.log.id == 78).err(), Some(BadLog::Other));
+    assert_eq!(Log::open(&path, 0, |header| header.log.id == 78).err(), Some(BadLog::Other));
     let file = OpenOptions::new().write(true).open(&path).expect("opened");
     file.write_all_at(&2_u32.to_le_bytes(), 4).expect("written");
     assert_eq!(refused(&path), Some(BadLog::Newer));
@@ -185,11 +221,9 @@ fn the_bytes_of_a_log_stay_as_they_are() {
     let file = std::fs::read(&path).expect("readable");
     let header = b"tmjl\x01\0\0\0\x02\x01\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0";
     assert_eq!(&file[..HEAD], header);
-    let head = b"tmjf\x0e\0\0\0\x09\0\0\0\0\0\0\0\x02\x01\0\0\0\0\0\0";
-    assert_eq!(&file[START as usize..][..24], head);
-    assert_eq!(
-        file[START as usize + 24..][..8],
-        Sha256::digest([&head[..], &blob(b"batch")[..9]].concat())[..8]
-    );
+    let head = b"tmjf\x0e\0\0\0\x09\0\0\0\0\0\0\0\x02\x01\0\0\0\0\0\0\0\0\0\0";
+    assert_eq!(&file[START as usize..][..SUMMED], head);
+    let sum = Sha256::digest([&head[..], &blob(b"batch")[..9]].concat());
+    assert_eq!(file[START as usize + SUMMED..][..4], sum[..4]);
     assert_eq!(&file[START as usize + HEAD..][..14], &blob(b"batch"));
 }
