@@ -16,10 +16,12 @@ use tracing::warn;
 use super::blocking::{self, BlockingOptions};
 use super::{SqliteOptions, private};
 use crate::store::StoreError;
-use log::{Header, Log, LogId};
+use frame::{Header, LogId};
+use log::Log;
 use note::Note;
 use record::JournalRecord;
 
+mod frame;
 pub(super) mod log;
 mod note;
 pub(super) mod record;
@@ -199,7 +201,7 @@ pub(super) fn batches_after(
             }
             // What was written may not be synced yet, and a power cut would take it away again.
             File::open(&at).and_then(|file| file.sync_data()).map_err(|error| in_log(&at, error))?;
-            let frames = log::find(&bytes, header.log.id).whole;
+            let frames = frame::find(&bytes, header.log.id).whole;
             let newer = frames.iter().filter(|frame| frame.seq > flushed);
             newer.map(|frame| (frame.seq, frame.blob(&bytes).to_vec())).collect()
         }

@@ -8,7 +8,8 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 use tracing::warn;
 
 use super::Journal;
-use super::log::{self, BadLog, Header, LogId};
+use super::frame::{Header, LogId};
+use super::log::{self, BadLog};
 use crate::store::StoreError;
 
 const SCHEMA: &str =

@@ -4,6 +4,10 @@ use std::os::unix::fs::FileExt as _;
 
 use proptest::prelude::*;
 
+use sha2::{Digest as _, Sha256};
+
+use super::super::frame::{FORMAT, FRAME, HEADER, SUMMED};
+use super::super::record;
 use super::*;
 
 const LOG: LogId = LogId { id: 77, opening: 1 };
