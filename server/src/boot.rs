@@ -168,8 +168,13 @@ pub fn start(config: &Config, clock: Clock) -> LocalBoxFuture<'_, Result<Running
         let request_ids = RequestIds::open(config.server.machine_id).await?;
         let new_request_id = Arc::new(move || request_ids.next().to_string());
         let strangers = limits.strangers_per_account_per_day;
-        let consent =
-            Consent::new(Arc::clone(&messages), clock.clone(), strangers, limits.remembered_callers);
+        let consent = Consent::beside(
+            Arc::clone(&messages),
+            clock.clone(),
+            strangers,
+            limits.remembered_callers,
+            others.as_ref().map(|others| Arc::clone(&others.rates)),
+        );
         let groups = Groups::new(
             Arc::clone(&messages),
             Arc::clone(directory),

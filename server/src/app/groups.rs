@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::Consent;
+use super::consent::{Consent, Counted};
 use crate::domain::message::Person;
 use crate::domain::{ClientId, Conversation, GroupId, History, Member, Role, Standing, Timestamp, Uid};
 use crate::queue::{GroupAction, Queues, Request, SendAck, SendError};
@@ -69,9 +69,9 @@ impl Groups {
             false => (self.ids.gid().await.map_err(|_| SendError::Unavailable)?, &members),
         };
         self.receive(asked).await?;
-        let strangers = self.consent.ask(by, asked).await?;
+        let counted = self.consent.ask(by, asked).await?;
         let action = GroupAction::Create { name, members };
-        let ack = self.counted(by, strangers, self.change(client_id, by, gid, action).await)?;
+        let ack = self.made(counted, self.change(client_id, by, gid, action).await).await?;
         if !ack.repeated {
             return Ok(gid);
         }
@@ -134,8 +134,9 @@ impl Groups {
             .await
             .or_else(|refusal| if asked.is_empty() { Ok(Role::Member) } else { Err(refusal) })?;
         self.receive(asked).await?;
-        let strangers = self.consent.ask(by, asked).await?;
-        self.counted(by, strangers, self.change(client_id, by, gid, GroupAction::Add(uid)).await).map(drop)
+        let counted = self.consent.ask(by, asked).await?;
+        let outcome = self.change(client_id, by, gid, GroupAction::Add(uid)).await;
+        self.made(counted, outcome).await.map(drop)
     }
 
     /// Refuses deleted accounts, before anything that their rows may still say.
@@ -154,10 +155,9 @@ impl Groups {
     }
 
     /// Strangers who were not put into a group are not counted.
-    fn counted(
+    async fn made(
         &self,
-        by: Uid,
-        strangers: u32,
+        counted: Counted,
         outcome: Result<SendAck, SendError>,
     ) -> Result<SendAck, SendError> {
         let is_for_nothing = match &outcome {
@@ -166,7 +166,7 @@ impl Groups {
             Err(refusal) => !refusal.is_retryable(),
         };
         if is_for_nothing {
-            self.consent.give_back(by, strangers);
+            self.consent.give_back(counted).await;
         }
         outcome
     }

@@ -195,4 +195,7 @@ pub trait SharedRates: Send + Sync + 'static {
         interval: Duration,
         burst: Duration,
     ) -> Result<Option<Duration>, StoreError>;
+
+    /// Undoes a [`take`](Self::take) of this caller: what was asked for did not happen.
+    async fn give_back(&self, caller: &[u8; 32], interval: Duration) -> Result<(), StoreError>;
 }

@@ -141,6 +141,10 @@ impl SharedRates for Scripted {
         self.asked.lock().expect("whole").push((*caller, Instant::now(), interval, burst));
         self.answers.lock().expect("whole").pop_front().unwrap_or(Ok(None))
     }
+
+    async fn give_back(&self, _: &[u8; 32], _: Duration) -> Result<(), StoreError> {
+        panic!("a row that was told is not taken back")
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -70,4 +70,5 @@ mod presence;
 mod refusals;
 mod rights;
 mod servers;
+mod strangers;
 mod told;

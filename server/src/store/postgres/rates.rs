@@ -17,6 +17,10 @@ const FORGOTTEN_AT_ONCE: i64 = 64;
 /// Microseconds since 1970, as the database's clock has it.
 const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 
+fn micros(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX / 4)
+}
+
 /// See the module.
 pub struct PgRates {
     db: Arc<PgDb>,
@@ -61,7 +65,6 @@ impl SharedRates for PgRates {
              SELECT EXISTS (SELECT FROM taken) AS is_taken,
                  (SELECT whole_at - now FROM rates, here WHERE caller = $1) AS ahead"
         ));
-        let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX / 4);
         let take = sqlx::query(take).bind(caller.to_vec()).bind(micros(interval)).bind(micros(burst));
         let taken = async { Ok(take.fetch_one(&mut *self.db.reader().await?).await?) };
         let row = self.db.limited(taken).await?;
@@ -73,6 +76,13 @@ impl SharedRates for PgRates {
         let ahead = Duration::from_micros(ahead.map_or(0, |ahead| ahead.max(0).cast_unsigned()));
         let wait = (ahead + interval).saturating_sub(burst);
         Ok(Some(if wait.is_zero() { interval.min(Duration::from_secs(1)) } else { wait }))
+    }
+
+    async fn give_back(&self, caller: &[u8; 32], interval: Duration) -> Result<(), StoreError> {
+        // One whose allowance is whole and who is forgotten has it back already.
+        let give = sqlx::query("UPDATE rates SET whole_at = whole_at - $2 WHERE caller = $1");
+        let give = give.bind(caller.to_vec()).bind(micros(interval));
+        self.db.limited(async { Ok(give.execute(&mut *self.db.reader().await?).await.map(drop)?) }).await
     }
 }
 
@@ -120,6 +130,16 @@ mod tests {
             wait = other.take(&[1; 32], second, second).await.expect("asked");
         }
         assert!(wait.is_some_and(|wait| wait > Duration::ZERO && wait < second), "{wait:?}");
+    }
+
+    #[tokio::test]
+    async fn what_is_given_back_can_be_taken_again_at_any_server() {
+        let [one, other] = servers().await;
+        assert_eq!(one.take(&[1; 32], 3 * MINUTE, 4 * MINUTE).await.expect("asked"), None);
+        assert!(other.take(&[1; 32], 2 * MINUTE, 4 * MINUTE).await.expect("asked").is_some());
+        other.give_back(&[1; 32], 3 * MINUTE).await.expect("given back");
+        other.give_back(&[2; 32], MINUTE).await.expect("somebody who has taken nothing");
+        assert_eq!(other.take(&[1; 32], 4 * MINUTE, 4 * MINUTE).await.expect("asked"), None);
     }
 
     #[tokio::test]
