@@ -182,7 +182,7 @@ async fn a_missing_or_damaged_file_is_named_with_what_helps() {
         fs::write(path, bytes).expect("changed");
     };
     check(&newer, LOG, &["written by a newer version"]).await;
-    check(&cut, LOG, &["it is cut off"]).await;
+    check(&cut, LOG, &["it is cut off", "move it away and run `tidemark restored`"]).await;
     let all = "restore all files of one moment";
     check(
         &|path| fs::write(path, "x".repeat(9_000)).expect("garbage"),
