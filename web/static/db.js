@@ -3,7 +3,7 @@
 
 import {
   MOMENTS, amend, amends, arrived as hasArrived, blank, counts, done, isOvertaken, isState, keepState, learn, mentions, nameOf, newest, pinned, replaces,
-  saidAbout, seen, shown, unpinned, withEarly,
+  saidAbout, seen, shown, unpinned, withEarly, withoutComment,
 } from "./state.js";
 
 // Rows beyond this are dropped, the oldest first, and fetched again when someone scrolls there.
@@ -122,6 +122,8 @@ class Db {
       for (const entry of entries) {
         if (entry.message_id <= position.cursor) continue;
         const row = anyEarly && entry.client_id ? await withEarly(early, entry) : entry;
+        // A page of history has it from before it was deleted.
+        if (row.kind === "deleted") await withoutComment(rows, early, await done(rows.get(row.message_id)));
         if (row.kind === "comment" || !amends(row) && !isState(row)) rows.put(row);
         const id = row.conversation;
         if (!touched.has(id)) {
@@ -279,7 +281,9 @@ class Db {
       const conversation = (await done(conversations.get(id))) ?? blank(id, base);
       for (const row of page.filter((each) => each.kind === "comment" || !amends(each) && !isState(each))) {
         // What is here may have been amended since the page was made.
-        if ((await done(rows.getKey(row.message_id))) === undefined) {
+        const here = await done(rows.get(row.message_id));
+        if (here) row.kind = here.kind;
+        else {
           rows.put(row.client_id ? await withEarly(early, row) : row);
           if (row.sender === this.uid) hasArrived(conversation, row);
         }

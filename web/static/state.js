@@ -97,7 +97,7 @@ export async function amend(rows, early, row, last = null) {
     const comment = { sender, client_id: row.client_id, message_id, sent_at: row.sent_at, text };
     known.comments = [...others, comment].sort((a, b) => a.message_id - b.message_id);
   } else {
-    if (kind === "delete" && message?.kind === "comment") await withoutComment(rows, early, message);
+    if (kind === "delete") await withoutComment(rows, early, message);
     if (message) changeMessage(message, { kind, body });
     else if (known.change?.kind !== "delete" && (known.change?.kind !== "recall" || kind === "delete")) known.change = { kind, body };
     if (last) changeMessage(last, { kind, body });
@@ -106,10 +106,12 @@ export async function amend(rows, early, row, last = null) {
   return was;
 }
 
-/** Takes a comment from the moment that it is about. */
-async function withoutComment(rows, early, { sender, client_id, body: { of } }) {
-  const moment = of && await done(rows.index("message").get([of.sender, of.client_id]));
-  const known = moment ?? (of && await done(early.get(nameOf(of))));
+/** Takes a comment, if the row is one, from the moment that it is about. */
+export async function withoutComment(rows, early, row) {
+  if (row?.kind !== "comment") return;
+  const { sender, client_id, body: { of } } = row;
+  const moment = await done(rows.index("message").get([of.sender, of.client_id]));
+  const known = moment ?? (await done(early.get(nameOf(of))));
   if (!known?.comments) return;
   known.comments = known.comments.filter((each) => each.sender !== sender || each.client_id !== client_id);
   (moment ? rows : early).put(known);

@@ -42,3 +42,14 @@ async fn counts_that_are_older_than_what_has_been_read_bring_nothing_back() {
     // All of it is read while a list is on its way.
     assert_eq!(found["all"], unread(0, 41, false), "{found:#}");
 }
+
+#[tokio::test]
+async fn a_deleted_comment_stays_away_whether_its_rows_or_history_come_first() {
+    let world = World::start().await;
+    let window = world.window().await;
+    // A page without a database of its own.
+    window.goto(&world.at("/login")).await;
+    let found = window.run_async(include_str!("fixtures/deleted_comment.js")).await;
+    let expected = json!({"kept": ["At ten"], "history_first": [], "history_last": [], "below_all_rows": []});
+    assert_eq!(found, expected, "{found:#}");
+}
