@@ -104,13 +104,18 @@ async fn the_mark_of_new_moments_goes_on_every_device_and_stands_right_in_a_new_
     for window in [&tablet, &desk, &phone] {
         window.until(unmarked).await;
     }
+    // While somebody looks at them, none is new on any device.
+    tablet.goto(&world.at("/")).await;
+    connected(&tablet).await;
     let laptop = world.visitor("Ada").await;
     post(5, "Ten it is").await;
-    for window in [&desk, &phone, &laptop] {
+    for window in [&desk, &phone, &tablet, &laptop] {
         badge(window, "moments", "1").await;
     }
-    // Who looks at them has none that are new.
+    open(&tablet, "moments").await;
     shows(&tablet, "Ten it is").await;
+    post(6, "Bring a lamp").await;
+    shows(&tablet, "Bring a lamp").await;
     for window in [&tablet, &desk, &phone, &laptop] {
         window.until(unmarked).await;
     }
