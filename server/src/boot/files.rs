@@ -15,7 +15,7 @@ use super::storage::directory_of;
 use super::{BootError, issued};
 use crate::config::{Config, MessageIds, SequenceSource};
 use crate::store::sqlite::stamp::{self, Found, Opened, Stamp, Start};
-use crate::store::sqlite::{BadLog, Db, Identity, check_log, forget_log, private};
+use crate::store::sqlite::{BadLog, Db, Identity, Journal, check_log, forget_log, private};
 
 const JOURNAL: &str = "journal";
 const LOG: &str = "log";
@@ -98,12 +98,17 @@ struct Beside {
 fn beside(config: &Config) -> Result<Vec<Beside>, BootError> {
     let main = config.storage.file()?;
     let (ids, _) = issued::issuer_files(config)?;
-    let mut files = vec![Beside { role: JOURNAL, path: main.with_extension("journal.db") }];
+    let mut files = vec![Beside { role: JOURNAL, path: Journal::path_beside(&main) }];
     if config.message_ids() == MessageIds::Seqsvr && config.sequence.source == SequenceSource::Embedded {
         files.push(Beside { role: SEQUENCE, path: main.with_file_name("sequence.db") });
     }
     files.push(Beside { role: IDS, path: ids });
     Ok(files)
+}
+
+/// The log of the journal.
+fn log_of(main: &Path) -> PathBuf {
+    Journal::log_beside(&Journal::path_beside(main))
 }
 
 /// Refuses a database that cannot be one, and a missing one whose other files are there. Makes nothing.
@@ -128,11 +133,11 @@ pub(super) fn check_database(config: &Config) -> Result<(), BootError> {
 
 /// Refuses a database without its journal, for those who only read.
 pub(super) fn check_journal(config: &Config) -> Result<(), BootError> {
-    let path = config.storage.file()?.with_extension("journal.db");
+    let path = Journal::path_beside(&config.storage.file()?);
     match stamp::look(&path) {
         None => {
             let main = config.storage.file()?;
-            let path = main.with_extension("journal.dat");
+            let path = log_of(&main);
             judge_log(&main).map_err(|wrong| BadFile { path, wrong }.into())
         }
         Some(Found::Empty) => Err(BadFile { path, wrong: Wrong::Empty }.into()),
@@ -150,7 +155,7 @@ pub(super) fn make_private(config: &Config) -> Result<(), BootError> {
     let with = |path: &Path, ending: &str| PathBuf::from(format!("{}{ending}", path.display()));
     let mut all: Vec<PathBuf> =
         databases.flat_map(|path| [with(&path, "-wal"), with(&path, "-shm"), path]).collect();
-    all.extend([with(&main, ".lock"), main.with_extension("journal.dat"), key]);
+    all.extend([with(&main, ".lock"), log_of(&main), key]);
     if config.storage.database_url.is_empty() {
         all.push(directory_of(&main).to_owned());
     }
@@ -205,7 +210,7 @@ pub(super) async fn check_and_stamp(
     let log = if files[0].path.exists() { judge_log(&main) } else { Ok(()) };
     let is_lost = log.is_err();
     if let Err(wrong) = log {
-        allow(rule, LOG, &main.with_extension("journal.dat"), wrong)?;
+        allow(rule, LOG, &log_of(&main), wrong)?;
     }
     if let Err(wrong) = judge_key(&known, key_there.as_deref()) {
         allow(rule, KEY, &key, wrong)?;

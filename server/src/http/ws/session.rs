@@ -56,6 +56,8 @@ pub(super) struct Session {
     pipeline: Pipeline,
     /// Sends and read markers on their way.
     answers: FuturesUnordered<Answer>,
+    /// Each `read` and `seen` among them holds a copy.
+    marks: Arc<()>,
     /// The last `alive` frame: the same again for as long as nothing happens.
     alive: (MessageId, Utf8Bytes),
     heard: Instant,
@@ -85,6 +87,7 @@ impl Session {
             unacknowledged: false,
             pipeline: state.messages.pipeline(),
             answers: FuturesUnordered::new(),
+            marks: Arc::new(()),
             alive: (watermark.latest(), frame::alive(watermark.latest(), history)),
             heard,
             pace: Pace::new(limits, heard),
@@ -258,9 +261,11 @@ impl Session {
                     return self.refuse(socket, &problem, Some(subject)).await;
                 }
                 let marked = self.state.messages.mark(self.uid(), request);
+                let mark = Arc::clone(&self.marks);
                 self.answers.push(Box::pin(async move {
-                    let refused = marked.await.err()?;
-                    Some(frame::error(&refused.into(), Some(subject)))
+                    let refused = marked.await.err();
+                    drop(mark);
+                    Some(frame::error(&refused?.into(), Some(subject)))
                 }));
                 Continue(())
             }
@@ -313,6 +318,17 @@ impl Session {
                 self.say(socket, text).await?;
             }
             next = self.answers.next().now_or_never();
+        }
+        Continue(())
+    }
+
+    /// Waits until each `read` and `seen` so far is stored or refused, and passes on the answers that come meanwhile.
+    async fn settle_marks(&mut self, socket: &mut impl Socket) -> Step {
+        while Arc::strong_count(&self.marks) > 1 {
+            let Some(answer) = self.answers.next().await else { break };
+            if let Some(text) = answer {
+                self.say(socket, text).await?;
+            }
         }
         Continue(())
     }

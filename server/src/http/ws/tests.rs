@@ -41,6 +41,7 @@ use crate::store::{Directory, MessageStore, NewAccount, Session as Stored};
 use crate::telemetry::Metrics;
 
 mod ephemeral;
+mod marks;
 mod pauses;
 
 const ANN: Uid = Uid::FIRST;

@@ -13,8 +13,10 @@ use crate::http::ws::end::End;
 use crate::http::ws::frame;
 
 impl Session {
-    /// Acknowledges, sets the cursor, and says what is newer. Up to date, it reads memory only (I8).
+    /// Acknowledges, sets the cursor, and says what is newer. Up to date, it reads memory only (I8). The answer also says that what was
+    /// marked before it is stored.
     pub(super) async fn heartbeat(&mut self, socket: &mut impl Socket, seq: u64) -> Step {
+        self.settle_marks(socket).await?;
         let mut latest = self.watermark.latest();
         if seq > latest.get() {
             latest = Box::pin(self.state.sync.look_ahead(&self.watermark, seq)).await;

@@ -51,29 +51,3 @@ async fn sends_beyond_the_rate_of_their_account_are_read_later_and_none_is_refus
     let took = began.elapsed().as_millis();
     assert!((1_900..2_300).contains(&took), "{took} ms");
 }
-
-#[tokio::test(start_paused = true)]
-async fn a_read_marker_that_is_refused_for_its_rate_is_named() {
-    let mut config = Config::default();
-    config.limits.sends_per_account_per_second = 1;
-    let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
-    let (state, directory) = state(store.clone(), config).await;
-    let rates = Arc::clone(&state.rates);
-    let mut world = World::of(store, state, directory, BOB).await;
-    world.settled().await;
-    let conversation = Conversation::User(ANN).to_string();
-    for frame in [
-        json!({"type": "read", "conversation": conversation, "message_id": 9}),
-        json!({"type": "seen", "conversation": conversation, "message_id": 8, "state": "read"}),
-    ] {
-        // Other connections of the account have used all that may be waited for.
-        while rates.send_and_pause(BOB).is_ok() {}
-        world.send(&frame);
-        let refused = world.settled().await;
-        assert_eq!(refused.len(), 1, "{refused:?}");
-        assert_eq!(refused[0]["code"], "rate_limited");
-        for field in ["conversation", "message_id"] {
-            assert_eq!(refused[0][field], frame[field], "{field}");
-        }
-    }
-}

@@ -36,7 +36,7 @@ const CACHE_KIB: u32 = 256;
 const CHECKPOINT_PAGES: u32 = 1_000;
 
 /// The open journal.
-pub(super) struct Journal {
+pub struct Journal {
     /// Where the log lies.
     path: PathBuf,
     noted: Note,
@@ -55,12 +55,12 @@ pub(super) struct Journal {
 
 impl Journal {
     /// Where the note of the main database at `main` lies. (A name that ends in `-journal` would be SQLite's own.)
-    pub(super) fn path_beside(main: &Path) -> PathBuf {
+    pub fn path_beside(main: &Path) -> PathBuf {
         main.with_extension("journal.db")
     }
 
     /// Where the log of the note at `path` lies. (A name that ends in `.log` would invite those who tidy up.)
-    pub(super) fn log_beside(path: &Path) -> PathBuf {
+    pub fn log_beside(path: &Path) -> PathBuf {
         path.with_extension("dat")
     }
 
