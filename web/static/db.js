@@ -311,9 +311,7 @@ class Db {
 
   /** Remembers who is called what: [{uid, name}]. */
   learn(people) {
-    return this.write(["names"], (names) => {
-      for (const { uid, name } of people) names.put(name, uid);
-    });
+    return this.write(["names"], (names) => people.forEach(({ uid, name }) => names.put(name, uid)));
   }
 
   /** Takes in settings, stars and friends as the server has them: rows, and lines of the list of friends. */
