@@ -10,9 +10,8 @@ async fn a_heartbeat_is_answered_when_what_was_marked_before_it_is_stored() {
     assert_eq!(read(&world.heartbeat(0).await), Expected::Entries((0, vec![id], false)));
     let conversation = Conversation::User(ANN).to_string();
     world.store.script([Fault::Stall]);
-    world.send(
-        &json!({"type": "seen", "conversation": conversation, "message_id": id, "state": "delivered"}),
-    );
+    world
+        .send(&json!({"type": "seen", "conversation": conversation, "message_id": id, "state": "delivered"}));
     assert_eq!(world.heartbeat(id).await, [] as [Value; 0], "it may still be lost");
     world.store.release();
     assert_eq!(read(&world.settled().await), Expected::Alive(id));
