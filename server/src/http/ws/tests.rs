@@ -17,7 +17,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::meter::Flood;
 use super::session::{Session, run};
 use crate::app::messages::Draft;
 use crate::app::{
@@ -403,17 +402,6 @@ async fn one_who_does_not_read_is_let_go_in_time() {
     let began = Instant::now();
     (&mut world.session).await.expect("no panic");
     assert!(began.elapsed().as_secs() <= 95, "{:?}", began.elapsed());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_flood_is_refused_with_the_reason_before_it_is_closed() {
-    let mut world = World::new().await;
-    world.settled().await;
-    world.client.send(Err(Error::Io(std::io::Error::other(Flood)))).expect("open");
-    let last = world.settled().await;
-    assert_eq!(last.len(), 2, "{last:?}");
-    assert_eq!((&last[0]["type"], &last[0]["code"]), (&json!("error"), &json!("flood")));
-    assert_eq!(last[1], json!({"closed": 1008}));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,7 @@
 //! A client that sends too much is read later, and refused where that would be too late.
 
 use super::*;
+use crate::http::ws::meter::Flood;
 
 /// The next frame, however long it takes, which is of this type.
 async fn next(world: &mut World, kind: &str) -> Value {
@@ -50,4 +51,15 @@ async fn sends_beyond_the_rate_of_their_account_are_read_later_and_none_is_refus
     // A burst of ten, and the eleventh at once; then one a second.
     let took = began.elapsed().as_millis();
     assert!((1_900..2_300).contains(&took), "{took} ms");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_is_refused_with_the_reason_before_it_is_closed() {
+    let mut world = World::new().await;
+    world.settled().await;
+    world.client.send(Err(Error::Io(std::io::Error::other(Flood)))).expect("open");
+    let last = world.settled().await;
+    assert_eq!(last.len(), 2, "{last:?}");
+    assert_eq!((&last[0]["type"], &last[0]["code"]), (&json!("error"), &json!("flood")));
+    assert_eq!(last[1], json!({"closed": 1008}));
 }
