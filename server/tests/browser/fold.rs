@@ -2,7 +2,7 @@
 
 use std::env;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::world::World;
 
@@ -27,13 +27,17 @@ async fn a_page_shows_the_same_in_whatever_pieces_rows_and_history_come() {
     }
 }
 
-#[tokio::test]
-async fn counts_that_are_older_than_what_has_been_read_bring_nothing_back() {
+/// What a script finds in a page without a database of its own.
+async fn found_by(script: &str) -> Value {
     let world = World::start().await;
     let window = world.window().await;
-    // A page without a database of its own.
     window.goto(&world.at("/login")).await;
-    let found = window.run_async(include_str!("fixtures/recount.js")).await;
+    window.run_async(script).await
+}
+
+#[tokio::test]
+async fn counts_that_are_older_than_what_has_been_read_bring_nothing_back() {
+    let found = found_by(include_str!("fixtures/recount.js")).await;
     let unread = |unread: u32, read_to: u64, stale: bool| json!({"unread": unread, "read_to": read_to, "stale": stale});
     // Read elsewhere up to 20, whose rows are not here; the server's list has that. Then up to 30, and the list is older.
     assert_eq!(found["listed"], unread(3, 20, false), "{found:#}");
@@ -45,11 +49,7 @@ async fn counts_that_are_older_than_what_has_been_read_bring_nothing_back() {
 
 #[tokio::test]
 async fn a_deleted_comment_stays_away_whether_its_rows_or_history_come_first() {
-    let world = World::start().await;
-    let window = world.window().await;
-    // A page without a database of its own.
-    window.goto(&world.at("/login")).await;
-    let found = window.run_async(include_str!("fixtures/deleted_comment.js")).await;
+    let found = found_by(include_str!("fixtures/deleted_comment.js")).await;
     let expected = json!({"kept": ["At ten"], "history_first": [], "history_last": [], "below_all_rows": []});
     assert_eq!(found, expected, "{found:#}");
 }

@@ -104,7 +104,7 @@ async fn the_mark_of_new_moments_goes_on_every_device_and_stands_right_in_a_new_
     for window in [&tablet, &desk, &phone] {
         window.until(unmarked).await;
     }
-    // While somebody looks at them, none is new on any device.
+    // Nobody looks at them now.
     tablet.goto(&world.at("/")).await;
     connected(&tablet).await;
     let laptop = world.visitor("Ada").await;
@@ -112,6 +112,7 @@ async fn the_mark_of_new_moments_goes_on_every_device_and_stands_right_in_a_new_
     for window in [&desk, &phone, &tablet, &laptop] {
         badge(window, "moments", "1").await;
     }
+    // While somebody looks at them, none is new on any device.
     open(&tablet, "moments").await;
     shows(&tablet, "Ten it is").await;
     post(6, "Bring a lamp").await;
