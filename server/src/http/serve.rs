@@ -41,6 +41,8 @@ pub(super) async fn serve<S>(
 {
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(MOST_BUFFERED);
+    // Whoever says no more after a request still gets its answer: what it asked for may be stored already.
+    server.half_close(true);
     let mut tasks = JoinSet::new();
     loop {
         let (stream, peer): (_, SocketAddr) = tokio::select! {
@@ -98,10 +100,13 @@ where
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use axum::Router;
     use axum::routing::get;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::{TcpListener, TcpStream};
+    use tokio::sync::Notify;
     use tokio::time::timeout;
 
     use super::super::concurrency::ConcurrencyLimiter;
@@ -112,6 +117,13 @@ mod tests {
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 
     async fn start(head: Duration) -> (SocketAddr, CancellationToken, tokio::task::JoinHandle<()>) {
+        start_with(head, Router::new().route("/", get(async || "hello"))).await
+    }
+
+    async fn start_with(
+        head: Duration,
+        router: Router,
+    ) -> (SocketAddr, CancellationToken, tokio::task::JoinHandle<()>) {
         let tcp = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let addr = tcp.local_addr().expect("bound");
         let limiter = ConcurrencyLimiter::new(10, 10);
@@ -123,7 +135,6 @@ mod tests {
             writing: PATIENCE,
             full: FULL.into(),
         };
-        let router = Router::new().route("/", get(async || "hello"));
         let stopping = CancellationToken::new();
         (addr, stopping.clone(), tokio::spawn(serve(listener, router, head, stopping)))
     }
@@ -160,6 +171,24 @@ mod tests {
         dripped.expect("cut off");
         assert!(silent.is_empty() && !halfway.contains("200 OK"), "{silent} {halfway}");
         assert!(second.ends_with("hello"), "the request before was answered: {second}");
+    }
+
+    #[tokio::test]
+    async fn a_client_that_says_no_more_is_answered() {
+        let (begun, release) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let (told, released) = (Arc::clone(&begun), Arc::clone(&release));
+        let slow = async move || {
+            told.notify_one();
+            released.notified().await;
+            "hello"
+        };
+        let (addr, ..) = start_with(PATIENCE, Router::new().route("/", get(slow))).await;
+        let mut stream = dial(addr).await;
+        stream.write_all(REQUEST).await.expect("open");
+        stream.shutdown().await.expect("open");
+        timeout(PATIENCE, begun.notified()).await.expect("asked");
+        release.notify_one();
+        assert!(rest(stream).await.ends_with("hello"));
     }
 
     #[tokio::test]
