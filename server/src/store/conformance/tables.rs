@@ -18,6 +18,7 @@ pub async fn run(store: &dyn TableStore, compares: bool) {
     a_table_has_a_name_of_its_own_within_its_instance(store).await;
     a_definition_is_replaced_by_who_knows_the_last_one(store).await;
     numbers_grow_from_one_under_each_first_column(store).await;
+    many_counters_of_a_call_keep_to_their_own_rows(store).await;
     deleted_rows_give_no_number_again(store).await;
     a_row_takes_the_place_of_one_that_was_put_under_its_number(store).await;
     a_write_is_done_whole_and_the_last_change_of_a_row_counts(store).await;
@@ -208,6 +209,26 @@ async fn numbers_grow_from_one_under_each_first_column(store: &dyn TableStore) {
     assert_eq!(all(store, table).await[6], (expected, b"7".to_vec()));
     assert_eq!(one(store, write(table, "ann", vec![])).await, TableOutcome::Stored(vec![]));
     assert!(store.commit(vec![]).await.expect("committed").is_empty());
+}
+
+/// Their names come in no order, neither by themselves nor by their partitions.
+async fn many_counters_of_a_call_keep_to_their_own_rows(store: &dyn TableStore) {
+    let tables = [table(store, "many counters").await, table(store, "many others").await];
+    let of = |n: i64| (tables[(n % 2) as usize], format!("name {}", n * 7_919 % 211));
+    let rows = |(table, name): (TableId, String), rows: i64| {
+        write(table, &name, (0..rows).map(|_| append(&name, b"x")).collect())
+    };
+    // How many rows each has before, and how many more it gets.
+    let (before, more) = (|n: i64| n % 5, |n: i64| 1 + n % 3);
+    for n in (0..211).filter(|n| before(*n) > 0) {
+        stored(store, rows(of(n), before(n))).await;
+    }
+    let done = store.commit((0..211).map(|n| rows(of(n), more(n))).collect()).await.expect("committed");
+    for (n, outcome) in (0..211).zip(done) {
+        let numbers = (1..=more(n)).map(|next| Some(before(n) + next)).collect();
+        assert_eq!(outcome, TableOutcome::Stored(numbers), "{:?}", of(n));
+    }
+    assert_eq!(stored(store, rows(of(3), 1)).await, [before(3) + more(3) + 1]);
 }
 
 async fn deleted_rows_give_no_number_again(store: &dyn TableStore) {
