@@ -103,6 +103,10 @@ pub fn decode_writes(body: &[u8]) -> Result<WriteBatch, TableError> {
     check_columns(body, &[1, 2, 4, 2])?;
     let request: proto::BatchWriteRowRequest = decoded(body)?;
     check::no_transaction(request.transaction_id.as_deref())?;
+    let is_atomic = request.is_atomic.unwrap_or(false);
+    if is_atomic {
+        once_each(&request.tables)?;
+    }
     let tables = request.tables.into_iter().map(writes).collect::<Result<Vec<_>, _>>()?;
     let size: usize = tables.iter().flat_map(|table| &table.rows).map(WriteRequest::size).sum();
     if size > MAX_WRITTEN_BYTES {
@@ -111,7 +115,20 @@ pub fn decode_writes(body: &[u8]) -> Result<WriteBatch, TableError> {
              data size: {size}."
         )));
     }
-    Ok(WriteBatch { tables, is_atomic: request.is_atomic.unwrap_or(false) })
+    Ok(WriteBatch { tables, is_atomic })
+}
+
+/// The rows of a table are one unit of an atomic batch, so they must stand together.
+fn once_each(tables: &[proto::TableInBatchWrite]) -> Result<(), TableError> {
+    let mut names: Vec<&str> = tables.iter().map(|table| &*table.table_name).collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(TableError::invalid(format!(
+            "The table '{}' is there twice in an atomic BatchWriteRow; its rows must stand together.",
+            pair[0]
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn writes(table: proto::TableInBatchWrite) -> Result<TableWrites, TableError> {

@@ -147,6 +147,31 @@ fn batches_have_bounds() {
     assert_eq!(reads(vec![keys(0)]).map(|tables| tables[0].count()), Ok(0));
 }
 
+/// Else its rows would be two units, and one could be stored without the other.
+#[test]
+fn an_atomic_batch_names_a_table_once() {
+    let writes = |names: [&str; 3], is_atomic| {
+        let row = proto::RowInBatchWrite {
+            r#type: Some(1),
+            row_change: Some(sent(key(number(1)), Vec::new())),
+            condition: condition(proto::RowExistence::Ignore),
+            return_content: None,
+        };
+        let table =
+            |name: &str| proto::TableInBatchWrite { table_name: name.to_owned(), rows: vec![row.clone()] };
+        let tables = names.map(table).to_vec();
+        let request =
+            proto::BatchWriteRowRequest { tables, transaction_id: None, is_atomic: Some(is_atomic) };
+        batch::decode_writes(&request.encode_to_vec())
+    };
+    assert_eq!(
+        wrong(writes(["a", "b", "a"], true)),
+        invalid("The table 'a' is there twice in an atomic BatchWriteRow; its rows must stand together.")
+    );
+    assert!(writes(["a", "b", "c"], true).is_ok());
+    assert!(writes(["a", "b", "a"], false).is_ok());
+}
+
 #[test]
 fn elements_of_two_bytes_are_counted_before_they_are_decoded() {
     let many = |field: u8| [field << 3 | 2, 0].repeat(1 << 20);
