@@ -76,6 +76,7 @@ pub(super) fn table_options(config: &Config) -> table::Options {
         sweep_every: Duration::from_secs(section.sweep_seconds.into()),
         sweep_rows: section.sweep_rows,
         forget_rows: section.forget_rows,
+        read_within: Duration::from_secs(config.server.request_seconds.into()),
         split_bytes: section.split_bytes,
         ..table::Options::default()
     }

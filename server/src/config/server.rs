@@ -21,7 +21,7 @@ pub struct ServerSection {
     pub heartbeat_seconds: u32,
     /// How long the head of an HTTP request may take, from the opening of its connection or from the answer before it.
     pub head_seconds: u32,
-    /// How long one HTTP request may take, its body included.
+    /// How long one HTTP request may take, its body included, and an operation on tables that writes nothing.
     pub request_seconds: u32,
     /// How long the other end may take to read some of what is sent to it; then its connection is closed.
     pub write_seconds: u32,

@@ -59,6 +59,7 @@ use concurrency::ConcurrencyLimiter;
 use error::Problem;
 use listen::{FULL, LimitedListener};
 use openapi::Docs;
+use serve::{HalfClose, serve};
 use state::{AppState, HttpState, Settings, Sockets};
 use table_pages::BrowsedTables;
 
@@ -301,15 +302,16 @@ impl Server {
         let Server { listener, router, head, sockets, stopping, metrics, tables } = self;
         let metrics = async {
             if let Some((listener, router)) = metrics {
-                serve::serve(listener, router, head, stopping.clone()).await;
+                serve(listener, router, head, HalfClose::Cancels, stopping.clone()).await;
             }
         };
         let tables = async {
             if let Some((listener, exchange, head)) = tables {
-                serve::serve(listener, exchange, head, stopping.clone()).await;
+                serve(listener, exchange, head, HalfClose::IsAnswered, stopping.clone()).await;
             }
         };
-        tokio::join!(serve::serve(listener, router, head, stopping.clone()), metrics, tables);
+        let pages = serve(listener, router, head, HalfClose::Cancels, stopping.clone());
+        tokio::join!(pages, metrics, tables);
         sockets.close();
         sockets.wait().await;
     }

@@ -25,6 +25,15 @@ use super::listen::{LimitedListener, Peer};
 /// Bytes that one connection reads ahead, and so the longest head of a request; without a limit of ours it is 400 KiB.
 const MOST_BUFFERED: usize = 32 << 10;
 
+/// What becomes of a request whose client closes its sending side, or hangs up, before the answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum HalfClose {
+    /// Its future is dropped, so that nothing is done for those who have gone.
+    Cancels,
+    /// It is answered: what it asked for may be stored already. A client that has gone is noticed when the answer is written.
+    IsAnswered,
+}
+
 /// Serves requests by `service`, which is always ready, until `stopping`; then finishes those that are under way. Each request has its
 /// [`Peer`] as [`ConnectInfo`]. A head that is not there after `head`, counted from the opening or from the last answer, ends its
 /// connection.
@@ -32,6 +41,7 @@ pub(super) async fn serve<S>(
     listener: LimitedListener,
     service: S,
     head: Duration,
+    half_close: HalfClose,
     stopping: CancellationToken,
 ) where
     S: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send>
@@ -41,8 +51,7 @@ pub(super) async fn serve<S>(
 {
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(MOST_BUFFERED);
-    // Whoever says no more after a request still gets its answer: what it asked for may be stored already.
-    server.half_close(true);
+    server.half_close(matches!(half_close, HalfClose::IsAnswered));
     let mut tasks = JoinSet::new();
     loop {
         let (stream, peer): (_, SocketAddr) = tokio::select! {
@@ -117,11 +126,12 @@ mod tests {
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 
     async fn start(head: Duration) -> (SocketAddr, CancellationToken, tokio::task::JoinHandle<()>) {
-        start_with(head, Router::new().route("/", get(async || "hello"))).await
+        start_with(head, HalfClose::Cancels, Router::new().route("/", get(async || "hello"))).await
     }
 
     async fn start_with(
         head: Duration,
+        half_close: HalfClose,
         router: Router,
     ) -> (SocketAddr, CancellationToken, tokio::task::JoinHandle<()>) {
         let tcp = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
@@ -136,7 +146,7 @@ mod tests {
             full: FULL.into(),
         };
         let stopping = CancellationToken::new();
-        (addr, stopping.clone(), tokio::spawn(serve(listener, router, head, stopping)))
+        (addr, stopping.clone(), tokio::spawn(serve(listener, router, head, half_close, stopping)))
     }
 
     async fn dial(addr: SocketAddr) -> TcpStream {
@@ -173,8 +183,8 @@ mod tests {
         assert!(second.ends_with("hello"), "the request before was answered: {second}");
     }
 
-    #[tokio::test]
-    async fn a_client_that_says_no_more_is_answered() {
+    /// All that a client gets that closes its sending side while its request is under way.
+    async fn heard_after_closing(half_close: HalfClose) -> String {
         let (begun, release) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let (told, released) = (Arc::clone(&begun), Arc::clone(&release));
         let slow = async move || {
@@ -182,13 +192,22 @@ mod tests {
             released.notified().await;
             "hello"
         };
-        let (addr, ..) = start_with(PATIENCE, Router::new().route("/", get(slow))).await;
+        let (addr, ..) = start_with(PATIENCE, half_close, Router::new().route("/", get(slow))).await;
         let mut stream = dial(addr).await;
         stream.write_all(REQUEST).await.expect("open");
         stream.shutdown().await.expect("open");
-        timeout(PATIENCE, begun.notified()).await.expect("asked");
-        release.notify_one();
-        assert!(rest(stream).await.ends_with("hello"));
+        if matches!(half_close, HalfClose::IsAnswered) {
+            timeout(PATIENCE, begun.notified()).await.expect("asked");
+            release.notify_one();
+        }
+        rest(stream).await
+    }
+
+    #[tokio::test]
+    async fn a_client_that_closes_its_sending_side_is_answered_where_that_is_asked_for() {
+        assert!(heard_after_closing(HalfClose::IsAnswered).await.ends_with("hello"));
+        // Nobody releases the request: the connection ends although it would wait for ever.
+        assert_eq!(heard_after_closing(HalfClose::Cancels).await, "");
     }
 
     #[tokio::test]

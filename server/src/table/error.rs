@@ -16,6 +16,14 @@ pub(super) fn timeout() -> TableError {
     TableError::new(ErrorCode::Timeout, "Operation timeout: it may or may not have been applied.")
 }
 
+/// A read was ended.
+pub(super) fn too_slow() -> TableError {
+    TableError::new(
+        ErrorCode::Timeout,
+        "Operation timeout: reading took too long; ask for less, or try again.",
+    )
+}
+
 /// What went wrong is in the log.
 pub(super) fn internal() -> TableError {
     TableError::new(ErrorCode::InternalServerError, "Internal server error.")

@@ -41,6 +41,7 @@ pub use inbox::{Posts, WithInboxes};
 pub use range::Found;
 
 use catalog::Catalog;
+use error::too_slow;
 use lanes::Lanes;
 use rates::Rates;
 
@@ -75,6 +76,8 @@ pub struct Options {
     pub sweep_rows: usize,
     /// Rows of deleted tables that one transaction removes. Default 1,000.
     pub forget_rows: usize,
+    /// How long an operation may take that writes nothing. Default 30 s.
+    pub read_within: Duration,
     /// Bytes that ComputeSplitPointsBySize looks at; what lies behind them is one part. Default 1 GiB.
     pub split_bytes: u64,
 }
@@ -96,6 +99,7 @@ impl Default for Options {
             sweep_every: Duration::from_secs(10),
             sweep_rows: 10_000,
             forget_rows: 1_000,
+            read_within: Duration::from_secs(30),
             split_bytes: 1 << 30,
         }
     }
@@ -151,7 +155,7 @@ impl TableService {
     ///
     /// # Errors
     ///
-    /// With the code, status and text of Tablestore. [`ErrorCode::Timeout`] alone leaves open whether a write was done.
+    /// With the code, status and text of Tablestore. For a write, [`ErrorCode::Timeout`] alone leaves open whether it was done.
     pub async fn call(&self, caller: &Caller, operation: &str, body: &[u8]) -> Result<Vec<u8>, TableError> {
         let operation = Operation::named(operation)?;
         if operation.writes() && !caller.may_write {
@@ -161,6 +165,19 @@ impl TableService {
         if operation.is_of_tables() && !self.rates.allow(&caller.instance) {
             return Err(TableError::new(ErrorCode::QuotaExhausted, "Too frequent table operations."));
         }
+        if operation.writes() {
+            return self.carry_out(caller, operation, body).await;
+        }
+        let reading = self.carry_out(caller, operation, body);
+        tokio::time::timeout(self.options.read_within, reading).await.unwrap_or_else(|_| Err(too_slow()))
+    }
+
+    async fn carry_out(
+        &self,
+        caller: &Caller,
+        operation: Operation,
+        body: &[u8],
+    ) -> Result<Vec<u8>, TableError> {
         match operation {
             Operation::CreateTable => self.create_table(caller, body).await,
             Operation::ListTable => self.list_tables(caller).await,

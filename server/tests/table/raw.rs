@@ -110,6 +110,11 @@ impl Connection {
         self.stream.write_all(bytes).await
     }
 
+    /// Says that nothing more will be sent.
+    pub(crate) async fn close_sending(&mut self) {
+        self.stream.shutdown().await.expect("open");
+    }
+
     /// The next answer; `None`: the other end closed before one began.
     pub(crate) async fn answer(&mut self) -> Option<Answer> {
         timeout(PATIENCE, self.next_answer()).await.expect("in time")

@@ -255,6 +255,21 @@ async fn what_is_answered_is_counted() {
     }
 }
 
+#[tokio::test]
+async fn a_client_that_closes_its_sending_side_gets_its_answer() {
+    let world = World::start().await;
+    world.make_table("half_closed").await;
+    let request = Request::new(&world.key, "PutRow", put("half_closed").encode_to_vec()).signed(&world.key);
+    let bytes = request.bytes(request.body.len());
+    for id in 1..=20 {
+        let mut connection = Connection::open(&world.tables).await;
+        connection.write(&bytes).await.expect("open");
+        connection.close_sending().await;
+        let answer = connection.answer().await.expect("an answer");
+        assert_eq!(assigned(&answer.message::<proto::WriteRowResponse>().row.expect("the key")), id);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_answers_everything_that_it_stores() {
     drain(World::start().await).await;

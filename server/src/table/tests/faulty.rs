@@ -20,6 +20,8 @@ pub(super) struct FaultyTables {
     script: Mutex<VecDeque<Fault>>,
     /// Whether what a recovery reads cannot be read.
     pub(super) is_cut_off: AtomicBool,
+    /// Whether ranges of rows are never read to their end.
+    pub(super) scans_hang: AtomicBool,
     released: Semaphore,
     stalled: watch::Sender<usize>,
     /// How many writes each commit had.
@@ -33,6 +35,7 @@ impl FaultyTables {
             inner,
             script: Mutex::default(),
             is_cut_off: AtomicBool::new(false),
+            scans_hang: AtomicBool::new(false),
             released: Semaphore::new(0),
             stalled,
             commits: Mutex::default(),
@@ -133,6 +136,9 @@ impl TableStore for FaultyTables {
     }
 
     async fn scan(&self, scan: &TableScan) -> Result<(Vec<StoredRow>, bool), StoreError> {
+        if self.scans_hang.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
         self.inner.scan(scan).await
     }
 }

@@ -38,6 +38,22 @@ fn code<T: std::fmt::Debug>(answer: Result<T, TableError>) -> ErrorCode {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_read_that_takes_too_long_is_ended() {
+    let (world, store) = faulty(Options::default());
+    let client = world.client();
+    client.create("t", true).await;
+    client.append("t", "x").await.expect("put");
+    store.scans_hang.store(true, Ordering::Relaxed);
+    let request = range_request("t", true, key("x", KeyPart::InfMin), key("x", KeyPart::InfMax));
+    let began = tokio::time::Instant::now();
+    let answer: Result<proto::GetRangeResponse, _> = client.call("GetRange", &request).await;
+    assert_eq!(code(answer), ErrorCode::Timeout);
+    assert_eq!(began.elapsed(), Options::default().read_within);
+    store.scans_hang.store(false, Ordering::Relaxed);
+    assert_eq!(ids(&client, "x", 0).await, [1]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn whoever_follows_a_key_by_its_ids_misses_none_that_many_writers_append() {
     let world = World::new();
     let client = world.client();

@@ -70,7 +70,8 @@ pub(crate) async fn serve(file: Option<&Path>) -> Result<()> {
             let bare = Arc::clone(&bare);
             async move { Ok::<_, Infallible>(bare.answer(request).await.unwrap_or_else(failed)) }
         });
-        let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+        let connection =
+            http1::Builder::new().half_close(true).serve_connection(TokioIo::new(stream), service);
         // A connection ends with the load.
         tokio::spawn(async move { drop(connection.await) });
     }
