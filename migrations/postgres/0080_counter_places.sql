@@ -4,7 +4,7 @@ DO $$
 DECLARE
     function text := pg_get_functiondef('commit_rows(bigint[],text[],bigint[],bytea[],bigint[],text[],bigint[],bytea[],int[],bigint[],'
         'bytea[],bigint[],bytea[],bigint)'::regprocedure);
-    variable text := E'    last   bigint[] := \'{}\';\n';
+    variable text := E'    last   bigint[] := ''{}'';\n';
     search   text := $search$        SELECT array_agg(moved.last_id - new.gives ORDER BY new.place) INTO last
             FROM unnest(c_key, c_table, c_first, c_gives) WITH ORDINALITY AS new(key, of_table, first, gives, place)
             JOIN moved ON moved.partition_key = new.key AND moved.table_id = new.of_table AND moved.first = new.first;
