@@ -170,18 +170,23 @@ fn changed(mut options: TableOptions, with: &proto::Options) -> Result<TableOpti
 fn reserved(throughput: Option<proto::ReservedThroughput>) -> Result<ReservedThroughput, TableError> {
     let Some(throughput) = throughput else { return Ok(ReservedThroughput::default()) };
     let proto::CapacityUnit { read, write } = throughput.capacity_unit;
+    not_negative(ReservedThroughput { read, write })
+}
+
+fn not_negative(reserved: ReservedThroughput) -> Result<ReservedThroughput, TableError> {
+    let ReservedThroughput { read, write } = reserved;
     if read < 0 || write < 0 {
         let message = format!("The reserved throughput must not be negative: read {read}, write {write}.");
         return Err(TableError::invalid(message));
     }
-    Ok(ReservedThroughput { read, write })
+    Ok(reserved)
 }
 
 /// What UpdateTable asks for.
 #[derive(Clone, Debug)]
 pub struct TableChange {
     options: Option<proto::Options>,
-    reserved: Option<ReservedThroughput>,
+    reserved: Option<proto::CapacityUnitChange>,
 }
 
 /// The table, and what is to change about it.
@@ -192,11 +197,12 @@ pub fn decode_update(body: &[u8]) -> Result<(String, TableChange), TableError> {
     if request.table_options.as_ref().is_some_and(|options| options.update_full_row.is_some()) {
         return Err(TableError::invalid("The table options to change can't contain updateFullRow."));
     }
-    if request.table_options.is_none() && request.reserved_throughput.is_none() {
+    let reserved = request.reserved_throughput.and_then(|throughput| throughput.capacity_unit);
+    let reserved = reserved.filter(|unit| unit.read.is_some() || unit.write.is_some());
+    if request.table_options.is_none() && reserved.is_none() {
         let message = "UpdateTable needs table options or a reserved throughput to change.";
         return Err(TableError::invalid(message));
     }
-    let reserved = request.reserved_throughput.map(|throughput| reserved(Some(throughput))).transpose()?;
     Ok((request.table_name, TableChange { options: request.table_options, reserved }))
 }
 
@@ -206,7 +212,13 @@ impl TableChange {
         if let Some(options) = &self.options {
             definition.options = changed(definition.options, options)?;
         }
-        definition.reserved = self.reserved.unwrap_or(definition.reserved);
+        if let Some(proto::CapacityUnitChange { read, write }) = self.reserved {
+            let before = definition.reserved;
+            definition.reserved = not_negative(ReservedThroughput {
+                read: read.unwrap_or(before.read),
+                write: write.unwrap_or(before.write),
+            })?;
+        }
         Ok(definition)
     }
 }

@@ -126,3 +126,27 @@ fn an_operation_that_is_not_carried_out_is_refused_by_its_name() {
     assert_eq!(wrong(Operation::named("SQLQuery")), refused);
     assert_eq!(Operation::named("PutRow"), Ok(Operation::PutRow));
 }
+
+#[test]
+fn half_of_a_throughput_leaves_the_other_half_as_it_is() {
+    let before = TableDefinition { reserved: ReservedThroughput { read: 3, write: 4 }, ..table(false) };
+    let updated = |unit: Option<(Option<i32>, Option<i32>)>| {
+        let capacity_unit = unit.map(|(read, write)| proto::CapacityUnitChange { read, write });
+        let request = proto::UpdateTableRequest {
+            table_name: "t".to_owned(),
+            reserved_throughput: Some(proto::ReservedThroughputChange { capacity_unit }),
+            ..Default::default()
+        };
+        let (_, change) = tables::decode_update(&request.encode_to_vec())?;
+        change.of(before.clone()).map(|after| (after.reserved.read, after.reserved.write))
+    };
+    assert_eq!(updated(Some((Some(5), None))), Ok((5, 4)));
+    assert_eq!(updated(Some((None, Some(0)))), Ok((3, 0)));
+    assert_eq!(updated(Some((Some(6), Some(7)))), Ok((6, 7)));
+    let negative = updated(Some((None, Some(-1)))).expect_err("refused").message;
+    assert_eq!(negative, "The reserved throughput must not be negative: read 3, write -1.");
+    for nothing in [None, Some((None, None))] {
+        let refused = updated(nothing).expect_err("refused").message;
+        assert_eq!(refused, "UpdateTable needs table options or a reserved throughput to change.");
+    }
+}
