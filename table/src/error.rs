@@ -29,8 +29,6 @@ pub enum ErrorCode {
     RowOperationConflict,
     /// 413
     RequestBodyTooLarge,
-    /// 429; nothing was applied
-    FlowControl,
     /// 500
     InternalServerError,
     /// 503; nothing was applied, trying again helps
@@ -58,7 +56,6 @@ impl ErrorCode {
             ErrorCode::ObjectAlreadyExist => "OTSObjectAlreadyExist",
             ErrorCode::RowOperationConflict => "OTSRowOperationConflict",
             ErrorCode::RequestBodyTooLarge => "OTSRequestBodyTooLarge",
-            ErrorCode::FlowControl => "OTSFlowControl",
             ErrorCode::InternalServerError => "OTSInternalServerError",
             ErrorCode::ServerBusy => "OTSServerBusy",
             ErrorCode::Timeout => "OTSTimeout",
@@ -82,7 +79,6 @@ impl ErrorCode {
             ErrorCode::RequestTimeout => 408,
             ErrorCode::ObjectAlreadyExist | ErrorCode::RowOperationConflict => 409,
             ErrorCode::RequestBodyTooLarge => 413,
-            ErrorCode::FlowControl => 429,
             ErrorCode::InternalServerError => 500,
             ErrorCode::ServerBusy | ErrorCode::Timeout => 503,
         }

@@ -6,7 +6,7 @@ use aliyun_tablestore_rs::data::{
     RowInBatchWriteRowRequest, TableInBatchWriteRowRequest, UpdateRowRequest,
 };
 use aliyun_tablestore_rs::error::OtsError;
-use aliyun_tablestore_rs::model::{ColumnValue, PrimaryKeyValue, Row};
+use aliyun_tablestore_rs::model::{ColumnValue, PrimaryKey, PrimaryKeyValue, Row};
 use aliyun_tablestore_rs::protos::{Direction, ReturnType};
 use aliyun_tablestore_rs::table::{ComputeSplitPointsBySizeRequest, CreateTableRequest};
 use aliyun_tablestore_rs::{OtsClient, OtsClientBuilder};
@@ -101,9 +101,14 @@ async fn a_client_in_rust_does_all_that_it_can_do_with_rows() {
     client.delete_row(delete).send().await.expect("deleted");
     assert!(client.get_row(key(GetRowRequest::new(TABLE))).send().await.expect("got").row.is_none());
 
-    let split = ComputeSplitPointsBySizeRequest::new(TABLE, 1);
+    // In parts of one byte each row is a part, and each but the first begins at a point.
+    let split = ComputeSplitPointsBySizeRequest::new(TABLE, 1).split_size_unit_in_byte(1);
     let points = client.compute_split_points_by_size(split).send().await.expect("computed");
-    assert!(points.split_points.is_empty() || !points.locations.is_empty(), "{points:?}");
+    let parts: i64 = points.locations.iter().map(|location| location.repeat).sum();
+    assert_eq!(parts, 99);
+    let id = |key: &PrimaryKey| key.columns.last().map(|column| column.value.clone());
+    let begins: Vec<_> = points.split_points.iter().filter_map(id).collect();
+    assert_eq!(begins, ids[1..].iter().map(|id| PrimaryKeyValue::Integer(*id)).collect::<Vec<_>>());
     client.delete_table(TABLE).send().await.expect("deleted");
     match client.describe_table(TABLE).send().await {
         Err(OtsError::ApiError(error)) => assert_eq!(error.code, "OTSObjectNotExist"),

@@ -92,6 +92,15 @@ async fn answers_are_signed_and_refusals_of_those_who_may_call_are_too() {
 }
 
 #[tokio::test]
+async fn the_token_of_a_session_is_accepted_where_it_is_signed_with_the_rest() {
+    let world = World::start().await;
+    let signed = list(&world.key).with("x-ots-ststoken", "a token").signed(&world.key);
+    world.send(&signed).await.message::<proto::ListTableResponse>();
+    let added = list(&world.key).signed(&world.key).with("x-ots-ststoken", "a token");
+    assert_eq!(world.send(&added).await.refused(403, "OTSAuthFailed"), "Signature mismatch.");
+}
+
+#[tokio::test]
 async fn a_request_that_lacks_a_header_is_told_which() {
     let world = World::start().await;
     let names = ["date", "apiversion", "accesskeyid", "instancename", "contentmd5"]
@@ -199,6 +208,21 @@ async fn bodies_are_compressed_both_ways_where_a_client_asks_for_it() {
     world.send(&ask(bomb, 5 << 20)).await.refused(413, "OTSRequestBodyTooLarge");
     let other = Request::new(&world.key, "ListTable", Vec::new()).with("x-ots-request-compress-type", "gzip");
     world.send(&other.signed(&world.key)).await.refused(400, "OTSParameterInvalid");
+}
+
+#[tokio::test]
+async fn a_row_that_came_compressed_is_stored() {
+    let world = World::start().await;
+    world.make_table("compressed").await;
+    let body = put("compressed").encode_to_vec();
+    let request = Request::new(&world.key, "PutRow", compress(&body))
+        .with("x-ots-request-compress-type", "deflate")
+        .with("x-ots-request-compress-size", &body.len().to_string())
+        .signed(&world.key);
+    let stored = world.send(&request).await.message::<proto::WriteRowResponse>();
+    assert_eq!(assigned(&stored.row.expect("the key")), 1);
+    let page: proto::GetRangeResponse = world.call("GetRange", &range("compressed")).await.message();
+    assert_eq!(count_rows(&page.rows), 1);
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use prost::Message;
 
-use super::bounds::{check_columns, count};
+use super::bounds::{check_columns_of_each, count};
 use super::read::{Asked, no_token};
 use super::write::WriteRequest;
 use super::{check, consumed, decoded};
@@ -62,7 +62,7 @@ pub fn decode_reads(body: &[u8]) -> Result<Vec<TableReads>, TableError> {
         return Err(TableError::invalid("No row specified in the request of BatchGetRow."));
     }
     check_rows(body, &[&[1], &[1, 2], &[1, 3]], MAX_READS)?;
-    check_columns(body, &[1, 4])?;
+    check_columns_of_each(body, &[1], &[4])?;
     let request: proto::BatchGetRowRequest = decoded(body)?;
     request.tables.into_iter().map(reads).collect()
 }
@@ -100,7 +100,7 @@ pub fn decode_writes(body: &[u8]) -> Result<WriteBatch, TableError> {
         return Err(TableError::invalid("No row is specified in BatchWriteRow."));
     }
     check_rows(body, &[&[1], &[1, 2]], MAX_WRITES)?;
-    check_columns(body, &[1, 2, 4, 2])?;
+    check_columns_of_each(body, &[1, 2], &[4, 2])?;
     let request: proto::BatchWriteRowRequest = decoded(body)?;
     check::no_transaction(request.transaction_id.as_deref())?;
     let is_atomic = request.is_atomic.unwrap_or(false);

@@ -1,28 +1,26 @@
 //! How often a field occurs in a request, counted before the request is decoded: an element of two bytes can become hundreds of them.
 
 use crate::TableError;
-use crate::wire::fields::{FieldValue, Fields};
+use crate::wire::fields::{Field, FieldValue, Fields};
+
+/// What the fields of this number hold, which are messages, texts or bytes.
+fn contents(message: &[u8], number: u32) -> impl Iterator<Item = Result<&[u8], TableError>> {
+    Fields::of(message).filter_map(move |field| match field {
+        Ok(field) if field.number != number => None,
+        Ok(Field { value: FieldValue::Bytes(inner), .. }) => Some(Ok(inner)),
+        Ok(_) => Some(Err(TableError::invalid("The request is malformed: a field has the wrong type."))),
+        Err(error) => Some(Err(error)),
+    })
+}
 
 /// How often the field at `path` occurs: the last number within messages of those before it.
 pub(super) fn count(message: &[u8], path: &[u32]) -> Result<usize, TableError> {
     let Some((number, below)) = path.split_first() else { return Ok(1) };
-    let mut counted = 0;
-    for field in Fields::of(message) {
-        match field? {
-            field if field.number != *number => {}
-            field => match field.value {
-                FieldValue::Bytes(inner) => counted += count(inner, below)?,
-                FieldValue::Varint(_) | FieldValue::Fixed => {
-                    return Err(TableError::invalid("The request is malformed: a field has the wrong type."));
-                }
-            },
-        }
-    }
-    Ok(counted)
+    contents(message, *number).map(|inner| count(inner?, below)).sum()
 }
 
-/// The most columns that a request may name.
-pub(super) const MAX_COLUMNS: usize = 1_024;
+/// The most columns that a request may name; of a batch, each row that is written, or each table that is read.
+const MAX_COLUMNS: usize = 1_024;
 
 /// Refuses a request that names more than [`MAX_COLUMNS`] columns at `path`.
 pub(super) fn check_columns(message: &[u8], path: &[u32]) -> Result<(), TableError> {
@@ -32,4 +30,10 @@ pub(super) fn check_columns(message: &[u8], path: &[u32]) -> Result<(), TableErr
         ))),
         _ => Ok(()),
     }
+}
+
+/// The same for each message at `each` by itself. Whoever calls has bounded how many of those there are, and so all columns together.
+pub(super) fn check_columns_of_each(message: &[u8], each: &[u32], path: &[u32]) -> Result<(), TableError> {
+    let Some((number, below)) = each.split_first() else { return check_columns(message, path) };
+    contents(message, *number).try_for_each(|inner| check_columns_of_each(inner?, below, path))
 }

@@ -1,5 +1,7 @@
 //! PutRow, UpdateRow, DeleteRow: one row each.
 
+use std::collections::HashSet;
+
 use prost::Message;
 
 use super::bounds::check_columns;
@@ -131,21 +133,28 @@ impl WriteRequest {
                 let Change::Update(changes) = change else {
                     return Err(TableError::invalid("Only UpdateRow can return columns after modify."));
                 };
-                let is_incremented = |column: &&String| {
-                    changes.iter().any(
-                        |change| matches!(change, ColumnChange::Increment { name, .. } if name == *column),
-                    )
-                };
-                match returns.return_column_names.iter().find(|column| !is_incremented(column)) {
-                    None => Ok(Returns::AfterModify(returns.return_column_names.clone())),
-                    Some(column) => Err(TableError::invalid(format!(
-                        "Column '{column}' can't be returned after modify: the request does not increment it."
-                    ))),
-                }
+                after_modify(changes, returns.return_column_names.clone())
             }
             Some(Err(_)) => Err(TableError::invalid("The return type is not known.")),
         }
     }
+}
+
+/// The columns that are asked for: each once and in the order of bytes, as every row that is answered has them.
+fn after_modify(changes: &[ColumnChange], mut columns: Vec<String>) -> Result<Returns, TableError> {
+    let incremented = changes.iter().filter_map(|change| match change {
+        ColumnChange::Increment { name, .. } => Some(name),
+        _ => None,
+    });
+    let incremented: HashSet<&String> = incremented.collect();
+    if let Some(column) = columns.iter().find(|column| !incremented.contains(column)) {
+        return Err(TableError::invalid(format!(
+            "Column '{column}' can't be returned after modify: the request does not increment it."
+        )));
+    }
+    columns.sort_unstable();
+    columns.dedup();
+    Ok(Returns::AfterModify(columns))
 }
 
 fn check_cell(definition: &TableDefinition, cell: &ReceivedCell) -> Result<(), TableError> {

@@ -2,7 +2,7 @@
 
 use tidemark_table::wire::plain_buffer::{KeyPart, ReceivedCell};
 use tidemark_table::wire::proto;
-use tidemark_table::{ErrorCode, Value};
+use tidemark_table::{ErrorCode, KeyValue, Value};
 
 use super::World;
 use super::client::{Client, Key, add, condition, ignore, integer, key, number, put, returning, row, sent};
@@ -124,6 +124,50 @@ async fn an_atomic_batch_is_done_whole_or_not_at_all_under_one_first_key_column(
 }
 
 #[tokio::test(start_paused = true)]
+async fn each_table_of_an_atomic_batch_stands_by_itself() {
+    let world = World::new();
+    let client = world.client();
+    client.create("t", false).await;
+    client.create("u", false).await;
+    let good = |group: &str, id| write(PUT, key(group, integer(id)), Vec::new());
+    let missing =
+        proto::RowInBatchWrite { condition: condition(proto::RowExistence::ExpectExist), ..good("x", 2) };
+    let tables = vec![of("t", vec![good("x", 1), missing]), of("u", vec![good("y", 1), good("y", 2)])];
+    let failed = "OTSConditionCheckFail: Condition check failed.";
+    assert_eq!(done(&client, tables, true).await, [[failed; 2], ["ok"; 2]]);
+    assert_eq!(client.get("t", key("x", integer(1))).await, None);
+    assert!(client.get("u", key("y", integer(2))).await.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_row_is_answered_what_its_increments_came_to() {
+    let world = World::new();
+    let client = world.client();
+    client.create("t", false).await;
+    let update = |id, n, m| {
+        let cells = vec![add("n", n), add("m", m), number("o", 9)];
+        proto::RowInBatchWrite {
+            return_content: returning(proto::ReturnType::AfterModify, &["n", "m", "n"]),
+            ..write(proto::WriteType::Update, key("x", integer(id)), cells)
+        }
+    };
+    let updates = vec![update(1, 5, 1), update(2, 6, 0), update(1, 2, -3)];
+    let request = proto::BatchWriteRowRequest { tables: vec![of("t", updates)], ..Default::default() };
+    let answer: proto::BatchWriteRowResponse = client.call("BatchWriteRow", &request).await.expect("done");
+    let answered = answer.tables[0].rows.iter().map(|answer| {
+        let (key, cells) = row(answer.row.as_ref().expect("asked for")).expect("a row");
+        let cells = cells.into_iter().map(|(name, value, _)| (name, value));
+        (key[1].clone(), cells.collect::<Vec<_>>())
+    });
+    let answered: Vec<_> = answered.collect();
+    let sums = |id, m, n| {
+        let sum = |name: &str, sum| (name.to_owned(), Value::Integer(sum));
+        (KeyValue::Integer(id), vec![sum("m", m), sum("n", n)])
+    };
+    assert_eq!(answered, [sums(1, 1, 5), sums(2, 0, 6), sums(1, -2, 7)]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn rows_with_a_placeholder_get_their_numbers_in_order() {
     let world = World::new();
     let client = world.client();
@@ -139,7 +183,7 @@ async fn rows_with_a_placeholder_get_their_numbers_in_order() {
         .rows
         .iter()
         .map(|answer| row(answer.row.as_ref().expect("asked for")).expect("a key").0[1].clone());
-    let expected = (0..200).map(|at| tidemark_table::KeyValue::Integer(at / 2 + 1));
+    let expected = (0..200).map(|at| KeyValue::Integer(at / 2 + 1));
     assert!(ids.eq(expected));
 }
 

@@ -135,6 +135,27 @@ async fn a_page_ends_after_four_megabytes_that_were_looked_at() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_range_shows_whole_keys_unless_only_named_columns_are_wanted() {
+    let world = World::new();
+    let client = world.client();
+    client.create("t", false).await;
+    client.put("t", key("x", integer(1)), vec![number("n", 7)]).await.expect("put");
+    let keys = async |return_entire_primary_keys: Option<bool>| {
+        let request = proto::GetRangeRequest {
+            columns_to_get: vec!["n".to_owned(), "id".to_owned()],
+            return_entire_primary_keys,
+            ..range_request("t", true, key("x", KeyPart::InfMin), key("x", KeyPart::InfMax))
+        };
+        let answer: proto::GetRangeResponse = client.call("GetRange", &request).await.expect("read");
+        rows(&answer.rows).into_iter().map(|(key, _)| key).collect::<Vec<_>>()
+    };
+    let whole = [[KeyValue::String("x".to_owned()), KeyValue::Integer(1)]];
+    assert_eq!(keys(None).await, whole);
+    assert_eq!(keys(Some(true)).await, whole);
+    assert_eq!(keys(Some(false)).await, [[KeyValue::Integer(1)]]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_deleted_table_that_is_remembered_does_not_lose_writes_to_the_new_one() {
     let world = World::new();
     let client = world.client();

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use tidemark_table::ErrorCode;
 use tidemark_table::wire::plain_buffer::KeyPart;
 use tidemark_table::wire::proto;
+use tidemark_table::{ErrorCode, Value};
 
-use super::client::{Client, create_request, integer, key, number};
+use super::client::{Client, condition, create_request, integer, key, number, put, sent};
 use super::{BEGIN, World};
 use crate::store::memory::MemoryTables;
 use crate::table::Options;
@@ -95,7 +95,7 @@ async fn options_change_at_once_and_the_others_stay() {
         cell.timestamp = Some(BEGIN + timestamp);
         let update = proto::UpdateRowRequest {
             table_name: "t".to_owned(),
-            row_change: Some(super::client::sent(key("x", integer(1)), vec![cell])),
+            row_change: Some(sent(key("x", integer(1)), vec![cell])),
             condition: super::client::ignore(),
             ..proto::UpdateRowRequest::default()
         };
@@ -111,6 +111,38 @@ async fn options_change_at_once_and_the_others_stay() {
     let answer: proto::UpdateTableResponse = client.call("UpdateTable", &change).await.expect("changed");
     assert_eq!((answer.table_options.max_versions, answer.table_options.time_to_live), (Some(3), Some(-1)));
     assert_eq!((versions(3).await, versions(4).await, versions(5).await), (2, 3, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn updates_of_rows_are_switched_off_and_on_again() {
+    let world = World::new();
+    let client = world.client();
+    client.create("t", false).await;
+    let allow = |allow_update| proto::UpdateTableRequest {
+        table_name: "t".to_owned(),
+        table_options: Some(proto::Options { allow_update: Some(allow_update), ..proto::Options::default() }),
+        ..proto::UpdateTableRequest::default()
+    };
+    let update = proto::UpdateRowRequest {
+        table_name: "t".to_owned(),
+        row_change: Some(sent(key("x", integer(1)), vec![number("n", 1)])),
+        condition: condition(proto::RowExistence::ExpectExist),
+        ..proto::UpdateRowRequest::default()
+    };
+    let absent = (ErrorCode::ConditionCheckFail, "Condition check failed.".to_owned());
+    assert_eq!(client.refusal("UpdateRow", &update).await, absent);
+    let off: proto::UpdateTableResponse = client.call("UpdateTable", &allow(false)).await.expect("changed");
+    assert_eq!(off.table_options.allow_update, Some(false));
+    let never = (ErrorCode::ParameterInvalid, "Update operation is not allowed in this table".to_owned());
+    assert_eq!(client.refusal("UpdateRow", &update).await, never);
+    client.put("t", key("x", integer(1)), Vec::new()).await.expect("put");
+    assert_eq!(client.refusal("UpdateRow", &update).await, never);
+    let on: proto::UpdateTableResponse = client.call("UpdateTable", &allow(true)).await.expect("changed");
+    assert_eq!(on.table_options.allow_update, Some(true));
+    let _: proto::WriteRowResponse = client.call("UpdateRow", &update).await.expect("updated");
+    let nowhere = proto::UpdateTableRequest { table_name: "nowhere".to_owned(), ..allow(true) };
+    let missing = (ErrorCode::ObjectNotExist, "Requested table does not exist.".to_owned());
+    assert_eq!(client.refusal("UpdateTable", &nowhere).await, missing);
 }
 
 #[tokio::test(start_paused = true)]
@@ -163,19 +195,38 @@ async fn split_points_lie_between_parts_of_the_size_asked_for() {
     for id in 0..10 {
         client.put("t", key("x", integer(id)), vec![number("n", 1)]).await.expect("put");
     }
-    let points = async |bytes| {
-        let request = proto::ComputeSplitPointsBySizeRequest {
-            table_name: "t".to_owned(),
-            split_size: Some(bytes),
-            split_size_unit: Some(1),
-            split_point_limit: None,
-        };
-        let answer: proto::ComputeSplitPointsBySizeResponse =
-            client.call("ComputeSplitPointsBySize", &request).await.expect("computed");
-        let parts: i64 = answer.locations.iter().map(|location| location.repeat).sum();
-        assert_eq!(parts, answer.split_points.len() as i64 + 1);
-        answer.split_points.len()
+    assert_eq!(split_points(&client, 1, None).await, 9);
+    assert_eq!(split_points(&client, 1 << 20, None).await, 0);
+}
+
+/// The store gives three of these rows at once.
+#[tokio::test(start_paused = true)]
+async fn split_points_are_no_more_than_asked_for_and_lie_in_what_is_looked_at() {
+    for (split_bytes, found) in [(Options::default().split_bytes, 5), (1, 2)] {
+        let options = Options { split_bytes, ..Options::default() };
+        let world = World::over(Arc::new(MemoryTables::new()), options);
+        let client = world.client();
+        client.create("t", false).await;
+        for id in 0..6 {
+            let blob = put("b", Value::Blob(vec![0; 1 << 20]));
+            client.put("t", key("x", integer(id)), vec![blob]).await.expect("put");
+        }
+        assert_eq!(split_points(&client, 1, None).await, found);
+        assert_eq!(split_points(&client, 1, Some(1)).await, 1);
+    }
+}
+
+/// How many points there are between parts of so many bytes.
+async fn split_points(client: &Client, bytes: i64, split_point_limit: Option<i32>) -> usize {
+    let request = proto::ComputeSplitPointsBySizeRequest {
+        table_name: "t".to_owned(),
+        split_size: Some(bytes),
+        split_size_unit: Some(1),
+        split_point_limit,
     };
-    assert_eq!(points(1).await, 9);
-    assert_eq!(points(1 << 20).await, 0);
+    let answer: proto::ComputeSplitPointsBySizeResponse =
+        client.call("ComputeSplitPointsBySize", &request).await.expect("computed");
+    let parts: i64 = answer.locations.iter().map(|location| location.repeat).sum();
+    assert_eq!(parts, answer.split_points.len() as i64 + 1);
+    answer.split_points.len()
 }

@@ -1,13 +1,17 @@
 """Batches: each row has a result of its own; what is wrong with the whole is refused as a whole."""
 
+import time
+
 from tablestore import (
     BatchGetRowRequest,
     BatchWriteRowRequest,
+    ComparatorType,
     Condition,
     DeleteRowItem,
     PutRowItem,
     Row,
     RowExistenceExpectation,
+    SingleColumnCondition,
     TableInBatchGetRowItem,
     TableInBatchWriteRowItem,
     UpdateRowItem,
@@ -65,6 +69,17 @@ for run, ots in enumerate(both()):
     rows = read(ots, name, [key(0), [("g", 5), ("id", 0)]]).get_result_by_table(name)
     equal([row.is_ok for row in rows], [True, False])
     equal(rows[1].error_code, "OTSInvalidPK")
+
+    # A row that the filter leaves out is answered like one that is not there.
+    three = SingleColumnCondition("x", 3, ComparatorType.EQUAL)
+    rows = read(ots, name, [key(2), key(3), key(900)], column_filter=three).get_result_by_table(name)
+    equal([(row.is_ok, row.row and columns(row.row)) for row in rows], [(True, None), (True, {"x": 3}), (True, None)])
+    # Without a cell in the time range, a row is its key.
+    now = int(time.time() * 1000)
+    write(ots, name, [PutRowItem(Row(key(300 + age), [("x", age, now - age)]), IGNORE) for age in (1, 2, 3)])
+    times = (now - 2, now - 1)
+    rows = read(ots, name, [key(301), key(302), key(303), key(304)], time_range=times).get_result_by_table(name)
+    equal([row.row and columns(row.row) for row in rows], [{}, {"x": 2}, {}, None])
 
     # The same row twice: in order.
     write(ots, name, [PutRowItem(Row(key(5), [("x", value)]), IGNORE) for value in ("first", "second")])

@@ -5,11 +5,13 @@ from tablestore import (
     INF_MIN,
     BatchWriteRowRequest,
     CapacityUnit,
+    ComparatorType,
     Condition,
     Direction,
     PutRowItem,
     Row,
     RowExistenceExpectation,
+    SingleColumnCondition,
     TableInBatchWriteRowItem,
 )
 from world import client, columns, equal, refused, table
@@ -33,10 +35,10 @@ for begin in range(0, ROWS, 200):
     assert ots.batch_write_row(batch).is_all_succeed()
 
 
-def pages(direction, start, end, limit=None):
+def pages(direction, start, end, limit=None, **options):
     """All pages of a range."""
     while start is not None:
-        consumed, start, rows, _ = ots.get_range(name, direction, start, end, limit=limit, max_version=1)
+        consumed, start, rows, _ = ots.get_range(name, direction, start, end, limit=limit, max_version=1, **options)
         yield consumed, rows
 
 
@@ -58,6 +60,15 @@ for direction, start, end, expected in [
         assert max(sizes) <= (limit or 5_000), sizes
         if limit:
             equal(sizes[:-1], [limit] * (len(sizes) - 1))
+
+# A page ends after 5,000 rows that were looked at, also where a filter leaves all of them out; what looking costs is told.
+nothing = SingleColumnCondition("x", -1, ComparatorType.EQUAL)
+for direction, start, end in [(Direction.FORWARD, LOW, HIGH), (Direction.BACKWARD, HIGH, LOW)]:
+    empty = list(pages(direction, start, end, column_filter=nothing))
+    equal([len(rows) for _, rows in empty], [0, 0, 0])
+    assert all(consumed.read > 0 for consumed, _ in empty)
+last = SingleColumnCondition("x", ROWS - 1, ComparatorType.EQUAL)
+equal([len(rows) for _, rows in pages(Direction.FORWARD, LOW, HIGH, column_filter=last)], [0, 0, 1])
 
 # The iterator of the SDK.
 used = CapacityUnit()

@@ -9,6 +9,9 @@ for number, ots in enumerate(both()):
     name = table(ots, f"quickstart_{number}", columns=[("x", "INTEGER"), ("s", "STRING")])
     assert name in ots.list_table()
     refused("OTSObjectAlreadyExist", lambda: table(ots, name), 409, "Requested table already exists.")
+    # Nor does a table take other options by being made again.
+    again = lambda: table(ots, name, time_to_live=2 * 86_400, max_version=7)
+    refused("OTSObjectAlreadyExist", again, 409, "Requested table already exists.")
 
     described = ots.describe_table(name)
     equal(described.table_meta.table_name, name)

@@ -50,6 +50,22 @@ fn one_integer_that_is_not_the_first_may_be_auto_increment() {
 }
 
 #[test]
+fn a_table_declares_at_most_thirty_two_columns() {
+    let declared = |at: usize| proto::AttributeColumn {
+        name: format!("c{at}"),
+        r#type: Some(proto::AttributeType::Integer as i32),
+    };
+    let declaring = |count: usize| {
+        let mut request = create(vec![column("a", STRING)]);
+        let meta = request.table_meta.as_mut().expect("a meta");
+        meta.attribute_columns = (0..count).map(declared).collect();
+        made(&request).map(|table| table.columns.len())
+    };
+    assert_eq!(declaring(32), Ok(32));
+    assert_eq!(wrong(declaring(33)), invalid("The number of defined columns must be in range: [0, 32]."));
+}
+
+#[test]
 fn options_of_tables_have_ranges() {
     let with = |options: proto::Options| {
         let request = create(vec![column("a", STRING)]);
@@ -61,7 +77,10 @@ fn options_of_tables_have_ranges() {
         max_versions: Some(3),
         deviation: Some(3_153_600_000),
         allow_update: Some(false),
-        ..proto::Options::default()
+        // Two that are accepted and mean nothing here.
+        bloom_filter_type: Some(1),
+        block_size: Some(64),
+        update_full_row: None,
     };
     let options = TableOptions {
         time_to_live: 86_400,
@@ -148,5 +167,35 @@ fn half_of_a_throughput_leaves_the_other_half_as_it_is() {
     for nothing in [None, Some((None, None))] {
         let refused = updated(nothing).expect_err("refused").message;
         assert_eq!(refused, "UpdateTable needs table options or a reserved throughput to change.");
+    }
+}
+
+#[test]
+fn a_split_has_a_size_and_at_most_a_thousand_points() {
+    let asked = |split_size: Option<i64>, split_size_unit: Option<i64>, split_point_limit: Option<i32>| {
+        let request = proto::ComputeSplitPointsBySizeRequest {
+            table_name: "t".to_owned(),
+            split_size,
+            split_size_unit,
+            split_point_limit,
+        };
+        tables::decode_split(&request.encode_to_vec()).map(|(_, split)| (split.bytes, split.most))
+    };
+    assert_eq!(asked(Some(2), None, None), Ok((200 << 20, 1_000)));
+    assert_eq!(asked(Some(2), Some(10), Some(7)), Ok((20, 7)));
+    assert_eq!(asked(Some(1), Some(1), Some(1_001)), Ok((1, 1_000)));
+    for (size, unit) in [
+        (None, None),
+        (Some(0), None),
+        (Some(-1), None),
+        (Some(1), Some(0)),
+        (Some(-1), Some(-1)),
+        (Some(i64::MAX), None),
+    ] {
+        assert_eq!(wrong(asked(size, unit, None)), invalid("The split size must be greater than 0."));
+    }
+    for limit in [0, -1] {
+        let refused = wrong(asked(Some(1), None, Some(limit)));
+        assert_eq!(refused, invalid("The limit must be greater than 0."));
     }
 }

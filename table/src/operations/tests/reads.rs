@@ -53,17 +53,71 @@ fn a_read_says_which_versions_it_wants() {
     assert!(read_row(&all).is_ok());
 }
 
+fn columns(count: usize) -> Vec<String> {
+    (0..count).map(|at| format!("c{at}")).collect()
+}
+
+fn one_column_too_many() -> (ErrorCode, String) {
+    invalid(
+        "The number of columns from the request exceeds the limit, limit count: 1024, column count: 1025.",
+    )
+}
+
 #[test]
 fn a_read_names_a_bounded_number_of_columns() {
-    let columns_to_get: Vec<_> = (0..1_025).map(|at| format!("c{at}")).collect();
-    let refused = invalid(
-        "The number of columns from the request exceeds the limit, limit count: 1024, column count: 1025.",
-    );
-    let many = proto::GetRowRequest { columns_to_get: columns_to_get.clone(), ..get(key(number(1))) };
-    assert_eq!(wrong(read_row(&many)), refused);
+    let many = proto::GetRowRequest { columns_to_get: columns(1_025), ..get(key(number(1))) };
+    assert_eq!(wrong(read_row(&many)), one_column_too_many());
     let (low, high) = (key(KeyPart::InfMin), key(KeyPart::InfMax));
-    let many = proto::GetRangeRequest { columns_to_get, ..range(true, low, high) };
-    assert_eq!(wrong(read_range(&many)), refused);
+    let many = proto::GetRangeRequest { columns_to_get: columns(1_025), ..range(true, low, high) };
+    assert_eq!(wrong(read_range(&many)), one_column_too_many());
+}
+
+#[test]
+fn each_table_of_a_batch_names_a_bounded_number_of_columns() {
+    let reads = |counts: [usize; 2]| {
+        let table = |count: usize| proto::TableInBatchGet {
+            table_name: "t".to_owned(),
+            primary_keys: vec![sent(key(number(1)), Vec::new())],
+            columns_to_get: columns(count),
+            max_versions: Some(1),
+            ..proto::TableInBatchGet::default()
+        };
+        let request = proto::BatchGetRowRequest { tables: counts.map(table).into() };
+        batch::decode_reads(&request.encode_to_vec())
+    };
+    assert!(reads([1_024, 1_024]).is_ok());
+    assert_eq!(wrong(reads([1, 1_025])), one_column_too_many());
+}
+
+#[test]
+fn each_row_of_a_batch_has_a_bounded_number_of_columns_returned() {
+    let writes = |counts: [usize; 2]| {
+        let row = |count: usize| {
+            let return_column_names = columns(count);
+            let return_type = Some(proto::ReturnType::AfterModify as i32);
+            let return_content = Some(proto::ReturnContent { return_type, return_column_names });
+            proto::RowInBatchWrite { return_content, ..put_of_batch(one()) }
+        };
+        batch::decode_writes(&batch_of(counts.map(row).into()).encode_to_vec())
+    };
+    assert!(writes([1_024, 1_024]).is_ok());
+    assert_eq!(wrong(writes([1, 1_025])), one_column_too_many());
+}
+
+/// A put, as a row of a batch.
+fn put_of_batch(cells: Vec<ReceivedCell>) -> proto::RowInBatchWrite {
+    proto::RowInBatchWrite {
+        r#type: Some(proto::WriteType::Put as i32),
+        row_change: Some(sent(key(number(1)), cells)),
+        condition: condition(proto::RowExistence::Ignore),
+        return_content: None,
+    }
+}
+
+/// Rows of one table.
+fn batch_of(rows: Vec<proto::RowInBatchWrite>) -> proto::BatchWriteRowRequest {
+    let table = proto::TableInBatchWrite { table_name: "t".to_owned(), rows };
+    proto::BatchWriteRowRequest { tables: vec![table], ..proto::BatchWriteRowRequest::default() }
 }
 
 #[test]
@@ -72,6 +126,14 @@ fn transactions_and_tokens_are_refused() {
     let invalid_id = invalid("TransactionID is invalid.");
     let request = proto::GetRowRequest { transaction_id: transaction_id.clone(), ..get(key(number(1))) };
     assert_eq!(wrong(read_row(&request)), invalid_id);
+    let (low, high) = (key(KeyPart::InfMin), key(KeyPart::InfMax));
+    let request = proto::GetRangeRequest { transaction_id: transaction_id.clone(), ..range(true, low, high) };
+    assert_eq!(wrong(read_range(&request)), invalid_id);
+    let request = proto::BatchWriteRowRequest {
+        transaction_id: transaction_id.clone(),
+        ..batch_of(vec![put_of_batch(one())])
+    };
+    assert_eq!(wrong(batch::decode_writes(&request.encode_to_vec())), invalid_id);
     let request = proto::PutRowRequest { transaction_id, ..put(key(number(1)), one()) };
     assert_eq!(wrong(written(write::WriteKind::Put, &request, false)), invalid_id);
     let request = proto::GetRowRequest { token: Some(vec![1]), ..get(key(number(1))) };
@@ -110,13 +172,7 @@ fn batches_have_bounds() {
         batch::decode_writes(&request.encode_to_vec())
     };
     let rows = |count: usize, size: usize| {
-        let value = Value::Blob(vec![0; size]);
-        let row = proto::RowInBatchWrite {
-            r#type: Some(1),
-            row_change: Some(sent(key(number(1)), vec![cell("a", value)])),
-            condition: condition(proto::RowExistence::Ignore),
-            return_content: None,
-        };
+        let row = put_of_batch(vec![cell("a", Value::Blob(vec![0; size]))]);
         proto::TableInBatchWrite { table_name: "t".to_owned(), rows: vec![row; count] }
     };
     assert_eq!(wrong(writes(Vec::new())), invalid("No row is specified in BatchWriteRow."));
@@ -151,12 +207,7 @@ fn batches_have_bounds() {
 #[test]
 fn an_atomic_batch_names_a_table_once() {
     let writes = |names: [&str; 3], is_atomic| {
-        let row = proto::RowInBatchWrite {
-            r#type: Some(1),
-            row_change: Some(sent(key(number(1)), Vec::new())),
-            condition: condition(proto::RowExistence::Ignore),
-            return_content: None,
-        };
+        let row = put_of_batch(Vec::new());
         let table =
             |name: &str| proto::TableInBatchWrite { table_name: name.to_owned(), rows: vec![row.clone()] };
         let tables = names.map(table).to_vec();

@@ -1,6 +1,7 @@
 //! Writes: columns, conditions, the placeholder.
 
 use super::*;
+use crate::rows::write::Returns;
 
 #[test]
 fn attribute_columns_have_names_and_lengths() {
@@ -135,4 +136,21 @@ fn only_incremented_columns_are_returned_after_modify() {
         wrong(asking(write::WriteKind::Put, &[])),
         invalid("Only UpdateRow can return columns after modify.")
     );
+}
+
+#[test]
+fn each_column_is_returned_once_after_modify_and_in_the_order_of_bytes() {
+    let add = |name: &str| ReceivedCell {
+        operation: Some(CellOperation::Increment),
+        ..cell(name, Value::Integer(1))
+    };
+    let return_content = Some(proto::ReturnContent {
+        return_type: Some(proto::ReturnType::AfterModify as i32),
+        return_column_names: ["n", "a", "n", "Z"].map(str::to_owned).into(),
+    });
+    let cells = ["a", "n", "Z"].map(add).into();
+    let request = proto::PutRowRequest { return_content, ..put(key(number(1)), cells) };
+    let (_, request) = write::decode(write::WriteKind::Update, &request.encode_to_vec()).expect("decoded");
+    let returns = request.checked(&table(false)).expect("right").returns;
+    assert_eq!(returns, Returns::AfterModify(["Z", "a", "n"].map(str::to_owned).into()));
 }

@@ -64,6 +64,10 @@ pub fn decide(
     now: i64,
 ) -> Result<Decided, Refusal> {
     let options = &definition.options;
+    // It is told before the conditions, since no outcome of theirs changes it.
+    if matches!(write.change, Change::Update(_)) && !options.allow_update {
+        return Err(TableError::invalid("Update operation is not allowed in this table").into());
+    }
     let needs_row = write.needs_row(definition);
     let row = stored.filter(|_| needs_row).and_then(|columns| live(columns, options, now));
     if needs_row {
@@ -80,9 +84,6 @@ pub fn decide(
         }
         Change::Put(columns) => put(columns, options, time, now)?,
         Change::Update(changes) => {
-            if !options.allow_update {
-                return Err(TableError::invalid("Update operation is not allowed in this table").into());
-            }
             let only_deletes = changes.iter().all(|change| {
                 matches!(change, ColumnChange::DeleteVersion { .. } | ColumnChange::DeleteAll { .. })
             });

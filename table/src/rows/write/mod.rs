@@ -105,7 +105,7 @@ pub enum Returns {
     Nothing,
     /// The row's key.
     Key,
-    /// The row's key, and these columns, which the write increments.
+    /// The row's key, and these columns, which the write increments: each once, in the order of bytes.
     AfterModify(Vec<String>),
 }
 

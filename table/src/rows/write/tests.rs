@@ -181,6 +181,9 @@ fn a_table_may_refuse_updates() {
     table.options.allow_update = false;
     let refused = decide(&table, &write(Change::Update(vec![set("a", 1)])), None, NOW);
     assert_eq!(text(refused), "Update operation is not allowed in this table");
+    let conditional = expecting(Existence::ExpectExist, Change::Update(vec![set("a", 1)]));
+    let before_its_condition = decide(&table, &conditional, None, NOW);
+    assert_eq!(text(before_its_condition), "Update operation is not allowed in this table");
     assert!(decide(&table, &write(put(&[("a", 1)])), None, NOW).is_ok());
 }
 
