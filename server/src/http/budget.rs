@@ -4,12 +4,15 @@
 //! Owned by the HTTP state. A [`Charge`] is taken before the bytes are made, and dropped when they have left.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::StatusCode;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
+use futures_util::poll;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::error::Problem;
@@ -38,9 +41,10 @@ struct Inner {
 #[derive(Debug)]
 pub(super) struct Charge {
     inner: Arc<Inner>,
-    network: ClientNetwork,
-    /// `None` only while it is dropped.
-    permits: Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)>,
+    /// Of the network that it counts for, if it counts for one.
+    own: Option<(ClientNetwork, Option<OwnedSemaphorePermit>)>,
+    /// Of what all share. `None` only while it is taken or dropped, as above.
+    all: Option<OwnedSemaphorePermit>,
 }
 
 impl Budget {
@@ -52,23 +56,35 @@ impl Budget {
         Budget(Arc::new(Inner { all, most, networks: Mutex::default() }))
     }
 
-    /// Waits until `bytes` are there for `network`. More than a network may hold counts as all that it may hold.
-    pub(super) async fn take(&self, network: ClientNetwork, bytes: usize) -> Charge {
+    /// Waits until `bytes` are there for `network`; `None` counts for none of them. More than a network may hold counts as all that it
+    /// may hold.
+    pub(super) async fn take(&self, network: impl Into<Option<ClientNetwork>>, bytes: usize) -> Charge {
         let inner = Arc::clone(&self.0);
         let wanted = permits(bytes).min(inner.most);
         // Dropped early, when the caller gives up waiting, it forgets the network.
-        let mut charge = Charge { inner, network, permits: None };
-        let own = charge.inner.semaphore(network);
-        // Its own first: the line for what all share holds no more of one network than it may have.
-        let own = own.acquire_many_owned(wanted).await.expect("never closed");
+        let mut charge = Charge { inner, own: network.into().map(|network| (network, None)), all: None };
+        if let Some((network, permit)) = &mut charge.own {
+            let own = charge.inner.semaphore(*network);
+            // Its own first: the line for what all share holds no more of one network than it may have.
+            *permit = Some(own.acquire_many_owned(wanted).await.expect("never closed"));
+        }
         let all = Arc::clone(&charge.inner.all).acquire_many_owned(wanted).await.expect("never closed");
-        charge.permits = Some((own, all));
+        charge.all = Some(all);
         charge
     }
 
     /// The same for a request, which is refused when the room is not there soon.
-    pub(super) async fn take_soon(&self, network: ClientNetwork, bytes: usize) -> Result<Charge, Problem> {
-        timeout(PATIENCE, self.take(network, bytes)).await.map_err(|_| busy())
+    pub(super) async fn take_soon(
+        &self,
+        network: impl Into<Option<ClientNetwork>>,
+        bytes: usize,
+    ) -> Result<Charge, Problem> {
+        let mut taking = pin!(self.take(network, bytes));
+        // Nearly always there is room: then no clock is asked.
+        match poll!(taking.as_mut()) {
+            Poll::Ready(charge) => Ok(charge),
+            Poll::Pending => timeout(PATIENCE, taking).await.map_err(|_| busy()),
+        }
     }
 }
 
@@ -87,18 +103,22 @@ impl Charge {
     /// Corrects the charge to `bytes`, now that they are made. Refuses when they are more and there is no room for that.
     pub(super) fn settle(&mut self, bytes: usize) -> Result<(), Problem> {
         let wanted = permits(bytes).min(self.inner.most) as usize;
-        let Some((own, all)) = &mut self.permits else { return Ok(()) };
-        let held = own.num_permits();
+        let Some(all) = &mut self.all else { return Ok(()) };
+        let mut own = self.own.as_mut().and_then(|(_, permit)| permit.as_mut());
+        let held = all.num_permits();
         if wanted <= held {
-            drop((own.split(held - wanted), all.split(held - wanted)));
+            drop((own.and_then(|own| own.split(held - wanted)), all.split(held - wanted)));
             return Ok(());
         }
         let more = u32::try_from(wanted - held).unwrap_or(u32::MAX);
-        let refused = |_: TryAcquireError| busy();
-        let more_own = Arc::clone(own.semaphore()).try_acquire_many_owned(more).map_err(refused)?;
-        let more_all = Arc::clone(&self.inner.all).try_acquire_many_owned(more).map_err(refused)?;
-        own.merge(more_own);
-        all.merge(more_all);
+        let more_of = |permit: &OwnedSemaphorePermit| {
+            Arc::clone(permit.semaphore()).try_acquire_many_owned(more).map_err(|_| busy())
+        };
+        let more_own = own.as_deref().map(more_of).transpose()?;
+        all.merge(more_of(all)?);
+        if let (Some(own), Some(more)) = (&mut own, more_own) {
+            own.merge(more);
+        }
         Ok(())
     }
 
@@ -116,10 +136,11 @@ impl Charge {
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        self.permits = None;
+        let Some((network, permit)) = self.own.take() else { return };
+        drop(permit);
         let mut networks = self.inner.networks();
-        if networks.get(&self.network).is_some_and(|own| Arc::strong_count(own) == 1) {
-            networks.remove(&self.network);
+        if networks.get(&network).is_some_and(|own| Arc::strong_count(own) == 1) {
+            networks.remove(&network);
         }
     }
 }
@@ -176,6 +197,19 @@ mod tests {
         drop(first);
         assert!(budget.take(network(2), 6 * UNIT).now_or_never().is_some());
         assert!(budget.0.networks().is_empty(), "nor who gave up waiting");
+    }
+
+    #[tokio::test]
+    async fn what_counts_for_no_network_holds_all_that_there_is_and_no_more() {
+        let budget = Budget::new(10 * UNIT, 6 * UNIT);
+        let first = budget.take(None, 6 * UNIT).await;
+        let mut second = budget.take(None, 3 * UNIT).now_or_never().expect("room");
+        assert!(second.settle(5 * UNIT).is_err() && budget.take(None, 2 * UNIT).now_or_never().is_none());
+        drop(first);
+        second.settle(5 * UNIT).expect("room");
+        assert!(budget.take(network(1), 6 * UNIT).now_or_never().is_none(), "it is shared with networks");
+        second.settle(UNIT).expect("less");
+        assert!(budget.take(network(1), 6 * UNIT).now_or_never().is_some());
     }
 
     #[tokio::test(start_paused = true)]

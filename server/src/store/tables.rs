@@ -1,6 +1,8 @@
 //! Where tables with an auto-increment key column are kept (S19): definitions, rows as bytes, and a counter for each value of a first
 //! key column. What the bytes mean is the business of those above; here keys are compared, byte by byte.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use sqlx::{FromRow, Row};
 
@@ -54,14 +56,13 @@ pub enum TableMade {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RowKey {
     /// All of it.
-    Whole(Vec<u8>),
-    /// The store puts the next value of the counter between these two: 9 bytes, [`INTEGER_TAG`] and the number, big-endian with its
-    /// sign bit turned.
+    Whole(Arc<[u8]>),
+    /// The store puts the next value of the counter into it; made by [`RowKey::assigned`].
     Assigned {
-        /// The encoded columns before the auto-increment column; they begin with the first one.
-        before: Vec<u8>,
-        /// Those after it.
-        after: Vec<u8>,
+        /// The whole key, with zeros where the number will be.
+        key: Arc<[u8]>,
+        /// Where the auto-increment column begins.
+        at: usize,
     },
 }
 
@@ -71,15 +72,42 @@ pub const INTEGER_TAG: u8 = 0x10;
 /// The largest number that a counter gives: 2^53 - 1, the largest that every JSON reader keeps exact.
 pub const LARGEST_ASSIGNED: i64 = (1 << 53) - 1;
 
+/// Bytes of an encoded integer: [`INTEGER_TAG`] and the number, big-endian with its sign bit turned.
+const INTEGER_BYTES: usize = 9;
+
 impl RowKey {
-    /// The key's bytes; `assigned` is what the counter gave.
-    pub fn bytes(self, assigned: i64) -> Vec<u8> {
+    /// A key whose auto-increment column the store fills. `before`: the encoded columns before it, which begin with the first one;
+    /// `after`: those after it.
+    pub fn assigned(before: &[u8], after: &[u8]) -> RowKey {
+        let mut number = [0; INTEGER_BYTES];
+        number[0] = INTEGER_TAG;
+        RowKey::Assigned { key: [before, &number, after].concat().into(), at: before.len() }
+    }
+
+    /// Its length in bytes; the number counts.
+    pub fn length(&self) -> usize {
+        match self {
+            RowKey::Whole(key) | RowKey::Assigned { key, .. } => key.len(),
+        }
+    }
+
+    /// The whole key; `number` is what the counter gave.
+    pub fn with(self, number: i64) -> Arc<[u8]> {
         match self {
             RowKey::Whole(key) => key,
-            RowKey::Assigned { before, after } => {
-                let number = (assigned.cast_unsigned() ^ (1 << 63)).to_be_bytes();
-                [&before[..], &[INTEGER_TAG], &number, &after].concat()
+            RowKey::Assigned { mut key, at } => {
+                let number = (number.cast_unsigned() ^ (1 << 63)).to_be_bytes();
+                Arc::make_mut(&mut key)[at + 1..at + INTEGER_BYTES].copy_from_slice(&number);
+                key
             }
+        }
+    }
+
+    /// The columns before the number and those after it; of a whole key all of it, and nothing.
+    pub fn around_number(&self) -> (&[u8], &[u8]) {
+        match self {
+            RowKey::Whole(key) => (key, &[]),
+            RowKey::Assigned { key, at } => (&key[..*at], &key[at + INTEGER_BYTES..]),
         }
     }
 }
@@ -103,7 +131,7 @@ pub struct RowChange {
     /// What it was decided on; [`Expected::Anything`] for a key that the store assigns.
     pub expected: Expected,
     /// The row from now on; `None`: it is deleted.
-    pub row: Option<Vec<u8>>,
+    pub row: Option<Arc<[u8]>>,
 }
 
 /// Changes of one table under one value of its first key column, all done or none.
@@ -114,7 +142,7 @@ pub struct TableWrite {
     /// The first 4 hex digits of md5 of the first key column's value.
     pub partition_key: PartitionKey,
     /// The encoded first key column: whose counter assigns.
-    pub first: Vec<u8>,
+    pub first: Arc<[u8]>,
     /// In order; a later change of the same row wins.
     pub changes: Vec<RowChange>,
 }
@@ -212,6 +240,11 @@ pub trait TableStore: Send + Sync + 'static {
 
     /// Makes the writes durable, each whole or not at all; one outcome for each.
     async fn commit(&self, writes: Vec<TableWrite>) -> Result<Vec<TableOutcome>, CommitError>;
+
+    /// Whether commits that wait at the same time are made durable together. Where they are, nothing is won by gathering writes before.
+    fn groups_commits(&self) -> bool {
+        false
+    }
 
     /// These rows, each by its table, partition and whole key, in order.
     async fn rows(

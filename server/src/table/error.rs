@@ -1,10 +1,12 @@
 //! Failures of the store as refusals.
 
+use tidemark_table::operations::no_table;
 use tidemark_table::{ErrorCode, TableError};
 use tracing::error;
 
 use crate::log_limit::LogLimit;
 use crate::store::StoreError;
+use crate::store::tables::TableOutcome;
 
 /// Nothing was applied; trying again may help.
 pub(super) fn busy() -> TableError {
@@ -32,6 +34,19 @@ pub(super) fn internal() -> TableError {
 /// A read failed. What is unreadable goes to the log.
 pub(super) fn unread(error: &StoreError) -> TableError {
     if error.is_retryable() { busy() } else { unreadable(error) }
+}
+
+/// Why rows are refused that the store could write and has not. Rows that are stale can be decided again.
+pub(super) fn not_stored(outcome: &TableOutcome) -> TableError {
+    match outcome {
+        TableOutcome::Stored(_) => internal(),
+        TableOutcome::Stale => busy(),
+        TableOutcome::NoTable => no_table(),
+        TableOutcome::Rejected(why) => {
+            error!(why, "a table takes no more rows under one value of its first key column");
+            TableError::invalid("The auto-increment primary key has come to its largest value.")
+        }
+    }
 }
 
 /// Something that is stored cannot be read.

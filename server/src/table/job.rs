@@ -33,7 +33,7 @@ pub(super) type Answers = Vec<RowAnswer>;
 pub(super) struct Job {
     pub(super) table: Arc<Table>,
     /// The encoded first key column.
-    pub(super) first: Vec<u8>,
+    pub(super) first: Arc<[u8]>,
     pub(super) partition_key: PartitionKey,
     pub(super) work: Work,
     /// How many bytes it came with.
@@ -53,8 +53,8 @@ impl Job {
     /// Work under `first`, and its answers.
     pub(super) fn new(table: &Arc<Table>, first: &KeyValue, work: Work, bytes: usize) -> (Job, Answering) {
         let (reply, answers) = oneshot::channel();
-        let partition_key = PartitionKey::of_bytes(&partition_bytes(first));
-        let (table, first) = (Arc::clone(table), encode([first]));
+        let partition_key = partition_of(first);
+        let (table, first) = (Arc::clone(table), encode([first]).into());
         let job = Job { table, first, partition_key, work, bytes, room: None, reply };
         let rows = job.rows();
         (job, Answering { rows, answers })
@@ -85,6 +85,11 @@ impl Answering {
     pub(super) async fn wait(self) -> Answers {
         self.answers.await.unwrap_or_else(|_| refused(self.rows, &timeout()))
     }
+}
+
+/// The partition of rows whose first key column has this value.
+pub(super) fn partition_of(first: &KeyValue) -> PartitionKey {
+    PartitionKey::of_bytes(&partition_bytes(first))
 }
 
 /// The same refusal for so many rows.

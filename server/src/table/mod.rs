@@ -2,7 +2,8 @@
 //!
 //! `http` calls [`TableService::call`]. What operations mean is `tidemark_table`'s business; here is what lies between that and the store.
 //! Inside: `catalog` knows the tables; `tables` has what makes and changes them, `reads`, `range` and `split` what reads rows, `writes`
-//! what writes them, through the writers: `writer` is the loop (read, decide, commit, answer) over jobs from `lanes`, `plan` its pure
+//! what writes them: those with the placeholder at once where the store groups commits (`assigned`), all others through the writers:
+//! `writer` is the loop (read, decide, commit, answer) over jobs from `lanes`, `plan` its pure
 //! part. `sweeper` removes what is past its TTL.
 //! `inbox` shows the chat's inboxes as a table beside the others. `browse` has the reads that pages make.
 
@@ -18,6 +19,7 @@ use tokio_util::task::TaskTracker;
 use crate::domain::{Clock, Uid};
 use crate::store::tables::TableStore;
 
+mod assigned;
 mod browse;
 mod catalog;
 mod error;
@@ -108,8 +110,6 @@ impl Default for Options {
 /// Who calls, as the access key says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// The access key.
-    pub access_key_id: String,
     /// Whose tables it opens.
     pub instance: String,
     /// Whether it may change tables and rows.
@@ -151,7 +151,7 @@ impl TableService {
     }
 
     /// Carries out an operation and returns the bytes of its answer. What a write asks for is done although the future is dropped, once it
-    /// waits in a writer's lane.
+    /// waits in a writer's lane or the store has it.
     ///
     /// # Errors
     ///

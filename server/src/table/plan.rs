@@ -4,17 +4,16 @@
 //! by its number can mean one of them.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use tidemark_table::operations::batch::RowAnswer;
-use tidemark_table::operations::no_table;
 use tidemark_table::rows::capacity::Consumed;
 use tidemark_table::rows::stored::Columns;
 use tidemark_table::rows::write::decide::sweep;
 use tidemark_table::rows::write::{Decided, Effect, Refusal, Returns, RowWrite, WrittenKey, decide};
 use tidemark_table::{Cell, Row, TableError};
-use tracing::error;
 
-use super::error::{internal, unreadable};
+use super::error::{internal, not_stored, unreadable};
 use super::job::{Job, Work};
 use crate::domain::{PartitionKey, Timestamp};
 use crate::store::tables::{Expected, RowChange, RowKey, StoredRow, TableId, TableOutcome, TableWrite};
@@ -50,7 +49,7 @@ struct Standing {
 struct Group {
     table: TableId,
     partition_key: PartitionKey,
-    first: Vec<u8>,
+    first: Arc<[u8]>,
     /// Rows that were looked at, by key.
     rows: BTreeMap<Vec<u8>, Standing>,
     /// Rows whose keys the store completes, in order, until they are committed.
@@ -135,7 +134,7 @@ impl Plan {
         match (after, effect) {
             (Some(after), Effect::Store(columns)) => {
                 assigned = Some(group.assigned.len());
-                group.assigned.push((RowKey::Assigned { before: key, after }, columns));
+                group.assigned.push((RowKey::assigned(&key, &after), columns));
             }
             (Some(_), Effect::Nothing | Effect::Remove) => {}
             (None, effect) => group.stand(key, standing, effect),
@@ -202,12 +201,7 @@ impl Plan {
                     job.answer(answers);
                 }
                 TableOutcome::Stale => again.push(job),
-                TableOutcome::NoTable => job.refuse(&no_table()),
-                TableOutcome::Rejected(why) => {
-                    error!(why, "a table takes no more rows under one value of its first key column");
-                    let message = "The auto-increment primary key has come to its largest value.";
-                    job.refuse(&TableError::invalid(message));
-                }
+                outcome => job.refuse(&not_stored(outcome)),
             }
         }
         again
@@ -234,7 +228,7 @@ impl Group {
         Group {
             table: job.table.id,
             partition_key: job.partition_key,
-            first: job.first.clone(),
+            first: Arc::clone(&job.first),
             rows: BTreeMap::new(),
             assigned: Vec::new(),
             is_sent: false,
@@ -265,17 +259,17 @@ impl Group {
         let assigned = std::mem::take(&mut self.assigned).into_iter().map(|(key, columns)| RowChange {
             key,
             expected: Expected::Anything,
-            row: Some(columns.encode()),
+            row: Some(columns.encode().into()),
         });
         let whole = self.changed().map(|(key, row)| RowChange {
-            key: RowKey::Whole(key.clone()),
+            key: RowKey::Whole(key[..].into()),
             expected: row.expected,
-            row: row.columns.as_ref().map(Columns::encode),
+            row: row.columns.as_ref().map(|columns| columns.encode().into()),
         });
         TableWrite {
             table: self.table,
             partition_key: self.partition_key,
-            first: self.first.clone(),
+            first: Arc::clone(&self.first),
             changes: whole.chain(assigned).collect(),
         }
     }

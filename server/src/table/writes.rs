@@ -43,11 +43,15 @@ impl TableService {
                 let RowAnswer { consumed, outcome } = self.post(caller, &row).await;
                 return Ok(write::answer(consumed, outcome?.as_ref()));
             }
-            let first = row.key.first().clone();
-            let work = Work::Writes { rows: vec![row], is_atomic: false };
-            let job = Job::new(&table, &first, work, body.len());
-            let answering = self.lanes.submit(vec![job])?.pop().ok_or_else(internal)?;
-            let RowAnswer { consumed, outcome } = answering.wait().await.pop().ok_or_else(internal)?;
+            let RowAnswer { consumed, outcome } = if self.goes_at_once(&row) {
+                self.write_at_once(&table, &row).await
+            } else {
+                let first = row.key.first().clone();
+                let work = Work::Writes { rows: vec![row], is_atomic: false };
+                let job = Job::new(&table, &first, work, body.len());
+                let answering = self.lanes.submit(vec![job])?.pop().ok_or_else(internal)?;
+                answering.wait().await.pop().ok_or_else(internal)?
+            };
             match outcome {
                 // The table was deleted; there may be a new one of its name.
                 Err(error) if error.code == ErrorCode::ObjectNotExist && !is_repeated => {

@@ -1,9 +1,11 @@
 //! The body of a request: read within a time and a size, compared with its MD5, and decompressed.
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::time::Duration;
 
-use axum::body::{Body, HttpBody as _};
-use futures_util::StreamExt as _;
+use axum::body::{Bytes, HttpBody as _};
+use hyper::body::Incoming;
 use tidemark_table::wire::compress::decompress;
 use tidemark_table::wire::sign::content_md5;
 use tidemark_table::{ErrorCode, TableError};
@@ -21,7 +23,7 @@ const LAST_MOMENT: Duration = Duration::from_secs(1);
 /// # Errors
 ///
 /// Either is more than `most`: nothing is read.
-pub(super) fn claimed(body: &Body, head: &Head, most: usize) -> Result<usize, TableError> {
+pub(super) fn claimed(body: &Incoming, head: &Head, most: usize) -> Result<usize, TableError> {
     // In pieces, it may have as many as there may be.
     let length =
         body.size_hint().exact().map_or(most, |length| usize::try_from(length).unwrap_or(usize::MAX));
@@ -38,11 +40,11 @@ pub(super) fn claimed(body: &Body, head: &Head, most: usize) -> Result<usize, Ta
 ///
 /// It does not come whole, or in time; it is too large; it is another one than the head says. While the server stops, it has a second.
 pub(super) async fn read(
-    body: Body,
+    body: Incoming,
     head: &Head,
     settings: &TableSection,
     stopping: &CancellationToken,
-) -> Result<Vec<u8>, TableError> {
+) -> Result<Bytes, TableError> {
     let most = settings.body_bytes;
     let stopped = async {
         stopping.cancelled().await;
@@ -70,21 +72,30 @@ pub(super) async fn read(
             message.len()
         )));
     }
-    Ok(message)
+    Ok(message.into())
 }
 
-/// All of a body. What was only claimed is not allocated.
-async fn whole(body: Body, most: usize) -> Result<Vec<u8>, TableError> {
-    let mut chunks = body.into_data_stream();
-    let mut bytes = Vec::new();
-    while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(|_| TableError::invalid("The body did not arrive whole."))?;
-        if bytes.len() + chunk.len() > most {
+/// All of a body. What was only claimed is not allocated, and what comes in one piece is not copied.
+async fn whole(mut body: Incoming, most: usize) -> Result<Bytes, TableError> {
+    let mut first = Bytes::new();
+    let mut joined = Vec::new();
+    while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+        let frame = frame.map_err(|_| TableError::invalid("The body did not arrive whole."))?;
+        // Trailers are not looked at.
+        let Ok(chunk) = frame.into_data() else { continue };
+        if first.len().max(joined.len()) + chunk.len() > most {
             return Err(too_large(most));
         }
-        bytes.extend_from_slice(&chunk);
+        if first.is_empty() && joined.is_empty() {
+            first = chunk;
+            continue;
+        }
+        if joined.is_empty() {
+            joined.extend_from_slice(&std::mem::take(&mut first));
+        }
+        joined.extend_from_slice(&chunk);
     }
-    Ok(bytes)
+    Ok(if joined.is_empty() { first } else { joined.into() })
 }
 
 fn too_large(most: usize) -> TableError {

@@ -1,6 +1,8 @@
 //! The head of a request: which operation, and whether whoever calls may call at all. Nothing of the body is needed for that, since its
 //! MD5 is among the headers that are signed.
 
+use std::sync::Arc;
+
 use axum::http::{HeaderMap, Method, Uri};
 use tidemark_table::wire::sign::{HEADER_PREFIX, Signer};
 use tidemark_table::{ErrorCode, TableError};
@@ -44,7 +46,7 @@ pub(super) struct Head {
     /// The operation's name.
     pub(super) operation: String,
     /// Who calls.
-    pub(super) key: AccessKey,
+    pub(super) key: Arc<AccessKey>,
     /// What signs the answer.
     pub(super) signer: Signer,
     /// The MD5 of the body, as the client says.

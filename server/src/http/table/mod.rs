@@ -28,12 +28,11 @@ use tower_service::Service;
 
 use super::budget::{Budget, Charge};
 use super::concurrency::ConcurrencyLimiter;
-use super::limits::ClientNetwork;
 use super::listen::LimitedListener;
 use super::state::NewRequestId;
+use crate::app::RememberedKeys;
 use crate::config::{Config, TableSection};
 use crate::domain::Clock;
-use crate::store::AccessKeys;
 use crate::table::{Caller, TableService};
 use crate::telemetry::Metrics;
 
@@ -69,7 +68,7 @@ pub struct Tables {
     /// What operations mean.
     pub service: TableService,
     /// Who may call; asked for each request.
-    pub keys: Arc<dyn AccessKeys>,
+    pub keys: Arc<RememberedKeys>,
 }
 
 /// Answers requests; a cheap clone is the same one. It is no router, since all addresses are answered alike: the layers of one took 3 of
@@ -80,7 +79,7 @@ pub(super) struct Exchange(Arc<Parts>);
 /// What a request needs.
 struct Parts {
     service: TableService,
-    keys: Arc<dyn AccessKeys>,
+    keys: Arc<RememberedKeys>,
     settings: TableSection,
     budget: Budget,
     new_request_id: NewRequestId,
@@ -134,7 +133,7 @@ impl Service<Request<Incoming>> for Exchange {
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
         let parts = Arc::clone(&self.0);
         Box::pin(async move {
-            let answer = AssertUnwindSafe(parts.exchange(request.map(Body::new))).catch_unwind().await;
+            let answer = AssertUnwindSafe(parts.exchange(request)).catch_unwind().await;
             Ok(answer.unwrap_or_else(|_| {
                 tracing::error!("a request to a table panicked");
                 let error = TableError::new(ErrorCode::InternalServerError, "Internal server error.");
@@ -146,7 +145,7 @@ impl Service<Request<Incoming>> for Exchange {
 
 impl Parts {
     /// A request and its answer.
-    async fn exchange(&self, request: Request<Body>) -> Response<Body> {
+    async fn exchange(&self, request: Request<Incoming>) -> Response<Body> {
         let began = Instant::now();
         let named = self.named();
         let (parts, body) = request.into_parts();
@@ -178,16 +177,11 @@ impl Parts {
     }
 
     /// Reads the body and does what it asks; the answer's message, and what is charged for it.
-    async fn operate(&self, head: &Head, body: Body) -> Result<(Vec<u8>, Charge), TableError> {
+    async fn operate(&self, head: &Head, body: Incoming) -> Result<(Vec<u8>, Charge), TableError> {
         let mut charge = self.charge(body::claimed(&body, head, self.settings.body_bytes)?).await?;
         let body = body::read(body, head, &self.settings, &self.stopping).await?;
         let key = &head.key;
-        let caller = Caller {
-            access_key_id: key.id.clone(),
-            instance: key.instance.clone(),
-            may_write: key.may_write,
-            inbox: key.inbox,
-        };
+        let caller = Caller { instance: key.instance.clone(), may_write: key.may_write, inbox: key.inbox };
         let answer = self.service.call(&caller, &head.operation, &body).await?;
         drop(body);
         if charge.settle(answer.len()).is_err() && !WRITES.contains(&head.operation.as_str()) {
@@ -198,8 +192,8 @@ impl Parts {
 
     /// Room for so many bytes.
     async fn charge(&self, bytes: usize) -> Result<Charge, TableError> {
-        let everybody = ClientNetwork::of(std::net::Ipv4Addr::UNSPECIFIED.into());
-        self.budget.take_soon(everybody, bytes).await.map_err(|_| busy())
+        // Programs of one machine share its address, so it counts for nobody.
+        self.budget.take_soon(None, bytes).await.map_err(|_| busy())
     }
 }
 

@@ -27,7 +27,8 @@ use super::limits::ClientNetwork;
 use super::proxy::Caller;
 use super::refusals;
 use super::state::HttpState;
-use crate::store::{AccessKey, AccessKeys};
+use crate::app::RememberedKeys;
+use crate::store::AccessKey;
 use crate::table::{self, Described, Found, TableService};
 
 use place::{Go, Place, Query, percent_encoded, row_address, rows_address};
@@ -43,7 +44,7 @@ pub(super) struct BrowsedTables {
     /// For tables and rows.
     pub(super) service: TableService,
     /// For the key of whoever looks; asked for each request.
-    pub(super) keys: Arc<dyn AccessKeys>,
+    pub(super) keys: Arc<RememberedKeys>,
 }
 
 /// `GET /tables`: all of the instance.
@@ -142,7 +143,7 @@ pub(super) async fn row(
 
 /// Somebody who is signed in.
 struct Reader {
-    key: AccessKey,
+    key: Arc<AccessKey>,
     caller: table::Caller,
     service: TableService,
 }
@@ -271,12 +272,7 @@ async fn reader(
         return Err(ended());
     };
     let charge = state.budget.take_soon(ClientNetwork::of(caller.address), MAX_BYTES).await?;
-    let caller = table::Caller {
-        access_key_id: key.id.clone(),
-        instance: key.instance.clone(),
-        may_write: false,
-        inbox: key.inbox,
-    };
+    let caller = table::Caller { instance: key.instance.clone(), may_write: false, inbox: key.inbox };
     Ok((charge, Reader { key, caller, service: tables.service.clone() }))
 }
 

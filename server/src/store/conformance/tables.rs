@@ -45,18 +45,18 @@ pub fn first(value: &str) -> (PartitionKey, Vec<u8>) {
 
 /// The key of a row under `value` with this number.
 pub fn numbered(value: &str, number: i64) -> RowKey {
-    RowKey::Whole(RowKey::Assigned { before: first(value).1, after: Vec::new() }.bytes(number))
+    RowKey::Whole(RowKey::assigned(&first(value).1, &[]).with(number))
 }
 
 /// Puts a row under the next number.
 pub fn append(value: &str, row: &[u8]) -> RowChange {
-    let key = RowKey::Assigned { before: first(value).1, after: Vec::new() };
-    RowChange { key, expected: Expected::Anything, row: Some(row.to_vec()) }
+    let key = RowKey::assigned(&first(value).1, &[]);
+    RowChange { key, expected: Expected::Anything, row: Some(row.into()) }
 }
 
 /// Puts a row, whatever is there.
 pub fn put(key: RowKey, row: &[u8]) -> RowChange {
-    RowChange { key, expected: Expected::Anything, row: Some(row.to_vec()) }
+    RowChange { key, expected: Expected::Anything, row: Some(row.into()) }
 }
 
 /// Deletes a row, whether it is there or not.
@@ -67,7 +67,7 @@ pub fn delete(key: RowKey) -> RowChange {
 /// The write of these changes under `value`.
 pub fn write(table: TableId, value: &str, changes: Vec<RowChange>) -> TableWrite {
     let (partition_key, first) = first(value);
-    TableWrite { table, partition_key, first, changes }
+    TableWrite { table, partition_key, first: first.into(), changes }
 }
 
 /// Commits one write.
@@ -137,7 +137,7 @@ fn partition_of(key: &[u8]) -> PartitionKey {
 
 /// What a row holds, if it is there.
 async fn row(store: &dyn TableStore, table: TableId, value: &str, number: i64) -> Option<StoredRow> {
-    let key = numbered(value, number).bytes(0);
+    let key = numbered(value, number).with(0).to_vec();
     store.rows(&[(table, first(value).0, key)]).await.expect("read").pop().flatten()
 }
 
@@ -199,11 +199,11 @@ async fn numbers_grow_from_one_under_each_first_column(store: &dyn TableStore) {
         ("ann", 5, "6"),
         ("bob", 1, "3"),
     ]
-    .map(|(value, number, row)| (numbered(value, number).bytes(0), row.into()))
+    .map(|(value, number, row)| (numbered(value, number).with(0).to_vec(), row.into()))
     .to_vec();
     assert_eq!(all(store, table).await, expected);
     // A column behind the assigned one.
-    let key = RowKey::Assigned { before: first("cat").1, after: b"\x20z\0\x01".to_vec() };
+    let key = RowKey::assigned(&first("cat").1, b"\x20z\0\x01");
     assert_eq!(stored(store, write(table, "cat", vec![put(key, b"7")])).await, [1]);
     let expected = [&first("cat").1[..], &[INTEGER_TAG, 0x80, 0, 0, 0, 0, 0, 0, 1], b"\x20z\0\x01"].concat();
     assert_eq!(all(store, table).await[6], (expected, b"7".to_vec()));
@@ -248,7 +248,7 @@ async fn a_row_takes_the_place_of_one_that_was_put_under_its_number(store: &dyn 
     stored(store, write(table, "ann", vec![put(numbered("ann", 2), b"named")])).await;
     let three = [b"1", b"2", b"3"].map(|row| append("ann", row)).to_vec();
     assert_eq!(stored(store, write(table, "ann", three)).await, [1, 2, 3]);
-    let expected = [1, 2, 3].map(|n| (numbered("ann", n).bytes(0), n.to_string().into_bytes()));
+    let expected = [1, 2, 3].map(|n| (numbered("ann", n).with(0).to_vec(), n.to_string().into_bytes()));
     assert_eq!(all(store, table).await, expected);
     assert_eq!(stored(store, write(table, "ann", vec![append("ann", b"4")])).await, [4]);
 }
@@ -259,11 +259,15 @@ async fn a_write_is_done_whole_and_the_last_change_of_a_row_counts(store: &dyn T
     let changes =
         vec![put(one_key(), b"a"), delete(one_key()), put(two(), b"b"), put(one_key(), b"c"), delete(two())];
     stored(store, write(table, "ann", changes)).await;
-    assert_eq!(all(store, table).await, [(one_key().bytes(0), b"c".to_vec())]);
+    assert_eq!(all(store, table).await, [(one_key().with(0).to_vec(), b"c".to_vec())]);
     let later = [put(one_key(), b"d"), delete(one_key()), put(one_key(), b"")];
     let later = later.map(|change| write(table, "ann", vec![change])).to_vec();
     assert_eq!(store.commit(later).await.expect("committed").len(), 3);
-    assert_eq!(all(store, table).await, [(one_key().bytes(0), Vec::new())], "a row without a column is one");
+    assert_eq!(
+        all(store, table).await,
+        [(one_key().with(0).to_vec(), Vec::new())],
+        "a row without a column is one"
+    );
     // A key that is named may be one that the same write gets.
     for (value, change, left) in [
         ("bob", delete(numbered("bob", 1)), None),
@@ -286,7 +290,7 @@ async fn a_range_runs_both_ways_and_ends_at_its_limits(store: &dyn TableStore) {
     }
     stored(store, write(table, "ann", vec![delete(numbered("ann", 4)), put(numbered("ann", 5), b"short")]))
         .await;
-    let key = |value: &str, number| numbered(value, number).bytes(0);
+    let key = |value: &str, number| numbered(value, number).with(0).to_vec();
     let partition = Some(first("ann").0);
     let read = async |partition_key, (start, end): (Vec<u8>, Vec<u8>), (rows, bytes)| {
         let direction = if start <= end { Direction::Forward } else { Direction::Backward };
@@ -342,8 +346,8 @@ async fn long_keys_and_rows_are_kept(store: &dyn TableStore) {
     rows.push([&begin[..], &[0xff; 4_000]].concat());
     let large = noise(3, 2 << 20);
     for key in &rows {
-        let changes = vec![put(RowKey::Whole(key.clone()), &large)];
-        stored(store, TableWrite { table, partition_key, first: begin.clone(), changes }).await;
+        let changes = vec![put(RowKey::Whole(key[..].into()), &large)];
+        stored(store, TableWrite { table, partition_key, first: begin[..].into(), changes }).await;
     }
     rows.sort();
     let mut found = Vec::new();
@@ -378,8 +382,8 @@ async fn long_keys_and_rows_are_kept(store: &dyn TableStore) {
     assert!(keys == [rows[4].clone(), rows[3].clone(), rows[2].clone()] && !more);
     let wanted: Vec<_> = rows.iter().map(|key| (table, partition_key, key.clone())).collect();
     assert!(store.rows(&wanted).await.expect("read").iter().all(Option::is_some));
-    let changes = rows.iter().map(|key| delete(RowKey::Whole(key.clone()))).collect();
-    stored(store, TableWrite { table, partition_key, first: begin, changes }).await;
+    let changes = rows.iter().map(|key| delete(RowKey::Whole(key[..].into()))).collect();
+    stored(store, TableWrite { table, partition_key, first: begin.into(), changes }).await;
     assert!(store.rows(&wanted).await.expect("read").iter().all(Option::is_none));
 }
 

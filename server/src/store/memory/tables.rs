@@ -61,7 +61,7 @@ impl State {
     ) -> TableOutcome {
         let Some(table) = self.rows.get_mut(&write.table) else { return TableOutcome::NoTable };
         let whole = |change: &RowChange| match &change.key {
-            RowKey::Whole(key) => Some((write.table, key.clone())),
+            RowKey::Whole(key) => Some((write.table, key.to_vec())),
             RowKey::Assigned { .. } => None,
         };
         let is_stale = write.changes.iter().any(|change| {
@@ -75,7 +75,7 @@ impl State {
             };
             lost.contains(&key) || !fits
         });
-        let last = table.counters.get(&write.first).copied().unwrap_or(0);
+        let last = table.counters.get(&write.first[..]).copied().unwrap_or(0);
         let assigned = write.changes.iter().filter(|change| matches!(change.key, RowKey::Assigned { .. }));
         let assigned = assigned.count() as i64;
         let refused = if is_stale {
@@ -101,15 +101,15 @@ impl State {
                 }
             };
             numbers.push(number);
-            let key = change.key.bytes(next);
+            let key = change.key.with(next);
             self.revision += 1;
             match change.row {
-                Some(row) => _ = table.rows.insert(key, (self.revision, row)),
-                None => _ = table.rows.remove(&key),
+                Some(row) => _ = table.rows.insert(key.to_vec(), (self.revision, row.to_vec())),
+                None => _ = table.rows.remove(&key[..]),
             }
         }
         if assigned > 0 {
-            table.counters.insert(write.first, next);
+            table.counters.insert(write.first.to_vec(), next);
         }
         TableOutcome::Stored(numbers)
     }

@@ -158,6 +158,10 @@ impl TableStore for WithInboxes {
         self.tables.commit(writes).await
     }
 
+    fn groups_commits(&self) -> bool {
+        self.tables.groups_commits()
+    }
+
     async fn rows(
         &self,
         keys: &[(TableId, PartitionKey, Vec<u8>)],

@@ -116,12 +116,7 @@ fn read(received: &ReceivedRow) -> (Vec<KeyValue>, Vec<Answered>) {
 
 impl Client {
     pub(in crate::table) fn of(service: &TableService, instance: &str) -> Client {
-        let caller = Caller {
-            access_key_id: "test".to_owned(),
-            instance: instance.to_owned(),
-            may_write: true,
-            inbox: None,
-        };
+        let caller = Caller { instance: instance.to_owned(), may_write: true, inbox: None };
         Client { service: service.clone(), caller }
     }
 

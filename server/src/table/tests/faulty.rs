@@ -22,6 +22,8 @@ pub(super) struct FaultyTables {
     pub(super) is_cut_off: AtomicBool,
     /// Whether ranges of rows are never read to their end.
     pub(super) scans_hang: AtomicBool,
+    /// Whether it says that it groups commits by itself.
+    pub(super) groups_commits: AtomicBool,
     released: Semaphore,
     stalled: watch::Sender<usize>,
     /// How many writes each commit had.
@@ -36,6 +38,7 @@ impl FaultyTables {
             script: Mutex::default(),
             is_cut_off: AtomicBool::new(false),
             scans_hang: AtomicBool::new(false),
+            groups_commits: AtomicBool::new(false),
             released: Semaphore::new(0),
             stalled,
             commits: Mutex::default(),
@@ -126,6 +129,10 @@ impl TableStore for FaultyTables {
                 std::panic::resume_unwind(Box::new("as the script says"))
             }
         }
+    }
+
+    fn groups_commits(&self) -> bool {
+        self.groups_commits.load(Ordering::Relaxed)
     }
 
     async fn rows(

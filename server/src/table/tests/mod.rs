@@ -1,5 +1,6 @@
 //! The service as a client meets it: requests and answers as bytes.
 
+mod assigned;
 mod batch;
 mod client;
 mod faulty;

@@ -22,7 +22,7 @@ fn faulty(options: Options) -> (World, Arc<FaultyTables>) {
     (World::over(Arc::clone(&store) as Arc<_>, options), store)
 }
 
-async fn ids(client: &Client, group: &str, after: i64) -> Vec<i64> {
+pub(super) async fn ids(client: &Client, group: &str, after: i64) -> Vec<i64> {
     let (start, end) = (key(group, integer(after + 1)), key(group, KeyPart::InfMax));
     let answer: proto::GetRangeResponse =
         client.call("GetRange", &range_request("t", true, start, end)).await.expect("read");
@@ -33,7 +33,7 @@ async fn ids(client: &Client, group: &str, after: i64) -> Vec<i64> {
     rows(&answer.rows).iter().map(|(key, _)| id(key)).collect()
 }
 
-fn code<T: std::fmt::Debug>(answer: Result<T, TableError>) -> ErrorCode {
+pub(super) fn code<T: std::fmt::Debug>(answer: Result<T, TableError>) -> ErrorCode {
     answer.expect_err("refused").code
 }
 

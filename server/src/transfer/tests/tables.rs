@@ -59,9 +59,9 @@ async fn some_tables(place: &Place, large: usize) -> (Open, [TableId; 2]) {
     }
     let (partition_key, first) = first("long");
     for end in [1, 2, 3_u8] {
-        let key = RowKey::Whole([&first[..], &[7; 3_000], &[end]].concat());
+        let key = RowKey::Whole([&first[..], &[7; 3_000], &[end]].concat().into());
         let changes = vec![put(key, &vec![end; large])];
-        stored(tables, TableWrite { table: ids[1], partition_key, first: first.clone(), changes }).await;
+        stored(tables, TableWrite { table: ids[1], partition_key, first: first[..].into(), changes }).await;
     }
     assert!(tables.delete_table(gone).await.expect("deleted"));
     (store, ids)

@@ -20,7 +20,7 @@ async fn what_was_decided_on_is_compared(store: &dyn TableStore) {
     let change = |number, expected, row: Option<&[u8]>| RowChange {
         key: numbered("ann", number),
         expected,
-        row: row.map(<[u8]>::to_vec),
+        row: row.map(Into::into),
     };
     let commit = async |changes| one(store, write(table, "ann", changes)).await;
     let nothing = TableOutcome::Stored(vec![None]);
@@ -38,7 +38,7 @@ async fn what_was_decided_on_is_compared(store: &dyn TableStore) {
     // All or nothing, numbers as well.
     let some = vec![append("ann", b"x"), change(1, Expected::Revision(before), Some(b"c"))];
     assert_eq!(commit(some).await, TableOutcome::Stale);
-    assert_eq!(all(store, table).await, [(numbered("ann", 1).bytes(0), b"b".to_vec())]);
+    assert_eq!(all(store, table).await, [(numbered("ann", 1).with(0).to_vec(), b"b".to_vec())]);
     // A state that looks the same after a deletion is another one.
     assert_eq!(commit(vec![change(1, Expected::Revision(now), None)]).await, nothing);
     assert_eq!(commit(vec![change(1, Expected::Revision(now), None)]).await, TableOutcome::Stale, "deleted");
@@ -64,7 +64,7 @@ async fn writes_of_one_call_see_each_other(store: &dyn TableStore) {
     let table = table(store, "one call").await;
     let change = |number, expected, row: &[u8]| {
         let key = numbered("ann", number);
-        write(table, "ann", vec![RowChange { key, expected, row: Some(row.to_vec()) }])
+        write(table, "ann", vec![RowChange { key, expected, row: Some(row.into()) }])
     };
     let first = vec![
         change(1, Expected::Absent, b"a"),

@@ -75,7 +75,7 @@ impl<'a> RowsPlan<'a> {
                         self.rows[*known].row = row;
                         continue;
                     }
-                    names.insert((partition, table, key), self.rows.len());
+                    names.insert((partition, table, &key[..]), self.rows.len());
                     let expected = match change.expected {
                         Expected::Anything => None,
                         Expected::Absent => Some(0),
@@ -84,7 +84,8 @@ impl<'a> RowsPlan<'a> {
                     let (counter, plus) = (0, 0);
                     PlannedRow { partition, table, before: key, counter, plus, after: &[], expected, row }
                 }
-                RowKey::Assigned { before, after } => {
+                RowKey::Assigned { .. } => {
+                    let (before, after) = change.key.around_number();
                     let key = (partition, table, &write.first[..]);
                     let place = *counters.entry(key).or_insert_with(|| {
                         self.counters.push((key, 0));

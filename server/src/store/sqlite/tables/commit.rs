@@ -8,7 +8,7 @@ use super::hex;
 use crate::store::sqlite::calls::Reply;
 use crate::store::sqlite::committer::Committer;
 use crate::store::sqlite::journal::record::JournalRecord;
-use crate::store::tables::{RowKey, TableOutcome, TableWrite};
+use crate::store::tables::{TableOutcome, TableWrite};
 use crate::store::{CommitError, StoreError};
 
 /// A call of `commit` that waits.
@@ -21,11 +21,7 @@ impl TableCall {
     /// How many rows and bytes it brings.
     pub(in crate::store::sqlite) fn weight(&self) -> (usize, usize) {
         self.writes.iter().flat_map(|write| &write.changes).fold((0, 0), |(rows, bytes), change| {
-            let key = match &change.key {
-                RowKey::Whole(key) => key.len(),
-                RowKey::Assigned { before, after } => before.len() + after.len() + 9,
-            };
-            (rows + 1, bytes + key + change.row.as_ref().map_or(0, Vec::len))
+            (rows + 1, bytes + change.key.length() + change.row.as_ref().map_or(0, |row| row.len()))
         })
     }
 }

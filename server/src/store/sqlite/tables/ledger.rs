@@ -65,12 +65,13 @@ impl Counters {
         let key = counter_of(&write);
         let mut last = 0;
         if assigned > 0 {
-            last = self.known.get(&key).copied().unwrap_or(0);
+            let known = self.known.entry(key.clone()).or_insert(0);
+            last = *known;
             if last > LARGEST_ASSIGNED - assigned {
                 let why = format!("a counter of table {} has come to its end", write.table.0);
                 return (None, TableOutcome::Rejected(why));
             }
-            self.known.insert(key.clone(), last + assigned);
+            *known = last + assigned;
         }
         let mut numbers = Vec::with_capacity(write.changes.len());
         let mut changes = Vec::with_capacity(write.changes.len());
@@ -78,7 +79,7 @@ impl Counters {
             let is_assigned = matches!(change.key, RowKey::Assigned { .. });
             last += i64::from(is_assigned);
             numbers.push(is_assigned.then_some(last));
-            changes.push((Arc::from(change.key.bytes(last)), change.row.map(Arc::from)));
+            changes.push((change.key.with(last), change.row));
         }
         let outcome = TableOutcome::Stored(numbers);
         if changes.is_empty() {
@@ -102,5 +103,5 @@ impl Counters {
 }
 
 fn counter_of(write: &TableWrite) -> CounterKey {
-    (write.table, Arc::from(&write.first[..]))
+    (write.table, Arc::clone(&write.first))
 }

@@ -127,6 +127,11 @@ impl TableStore for SqliteStore {
         self.outcome_of(answer).await
     }
 
+    /// The committer takes all calls that wait.
+    fn groups_commits(&self) -> bool {
+        true
+    }
+
     async fn rows(
         &self,
         keys: &[(TableId, PartitionKey, Vec<u8>)],

@@ -33,7 +33,7 @@ pub(super) async fn use_everything(store: &PostgresStore, round: u64) {
         for within in [true, false] {
             let value = value(3);
             let (low, high) = match within {
-                true => (numbered(&value, 5).bytes(0), numbered(&value, 30).bytes(0)),
+                true => (numbered(&value, 5).with(0).to_vec(), numbered(&value, 30).with(0).to_vec()),
                 false => (vec![], vec![0xff]),
             };
             let (start, end) = if direction == Direction::Forward { (low, high) } else { (high, low) };
@@ -44,13 +44,14 @@ pub(super) async fn use_everything(store: &PostgresStore, round: u64) {
             assert!(page.len() == 10 && more);
         }
     }
-    let keys: Vec<_> = (0..20).map(|n| (much, first(&value(n)).0, numbered(&value(n), 7).bytes(0))).collect();
+    let keys: Vec<_> =
+        (0..20).map(|n| (much, first(&value(n)).0, numbered(&value(n), 7).with(0).to_vec())).collect();
     assert!(store.rows(&keys).await.expect("read").iter().all(Option::is_some));
     let changes = (0..10).map(|n| {
         let value = value(n);
         let expected = Expected::Absent;
         let new =
-            RowChange { key: numbered(&value, 1_000 + round as i64), expected, row: Some(b"new".to_vec()) };
+            RowChange { key: numbered(&value, 1_000 + round as i64), expected, row: Some(b"new"[..].into()) };
         let gone = delete(numbered(&value, 40 + round as i64));
         write(much, &value, vec![append(&value, b"next"), put(numbered(&value, 1), b"put"), new, gone])
     });
@@ -156,7 +157,7 @@ async fn two_servers_write_to_the_same_rows_without_a_deadlock_and_no_number_com
                         0 => append(value, b"appended"),
                         1 => put(key, b"put"),
                         2 => delete(key),
-                        _ => RowChange { key, expected: Expected::Absent, row: Some(b"new".to_vec()) },
+                        _ => RowChange { key, expected: Expected::Absent, row: Some(b"new"[..].into()) },
                     }
                 });
                 write(rows, value, changes.collect())
@@ -198,7 +199,7 @@ async fn no_change_is_lost_between_two_servers() {
     const EACH: u64 = 20;
     let (one, other, _) = two().await;
     let rows = table(&one, "rows").await;
-    let key = || [(rows, first("ann").0, numbered("ann", 1).bytes(0))];
+    let key = || [(rows, first("ann").0, numbered("ann", 1).with(0).to_vec())];
     let add = async |store: &PostgresStore| {
         for _ in 0..EACH {
             loop {
@@ -210,7 +211,7 @@ async fn no_change_is_lost_between_two_servers() {
                         Expected::Revision(row.revision),
                     ),
                 };
-                let row = Some((count + 1).to_be_bytes().to_vec());
+                let row = Some((count + 1).to_be_bytes()[..].into());
                 // Now and then the row goes in between, and comes back as it was.
                 let change = RowChange { key: numbered("ann", 1), expected, row };
                 let done = TableStore::commit(store, vec![write(rows, "ann", vec![change])]).await;
@@ -246,7 +247,8 @@ async fn rows_become_visible_in_the_order_of_their_numbers() {
         let (mut cursor, mut got) = (0, 0);
         loop {
             let is_last = is_over.load(Ordering::Acquire);
-            let (start, end) = (numbered("ann", cursor + 1).bytes(0), numbered("ann", i64::MAX).bytes(0));
+            let (start, end) =
+                (numbered("ann", cursor + 1).with(0).to_vec(), numbered("ann", i64::MAX).with(0).to_vec());
             let partition_key = Some(first("ann").0);
             let direction = Direction::Forward;
             let scan =
@@ -254,7 +256,7 @@ async fn rows_become_visible_in_the_order_of_their_numbers() {
             let (page, more) = store.scan(&scan).await.expect("read");
             for row in &page {
                 cursor += 1;
-                assert_eq!(row.key, numbered("ann", cursor).bytes(0), "none is left out");
+                assert_eq!(row.key, numbered("ann", cursor).with(0).to_vec(), "none is left out");
             }
             got += page.len();
             if is_last && !more {
