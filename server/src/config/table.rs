@@ -40,7 +40,7 @@ pub struct TableSection {
     pub writers: usize,
     /// Writes that may wait for one writer before new ones are refused.
     pub length: usize,
-    /// Bytes of the writes that may wait for all writers.
+    /// Bytes of the writes that may wait, for all writers or past them for the store.
     pub waiting_bytes: usize,
     /// Rows after which a commit takes no further write.
     pub batch_rows: usize,

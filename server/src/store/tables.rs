@@ -199,7 +199,8 @@ pub struct TableScan {
 /// - **Assigned numbers grow** within one table and one value of the first key column: from 1, without repetition, in the order of the
 ///   commits, through restarts and deletions, and also among several processes on one database. They stay below 2^53.
 /// - **One process, one writer.** Where one process alone writes (SQLite), callers guarantee that two commits that change the same row never
-///   overlap, and [`Expected`] is not looked at. Elsewhere it is, under a lock.
+///   overlap, and [`Expected`] is not looked at. A row whose number the store assigns is always a new one, so such commits may overlap.
+///   Elsewhere [`Expected`] is looked at, under a lock.
 /// - **Writes of one call see each other.** Where several change the same row, the later ones count as decided on what the earlier ones
 ///   make of it: only the first one's [`Expected`] is compared, and if that write is not stored, those that follow it are stale as well.
 /// - **After `CommitError::Unknown`** it may or may not be stored; readers see which.
@@ -241,7 +242,8 @@ pub trait TableStore: Send + Sync + 'static {
     /// Makes the writes durable, each whole or not at all; one outcome for each.
     async fn commit(&self, writes: Vec<TableWrite>) -> Result<Vec<TableOutcome>, CommitError>;
 
-    /// Whether commits that wait at the same time are made durable together. Where they are, nothing is won by gathering writes before.
+    /// Whether calls of `commit` that wait at the same time are made durable together. Where they are, nothing is won by gathering writes
+    /// before.
     fn groups_commits(&self) -> bool {
         false
     }

@@ -1,8 +1,10 @@
 //! Rows with the placeholder, where the store groups the commits that wait: they go to it at once, past the writers.
 //!
-//! A writer is for two things: the rows of a key are decided one after the other, and many rows share a commit. Such a row needs neither.
-//! Nothing is read for it, and nobody can mean it before it has its number. The way through a writer took 5 of the 77 µs of a PutRow, and
-//! a row waited for two commits and not for one.
+//! A writer is for two things. It decides the rows of a key one after the other: such a row needs no order, since nothing is read for it,
+//! and no request can change it before its number was answered. And it lets many rows share a commit: here the store does that. Through
+//! a writer a row waited for two commits, that of the rows before it and its own (`docs/adr/0008-rows-at-once.md`).
+
+use std::sync::LazyLock;
 
 use tidemark_table::operations::batch::RowAnswer;
 use tidemark_table::rows::capacity::Consumed;
@@ -25,9 +27,10 @@ impl TableService {
         row.key.is_assigned() && self.store.groups_commits()
     }
 
-    /// Decides a row with the placeholder and stores it. It is stored although the future is dropped, once the store has it.
+    /// Decides a row with the placeholder and stores it. When the future is dropped before the store has taken the row, nothing is stored;
+    /// afterwards it is stored all the same.
     pub(super) async fn write_at_once(&self, table: &Table, row: &RowWrite) -> RowAnswer {
-        // Before the look whether the service stops: whoever waits for its end waits for this one.
+        // Taken before the look: so `stop` waits for each row that was not refused here.
         let _accepted = self.tasks.token();
         if self.closing.is_cancelled() {
             return RowAnswer { consumed: Consumed::default(), outcome: Err(busy()) };
@@ -58,7 +61,8 @@ impl TableService {
         row: &RowWrite,
         columns: Vec<u8>,
     ) -> Result<i64, TableError> {
-        static LOG: std::sync::LazyLock<LogLimit> = std::sync::LazyLock::new(LogLimit::default);
+        static UNKNOWN: LazyLock<LogLimit> = LazyLock::new(LogLimit::default);
+        static REFUSED: LazyLock<LogLimit> = LazyLock::new(LogLimit::default);
         let (before, after) = row.key.encode();
         let after = after.ok_or_else(internal)?;
         let key = RowKey::assigned(&before, &after);
@@ -72,13 +76,13 @@ impl TableService {
                 outcome => Err(not_stored(outcome)),
             },
             Err(CommitError::Unknown(error)) => {
-                if let Some(left_out) = LOG.pass() {
+                if let Some(left_out) = UNKNOWN.pass() {
                     error!(%error, left_out, "the outcome of a commit of tables is unknown");
                 }
                 Err(timeout())
             }
             Err(failure) => {
-                if let Some(left_out) = LOG.pass() {
+                if let Some(left_out) = REFUSED.pass() {
                     warn!(error = %failure, left_out, "a commit of tables was refused");
                 }
                 Err(busy())

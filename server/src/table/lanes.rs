@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use tidemark_table::TableError;
-use tokio::sync::{Mutex, Semaphore, mpsc};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -22,7 +22,7 @@ use crate::store::tables::TableStore;
 #[derive(Clone)]
 pub(super) struct Lanes {
     lanes: Arc<[mpsc::Sender<Job>]>,
-    /// Bytes that may still wait.
+    /// Bytes that may still wait, also of rows that go past the lanes.
     room: Arc<Semaphore>,
 }
 
@@ -56,8 +56,7 @@ impl Lanes {
     pub(super) fn submit(&self, jobs: Vec<(Job, Answering)>) -> Result<Vec<Answering>, TableError> {
         let mut places = Vec::with_capacity(jobs.len());
         for (job, _) in &jobs {
-            let bytes = u32::try_from(job.bytes).unwrap_or(u32::MAX);
-            let room = Arc::clone(&self.room).try_acquire_many_owned(bytes).map_err(|_| busy())?;
+            let room = self.room(job.bytes)?;
             places.push((self.lane(job).try_reserve().map_err(|_| busy())?, room));
         }
         let put = |((mut job, answering), (place, room)): ((Job, Answering), (mpsc::Permit<'_, Job>, _))| {
@@ -66,6 +65,16 @@ impl Lanes {
             answering
         };
         Ok(jobs.into_iter().zip(places).map(put).collect())
+    }
+
+    /// Room for a write of so many bytes, until it is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorCode::ServerBusy`](tidemark_table::ErrorCode::ServerBusy): as many bytes wait as may.
+    pub(super) fn room(&self, bytes: usize) -> Result<OwnedSemaphorePermit, TableError> {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        Arc::clone(&self.room).try_acquire_many_owned(bytes).map_err(|_| busy())
     }
 
     /// Puts a job of the background into its lane when there is room. `None`: the server stops.

@@ -62,7 +62,8 @@ pub struct Options {
     pub writers: usize,
     /// Jobs that may wait for one writer; beyond it writes are refused at once. Default 1,024.
     pub length: usize,
-    /// Bytes of the writes that may wait for all writers; beyond it writes are refused at once. Default 64 MiB.
+    /// Bytes of the writes that may wait for all writers and, past them, for the store; beyond it writes are refused at once. Default
+    /// 64 MiB.
     pub waiting_bytes: usize,
     /// Rows after which a batch takes no further job. Default 1,024.
     pub batch_rows: usize,

@@ -253,7 +253,7 @@ impl Group {
         self.rows.iter().filter(|(_, row)| row.is_changed)
     }
 
-    /// Rows with whole keys come first: one that is deleted and that the store then makes is there.
+    /// Rows with whole keys come first: if one of them deletes the key that the store then assigns, the new row stays.
     fn write(&mut self) -> TableWrite {
         self.is_sent = true;
         let assigned = std::mem::take(&mut self.assigned).into_iter().map(|(key, columns)| RowChange {

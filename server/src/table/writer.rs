@@ -1,7 +1,8 @@
 //! THE loop of tables: takes a batch of jobs and goes through four steps with it: read, decide, commit, answer.
 //!
-//! One writer lives per lane; it alone writes the rows of its jobs' first key columns in this process. It moves on only when the outcome
-//! of its commit is known, or the store answers again. It owns nothing that must outlive it: that lies in [`Lane`]. Step 2 is in `plan`.
+//! One writer lives per lane; it alone writes the rows of its jobs' first key columns in this process, but for new ones with the
+//! placeholder ([`assigned`](super::assigned)). It moves on only when the outcome of its commit is known, or the store answers again.
+//! It owns nothing that must outlive it: that lies in [`Lane`]. Step 2 is in `plan`.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

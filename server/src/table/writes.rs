@@ -1,4 +1,4 @@
-//! Writes of rows: each goes to the writer of its table and first key column.
+//! Writes of rows: each goes to the writer of its table and first key column, or past the writers to the store (`assigned`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -44,6 +44,7 @@ impl TableService {
                 return Ok(write::answer(consumed, outcome?.as_ref()));
             }
             let RowAnswer { consumed, outcome } = if self.goes_at_once(&row) {
+                let _room = self.lanes.room(body.len())?;
                 self.write_at_once(&table, &row).await
             } else {
                 let first = row.key.first().clone();

@@ -19,7 +19,8 @@ pub(super) fn count(message: &[u8], path: &[u32]) -> Result<usize, TableError> {
     contents(message, *number).map(|inner| count(inner?, below)).sum()
 }
 
-/// The most columns that a request may name; of a batch, each row that is written, or each table that is read.
+/// The most names in `columns_to_get`, or in `return_column_names`; in a batch each table that is read, and each row that is written, has
+/// so many.
 const MAX_COLUMNS: usize = 1_024;
 
 /// Refuses a request that names more than [`MAX_COLUMNS`] columns at `path`.
@@ -32,7 +33,7 @@ pub(super) fn check_columns(message: &[u8], path: &[u32]) -> Result<(), TableErr
     }
 }
 
-/// The same for each message at `each` by itself. Whoever calls has bounded how many of those there are, and so all columns together.
+/// The same for each message at `each` by itself. The caller has bounded their number before; that bounds all names together.
 pub(super) fn check_columns_of_each(message: &[u8], each: &[u32], path: &[u32]) -> Result<(), TableError> {
     let Some((number, below)) = each.split_first() else { return check_columns(message, path) };
     contents(message, *number).try_for_each(|inner| check_columns_of_each(inner?, below, path))

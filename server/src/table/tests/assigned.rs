@@ -18,9 +18,13 @@ use crate::table::Options;
 
 /// A service over a store that follows a script and says that it groups commits.
 async fn grouping() -> (World, Client, Arc<FaultyTables>) {
+    grouping_with(Options::default()).await
+}
+
+async fn grouping_with(options: Options) -> (World, Client, Arc<FaultyTables>) {
     let store = Arc::new(FaultyTables::new(Arc::new(MemoryTables::new())));
     store.groups_commits.store(true, Ordering::Relaxed);
-    let world = World::over(Arc::clone(&store) as Arc<_>, Options::default());
+    let world = World::over(Arc::clone(&store) as Arc<_>, options);
     let client = world.client();
     client.create("t", true).await;
     (world, client, store)
@@ -88,6 +92,19 @@ async fn a_stop_waits_for_the_rows_that_the_store_has_and_takes_no_others() {
     store.release();
     assert_eq!(stalled.await.expect("no panic"), Ok(1));
     stopping.await.expect("no panic");
+}
+
+#[tokio::test]
+async fn no_more_bytes_wait_for_the_store_than_may() {
+    // More than one such request has, and less than two.
+    let (_world, client, store) = grouping_with(Options { waiting_bytes: 150, ..Options::default() }).await;
+    store.script([Fault::Stall]);
+    let stalled = append(&client);
+    store.until_stalled(1).await;
+    assert_eq!(code(client.append("t", "x").await), ErrorCode::ServerBusy);
+    store.release();
+    assert_eq!(stalled.await.expect("no panic"), Ok(1));
+    assert_eq!(client.append("t", "x").await, Ok(2));
 }
 
 #[tokio::test]
