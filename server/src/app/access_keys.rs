@@ -98,9 +98,7 @@ impl RememberedKeys {
     pub fn new(keys: Arc<dyn AccessKeys>) -> RememberedKeys {
         RememberedKeys { keys, remembered: Cache::new(REMEMBERED_KEYS), missing: Cache::new(REMEMBERED_KEYS) }
     }
-}
 
-impl RememberedKeys {
     /// The key of this id.
     ///
     /// # Errors

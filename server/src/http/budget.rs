@@ -41,9 +41,9 @@ struct Inner {
 #[derive(Debug)]
 pub(super) struct Charge {
     inner: Arc<Inner>,
-    /// Of the network that it counts for, if it counts for one.
+    /// The network that it counts for, if it counts for one, and its permits of that network.
     own: Option<(ClientNetwork, Option<OwnedSemaphorePermit>)>,
-    /// Of what all share. `None` only while it is taken or dropped, as above.
+    /// Its permits of what all share. These and the network's are `None` until they are taken.
     all: Option<OwnedSemaphorePermit>,
 }
 

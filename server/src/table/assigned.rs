@@ -7,7 +7,6 @@
 use std::sync::LazyLock;
 
 use tidemark_table::operations::batch::RowAnswer;
-use tidemark_table::rows::capacity::Consumed;
 use tidemark_table::rows::key::encode;
 use tidemark_table::rows::write::{Decided, Effect, Refusal, Returns, RowWrite, decide};
 use tidemark_table::{Row, TableError};
@@ -30,18 +29,16 @@ impl TableService {
     /// Decides a row with the placeholder and stores it. When the future is dropped before the store has taken the row, nothing is stored;
     /// afterwards it is stored all the same.
     pub(super) async fn write_at_once(&self, table: &Table, row: &RowWrite) -> RowAnswer {
-        // Taken before the look: so `stop` waits for each row that was not refused here.
-        let _accepted = self.tasks.token();
-        if self.closing.is_cancelled() {
-            return RowAnswer { consumed: Consumed::default(), outcome: Err(busy()) };
-        }
-        match self.stored_at_once(table, row).await {
-            Ok(answer) => answer,
-            Err(Refusal { error, consumed }) => RowAnswer { consumed, outcome: Err(error) },
-        }
+        let stored = self.stored_at_once(table, row).await;
+        stored.unwrap_or_else(|Refusal { error, consumed }| RowAnswer { consumed, outcome: Err(error) })
     }
 
     async fn stored_at_once(&self, table: &Table, row: &RowWrite) -> Result<RowAnswer, Refusal> {
+        // Taken before the look: so `stop` waits for each row that was not refused here.
+        let _accepted = self.tasks.token();
+        if self.closing.is_cancelled() {
+            return Err(busy().into());
+        }
         let Decided { effect, cells, consumed } = decide(&table.definition, row, None, self.clock.now().0)?;
         let number = match effect {
             Effect::Store(columns) => Some(self.store_assigned(table, row, columns.encode()).await?),

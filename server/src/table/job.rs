@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use tidemark_table::operations::batch::RowAnswer;
-use tidemark_table::rows::capacity::Consumed;
 use tidemark_table::rows::key::{encode, partition_bytes};
-use tidemark_table::rows::write::RowWrite;
-use tidemark_table::{ErrorCode, KeyValue, TableError};
+use tidemark_table::rows::write::{Refusal, RowWrite};
+use tidemark_table::{KeyValue, TableError};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::catalog::Table;
@@ -94,10 +93,6 @@ pub(super) fn partition_of(first: &KeyValue) -> PartitionKey {
 
 /// The same refusal for so many rows.
 pub(super) fn refused(rows: usize, error: &TableError) -> Answers {
-    let consumed = match error.code {
-        ErrorCode::ConditionCheckFail => Consumed::FAILED_CHECK,
-        code if code.status() >= 500 => Consumed::default(),
-        _ => Consumed { read: 0, write: 1 },
-    };
-    vec![RowAnswer { consumed, outcome: Err(error.clone()) }; rows]
+    let Refusal { error, consumed } = error.clone().into();
+    vec![RowAnswer { consumed, outcome: Err(error) }; rows]
 }

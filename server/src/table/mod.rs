@@ -2,9 +2,9 @@
 //!
 //! `http` calls [`TableService::call`]. What operations mean is `tidemark_table`'s business; here is what lies between that and the store.
 //! Inside: `catalog` knows the tables; `tables` has what makes and changes them, `reads`, `range` and `split` what reads rows, `writes`
-//! what writes them: those with the placeholder at once where the store groups commits (`assigned`), all others through the writers:
-//! `writer` is the loop (read, decide, commit, answer) over jobs from `lanes`, `plan` its pure
-//! part. `sweeper` removes what is past its TTL.
+//! what writes them: those with the placeholder at once where the store groups commits (`assigned`), all others through the writers.
+//! `writer` is their loop (read, decide, commit, answer) over jobs from `lanes`, `plan` its pure part. `sweeper` removes what is past
+//! its TTL.
 //! `inbox` shows the chat's inboxes as a table beside the others. `browse` has the reads that pages make.
 
 use std::sync::Arc;

@@ -3,15 +3,16 @@
 use tidemark_table::operations::range::{self, MAX_BYTES, MAX_ROWS, Range};
 use tidemark_table::rows::age::live;
 use tidemark_table::rows::capacity::{Consumed, of_cell};
-use tidemark_table::rows::key::{after, before, decode, encode_bound, partition_bytes};
+use tidemark_table::rows::key::{after, before, decode, encode_bound};
 use tidemark_table::rows::select::Selected;
 use tidemark_table::rows::stored::Columns;
 use tidemark_table::{PrimaryKey, Row, TableError};
 
 use super::catalog::Table;
 use super::error::{unread, unreadable};
+use super::job::partition_of;
 use super::{Caller, TableService};
-use crate::domain::{Direction, PartitionKey};
+use crate::domain::Direction;
 use crate::store::tables::{StoredRow, TableScan};
 
 /// The most rows of one scan where a filter may leave few of them.
@@ -60,7 +61,7 @@ impl TableService {
         let mut page = Page::default();
         let mut scan = TableScan {
             table: table.id,
-            partition_key: range.first().map(|first| PartitionKey::of_bytes(&partition_bytes(first))),
+            partition_key: range.first().map(partition_of),
             start: encode_bound(&range.start),
             end: encode_bound(&range.end),
             direction: if range.forward { Direction::Forward } else { Direction::Backward },

@@ -30,17 +30,19 @@ async fn grouping_with(options: Options) -> (World, Client, Arc<FaultyTables>) {
     (world, client, store)
 }
 
-fn append(client: &Client) -> JoinHandle<Result<i64, TableError>> {
+/// A row whose commit stalls until the store is told to go on.
+async fn stalled(client: &Client, store: &FaultyTables) -> JoinHandle<Result<i64, TableError>> {
+    store.script([Fault::Stall]);
     let client = client.clone();
-    tokio::spawn(async move { client.append("t", "x").await })
+    let row = tokio::spawn(async move { client.append("t", "x").await });
+    store.until_stalled(1).await;
+    row
 }
 
 #[tokio::test]
 async fn a_row_does_not_wait_for_the_commit_of_another_one_of_its_key() {
     let (world, client, store) = grouping().await;
-    store.script([Fault::Stall]);
-    let stalled = append(&client);
-    store.until_stalled(1).await;
+    let stalled = stalled(&client, &store).await;
     assert_eq!(client.append("t", "x").await, Ok(1));
     assert_eq!(world.service.depths().sum::<usize>(), 0, "no writer is asked");
     assert!(!stalled.is_finished());
@@ -77,9 +79,7 @@ async fn a_row_for_a_table_that_another_server_has_made_anew_goes_into_the_new_o
 #[tokio::test]
 async fn a_stop_waits_for_the_rows_that_the_store_has_and_takes_no_others() {
     let (world, client, store) = grouping().await;
-    store.script([Fault::Stall]);
-    let stalled = append(&client);
-    store.until_stalled(1).await;
+    let stalled = stalled(&client, &store).await;
     let stopping = tokio::spawn({
         let service = world.service.clone();
         async move { service.stop().await }
@@ -98,9 +98,7 @@ async fn a_stop_waits_for_the_rows_that_the_store_has_and_takes_no_others() {
 async fn no_more_bytes_wait_for_the_store_than_may() {
     // More than one such request has, and less than two.
     let (_world, client, store) = grouping_with(Options { waiting_bytes: 150, ..Options::default() }).await;
-    store.script([Fault::Stall]);
-    let stalled = append(&client);
-    store.until_stalled(1).await;
+    let stalled = stalled(&client, &store).await;
     assert_eq!(code(client.append("t", "x").await), ErrorCode::ServerBusy);
     store.release();
     assert_eq!(stalled.await.expect("no panic"), Ok(1));

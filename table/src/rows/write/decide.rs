@@ -64,7 +64,7 @@ pub fn decide(
     now: i64,
 ) -> Result<Decided, Refusal> {
     let options = &definition.options;
-    // It is told before the conditions, since no outcome of theirs changes it.
+    // Before the conditions: the update is refused whether they hold or not.
     if matches!(write.change, Change::Update(_)) && !options.allow_update {
         return Err(TableError::invalid("Update operation is not allowed in this table").into());
     }
