@@ -2,7 +2,7 @@
 //!
 //! [`head`] checks who calls, by the headers alone; only then is the body read, by [`body`]. [`answer`] makes signed answers. What an
 //! operation means is the business of [`TableService`]. Connections, their limits and their ends are those of the
-//! other listeners ([`serve`](super::serve)).
+//! other listeners ([`serve`](mod@super::serve)).
 //!
 //! Once an operation was begun its answer goes out, also while the server stops: some clients repeat a write whose connection broke.
 
