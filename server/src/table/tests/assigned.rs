@@ -30,7 +30,7 @@ async fn grouping_with(options: Options) -> (World, Client, Arc<FaultyTables>) {
     (world, client, store)
 }
 
-/// A row whose commit stalls until the store is told to go on.
+/// Puts a row. The store holds its commit back until it is released.
 async fn stalled(client: &Client, store: &FaultyTables) -> JoinHandle<Result<i64, TableError>> {
     store.script([Fault::Stall]);
     let client = client.clone();
