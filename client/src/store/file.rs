@@ -25,7 +25,7 @@ pub struct FileStore {
 struct Log {
     path: PathBuf,
     /// Held for as long as the store lives.
-    _lock: File,
+    _lock: Lock,
     /// `None` after a failed write: what the file holds is unknown until it is opened anew.
     open: Option<Open>,
 }
@@ -53,8 +53,7 @@ impl FileStore {
     /// When another process has it open, when it cannot be read or written, or when it holds something else.
     pub fn open(path: impl Into<PathBuf>) -> io::Result<FileStore> {
         let path = path.into();
-        let lock = File::create(path.with_added_extension("lock"))?;
-        lock.try_lock().map_err(|error| match error {
+        let lock = Lock::take(&path.with_added_extension("lock")).map_err(|error| match error {
             TryLockError::WouldBlock => io::Error::other(format!(
                 "{} is in use by another client: give each its own file",
                 path.display()
@@ -94,6 +93,27 @@ impl Store for FileStore {
         }
         let change = change.clone();
         self.with_log(move |log| log.apply(change)).await
+    }
+}
+
+/// A locked file, until it is dropped.
+#[derive(Debug)]
+struct Lock(File);
+
+impl Lock {
+    fn take(path: &Path) -> Result<Lock, TryLockError> {
+        let file = File::create(path).map_err(TryLockError::Error)?;
+        file.try_lock()?;
+        Ok(Lock(file))
+    }
+}
+
+impl Drop for Lock {
+    /// Closing the file is not enough: a process that the application starts has a copy of the open file until it runs
+    /// its own program.
+    fn drop(&mut self) {
+        // Only a file that is not locked or not open could refuse.
+        let _ = self.0.unlock();
     }
 }
 
@@ -300,5 +320,17 @@ mod tests {
         assert!(FileStore::open(&path).expect_err("in use").to_string().contains("in use"));
         drop(first);
         FileStore::open(&path).expect("free again");
+    }
+
+    /// As between fork and exec of a process that the application starts.
+    #[test]
+    fn a_copy_of_the_open_file_does_not_keep_the_lock() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("ann");
+        let first = FileStore::open(&path).expect("opens");
+        let copy = first.log.lock().expect("no panic")._lock.0.try_clone().expect("a copy");
+        drop(first);
+        FileStore::open(&path).expect("free again");
+        drop(copy);
     }
 }

@@ -17,6 +17,7 @@ pub mod alloc;
 pub mod clock;
 pub mod config;
 pub mod error;
+pub mod file_lock;
 #[allow(dead_code, reason = "without the simulation nothing switches a rule off")]
 pub mod flaws;
 pub mod ids;

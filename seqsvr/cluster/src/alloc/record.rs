@@ -3,13 +3,14 @@
 //! renamed; one that is damaged counts as none, which only costs the wait.
 
 use std::fmt::Write as _;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
 use super::node::{Predecessor, Serving};
+use seqsvr_core::file_lock::FileLock;
 use seqsvr_core::ids::{Epoch, SectionId};
 use seqsvr_core::store::Owner;
 
@@ -21,7 +22,7 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// The directory, locked while this lives.
 pub struct DataDir {
     path: PathBuf,
-    _lock: File,
+    _lock: FileLock,
 }
 
 impl DataDir {
@@ -33,15 +34,13 @@ impl DataDir {
     pub fn open(path: &Path) -> Result<Self, String> {
         let refused = |why: &dyn std::fmt::Display| format!("directory {}: {why}", path.display());
         fs::create_dir_all(path).map_err(|error| refused(&error))?;
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(path.join("lock"));
-        let lock = lock.map_err(|error| refused(&error))?;
-        match lock.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
-            Err(TryLockError::WouldBlock) => {
-                Err(refused(&"another process runs in it; stop that one, or set another directory"))
+        let lock = FileLock::take(&path.join("lock")).map_err(|error| match error {
+            TryLockError::WouldBlock => {
+                refused(&"another process runs in it; stop that one, or set another directory")
             }
-            Err(TryLockError::Error(error)) => Err(refused(&error)),
-        }
+            TryLockError::Error(error) => refused(&error),
+        })?;
+        Ok(Self { path: path.to_owned(), _lock: lock })
     }
 
     /// The record of one Set.

@@ -9,7 +9,7 @@
 //!  rejoining  what is here must not be voted by
 //! ```
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
@@ -18,6 +18,7 @@ use super::identity::{Identity, OpenError, Place};
 use super::journal::{self, Journal};
 use super::progress_file::{self, ProgressFile};
 use super::state::State;
+use seqsvr_core::file_lock::FileLock;
 use seqsvr_core::flaws::Flaws;
 use seqsvr_core::store::message::Copy;
 use seqsvr_core::store::{Configured, Layout};
@@ -32,7 +33,7 @@ pub(super) struct Directory {
     layout: Layout,
     /// Bytes of changes that a file has room for.
     room: usize,
-    _lock: File,
+    _lock: FileLock,
     progress: ProgressFile,
 }
 
@@ -59,9 +60,7 @@ impl Directory {
             return Err(OpenError::Empty(path.to_owned()));
         }
         let at = path.join("lock");
-        let lock = OpenOptions::new().write(true).create(true).truncate(false).open(&at);
-        let lock = lock.map_err(OpenError::io(&at))?;
-        lock.try_lock().map_err(|why| match why {
+        let lock = FileLock::take(&at).map_err(|why| match why {
             TryLockError::WouldBlock => OpenError::Locked(path.to_owned()),
             TryLockError::Error(why) => OpenError::Io { path: at, why },
         })?;

@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use seqsvr_core::file_lock::FileLock;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
@@ -46,7 +47,7 @@ pub enum HorizonError {
 #[derive(Debug)]
 pub(super) struct HorizonFile {
     path: PathBuf,
-    file: File,
+    file: FileLock,
 }
 
 impl HorizonFile {
@@ -55,13 +56,12 @@ impl HorizonFile {
         let io = |source| HorizonError::Io { path: path.to_owned(), source };
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(HorizonError::InUse { path: path.to_owned() }),
-            Err(TryLockError::Error(source)) => return Err(io(source)),
-        }
+        let file = FileLock::of(file).map_err(|error| match error {
+            TryLockError::WouldBlock => HorizonError::InUse { path: path.to_owned() },
+            TryLockError::Error(source) => io(source),
+        })?;
         let mut bytes = Vec::new();
-        io::Read::read_to_end(&mut &file, &mut bytes).map_err(io)?;
+        io::Read::read_to_end(&mut file.file(), &mut bytes).map_err(io)?;
         let slots: Vec<u64> = bytes.chunks(SLOT).filter_map(decode).collect();
         let this = Self { path: path.to_owned(), file };
         // The first write was cut short, so it confirmed nothing; anything else held a horizon once.
@@ -77,8 +77,9 @@ impl HorizonFile {
 
     /// Both slots exist before the first horizon, so that no later write changes the file's length.
     fn begin(&self) -> io::Result<()> {
-        self.file.write_all_at(&[encode(0), encode(0)].concat(), 0)?;
-        self.file.sync_all()?;
+        let file = self.file.file();
+        file.write_all_at(&[encode(0), encode(0)].concat(), 0)?;
+        file.sync_all()?;
         match self.path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => File::open(folder)?.sync_all(),
             _ => File::open(".")?.sync_all(),
@@ -87,8 +88,9 @@ impl HorizonFile {
 
     /// Makes `horizon` durable in `slot` (0 or 1); blocks for the time of a sync.
     pub(super) fn write(&self, slot: u64, horizon: u64) -> Result<(), HorizonError> {
-        let written = self.file.write_all_at(&encode(horizon), slot * SLOT as u64);
-        written.and_then(|()| self.file.sync_data()).map_err(|source| self.failed(source))
+        let file = self.file.file();
+        let written = file.write_all_at(&encode(horizon), slot * SLOT as u64);
+        written.and_then(|()| file.sync_data()).map_err(|source| self.failed(source))
     }
 
     /// An error of the system about this file.

@@ -2,10 +2,11 @@
 //! when, so that a start does not depend on the registry (S25), and the mark by which the registry knows it
 //! again. Locked while the process runs. Called by the holder.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use seqsvr_core::file_lock::FileLock;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
@@ -103,7 +104,7 @@ fn check(lines: &str) -> String {
 pub(super) struct Cache {
     instance: Instance,
     path: PathBuf,
-    _lock: File,
+    _lock: FileLock,
 }
 
 impl Cache {
@@ -112,13 +113,10 @@ impl Cache {
         let path = folder.join(format!("{instance}.properties"));
         // Beside the file, which is replaced with each write, and never removed.
         let lock_path = folder.join(format!("{instance}.properties.lock"));
-        let io = |source| CacheError::Io { path: lock_path.clone(), source };
-        let lock = OpenOptions::new().create(true).append(true).open(&lock_path).map_err(io)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(CacheError::InUse { path: lock_path }),
-            Err(TryLockError::Error(source)) => return Err(io(source)),
-        }
+        let lock = FileLock::take(&lock_path).map_err(|error| match error {
+            TryLockError::WouldBlock => CacheError::InUse { path: lock_path },
+            TryLockError::Error(source) => CacheError::Io { path: lock_path, source },
+        })?;
         let cached = match fs::read_to_string(&path) {
             Ok(text) => {
                 let cached = Cached::from_text(&text, instance);

@@ -1,10 +1,12 @@
 //! The reconciliation journal: a local file of checksummed lines, synced before what they say takes effect. One process
 //! uses it, which a lock on the file makes sure of; its tags share it.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+
+use seqsvr_core::file_lock::FileLock;
 
 use super::ledger::{Entry, Event, Ledger};
 use crate::clock::Clock;
@@ -23,7 +25,7 @@ pub struct Journal {
     clock: Clock,
     state: Mutex<State>,
     /// Locked as long as the journal is open.
-    _lock: File,
+    _lock: FileLock,
 }
 
 #[derive(Debug)]
@@ -44,14 +46,12 @@ impl Journal {
         let path = path.as_ref().to_owned();
         let bad = |problem: String| OpenError::Bad(format!("{}: {problem}", path.display()));
         let io = |error: io::Error| bad(error.to_string());
-        let lock = OpenOptions::new().append(true).create(true).open(beside(&path, "lock")).map_err(io)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(bad("another process uses it: stop that one, or name another file".to_owned()));
+        let lock = FileLock::take(&beside(&path, "lock")).map_err(|error| match error {
+            TryLockError::WouldBlock => {
+                bad("another process uses it: stop that one, or name another file".to_owned())
             }
-            Err(TryLockError::Error(error)) => return Err(io(error)),
-        }
+            TryLockError::Error(error) => io(error),
+        })?;
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),

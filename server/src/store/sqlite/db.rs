@@ -4,11 +4,13 @@
 //! abandoned transaction the connection that wrote is closed and opened again before it is used (I3): what SQLite
 //! believes after a failed fsync is not to be trusted.
 
+use std::fs::TryLockError;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::TransactionBehavior;
+use seqsvr_core::file_lock::FileLock;
 use sqlx::migrate::MigrateError;
 use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{
@@ -18,7 +20,6 @@ use sqlx::{Connection, Sqlite, SqliteConnection};
 use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 
 use super::blocking::{self, BlockingOptions, MOST_LOG};
-use super::lock::Lock;
 use super::scan::Scanners;
 use super::service::{Service, ServiceConnection};
 use super::{OpenError, SqliteOptions, private};
@@ -53,7 +54,7 @@ struct Slot {
 /// By what right a process has a database open.
 enum Right {
     /// It holds the lock. Never read: dropping it gives the lock up.
-    Locked { _lock: Lock },
+    Locked { _lock: FileLock },
     /// Another process holds the lock.
     Beside,
 }
@@ -73,7 +74,7 @@ impl Db {
             let io = |source| OpenError::Io { path: directory.to_owned(), source };
             private::make_directory(directory).map_err(io)?;
         }
-        let lock = Lock::take(path)?;
+        let lock = lock(path)?;
         private::make_file(path).map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
         let connect = writing_options(path, options);
         let refused = |source| OpenError::Database { path: path.to_owned(), source };
@@ -315,6 +316,15 @@ impl DerefMut for WriteTx {
     fn deref_mut(&mut self) -> &mut SqliteConnection {
         &mut self.connection
     }
+}
+
+/// Takes the lock of the database at `database`, which lies beside it, or says who is in the way.
+fn lock(database: &Path) -> Result<FileLock, OpenError> {
+    let path = database.with_added_extension("lock");
+    FileLock::take(&path).map_err(|error| match error {
+        TryLockError::WouldBlock => OpenError::InUse { path: database.to_owned() },
+        TryLockError::Error(source) => OpenError::Io { path, source },
+    })
 }
 
 /// What holds for the connection that writes.

@@ -52,7 +52,6 @@ mod inboxes;
 mod invites;
 mod journal;
 mod ledger;
-mod lock;
 mod lookup;
 mod memtable;
 mod memtable_view;

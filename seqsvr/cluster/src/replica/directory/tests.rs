@@ -124,7 +124,7 @@ fn a_flipped_bit_is_named_with_its_place() {
     let whole = fs::read(&path).unwrap();
     // The last frame: the one that a torn write could be mistaken for.
     let frame = (0..ROOM).step_by(32).rfind(|&offset| whole[offset..].starts_with(b"sqsv")).unwrap();
-    let file = OpenOptions::new().write(true).open(&path).unwrap();
+    let file = File::options().write(true).open(&path).unwrap();
     file.write_all_at(&[whole[frame + 40] ^ 1], frame as u64 + 40).unwrap();
     let line = refusal(open(&at)).to_string();
     assert!(line.contains("state.1") && line.contains(&format!("byte {frame}")), "{line}");
