@@ -1,4 +1,4 @@
-//! A lock on a file, by which one process at a time uses what lies beside it.
+//! A lock on a file, by which one process at a time uses that file, or what lies beside it.
 //!
 //! The system releases it however the process ends. The file is never removed: removing it would let two processes lock
 //! two different files of the same name.

@@ -47,7 +47,7 @@ pub enum HorizonError {
 #[derive(Debug)]
 pub(super) struct HorizonFile {
     path: PathBuf,
-    file: FileLock,
+    lock: FileLock,
 }
 
 impl HorizonFile {
@@ -56,14 +56,14 @@ impl HorizonFile {
         let io = |source| HorizonError::Io { path: path.to_owned(), source };
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
-        let file = FileLock::of(file).map_err(|error| match error {
+        let lock = FileLock::of(file).map_err(|error| match error {
             TryLockError::WouldBlock => HorizonError::InUse { path: path.to_owned() },
             TryLockError::Error(source) => io(source),
         })?;
         let mut bytes = Vec::new();
-        io::Read::read_to_end(&mut file.file(), &mut bytes).map_err(io)?;
+        io::Read::read_to_end(&mut lock.file(), &mut bytes).map_err(io)?;
         let slots: Vec<u64> = bytes.chunks(SLOT).filter_map(decode).collect();
-        let this = Self { path: path.to_owned(), file };
+        let this = Self { path: path.to_owned(), lock };
         // The first write was cut short, so it confirmed nothing; anything else held a horizon once.
         match slots.into_iter().max() {
             Some(horizon) => Ok((this, horizon)),
@@ -77,7 +77,7 @@ impl HorizonFile {
 
     /// Both slots exist before the first horizon, so that no later write changes the file's length.
     fn begin(&self) -> io::Result<()> {
-        let file = self.file.file();
+        let file = self.lock.file();
         file.write_all_at(&[encode(0), encode(0)].concat(), 0)?;
         file.sync_all()?;
         match self.path.parent() {
@@ -88,7 +88,7 @@ impl HorizonFile {
 
     /// Makes `horizon` durable in `slot` (0 or 1); blocks for the time of a sync.
     pub(super) fn write(&self, slot: u64, horizon: u64) -> Result<(), HorizonError> {
-        let file = self.file.file();
+        let file = self.lock.file();
         let written = file.write_all_at(&encode(horizon), slot * SLOT as u64);
         written.and_then(|()| file.sync_data()).map_err(|source| self.failed(source))
     }
