@@ -1,6 +1,11 @@
--- What a new row does to those that are there, as in 0050_compaction.sql, and for further kinds: a deletion (14) takes the text of a message (1,
--- 8), a moment (11) or a comment (13), which becomes a deleted row (15); of settings (9), of what one of two people says about being friends (10),
--- of likes (12) and of how far messages have come (16) only the newest row of a key stays. The keys are those of `Content::compaction_key`.
+-- What a new row does to those that are there; the trigger entries_compact calls it. Of the rows with one compaction
+-- key only the newest stays: the keys are those of `Content::compaction_key`, and the kinds those of `Kind::code`
+-- (server/src/domain). The transaction that inserts the row holds the lock of the inbox's head.
+--
+--   An edit (5) and a recall (6) change their message (1). A recall is the last word (8: recalled): an edit that
+--   another server decided on at the same moment goes.
+--   A deletion (14) takes the text of a message (1, 8), a moment (11) or a comment (13), which becomes a deleted row
+--   (15), and removes the last edit, which has the text, too.
 CREATE OR REPLACE FUNCTION compact_entry() RETURNS trigger
 LANGUAGE plpgsql VOLATILE
 AS $$
@@ -9,15 +14,10 @@ DECLARE
     own    text;
     before bigint;
 BEGIN
-    -- From the first such row on, a program that does not know the kinds could not read this inbox. (The nodes of Citus have no meta.)
-    IF new.kind <> 2 AND to_regclass('meta') IS NOT NULL THEN
-        UPDATE meta SET value = CASE WHEN new.kind < 9 THEN '50' ELSE '70' END
-            WHERE meta.key = 'oldest_program' AND value::int < CASE WHEN new.kind < 9 THEN 50 ELSE 70 END;
-    END IF;
-    IF new.kind IN (11, 13, 15) THEN
-        RETURN NULL;
-    END IF;
     IF new.kind = 14 THEN
+        DELETE FROM entries WHERE partition_key = new.partition_key AND receiver = new.receiver AND kind = 5
+            AND message_id = (SELECT message_id FROM compaction_keys WHERE partition_key = new.partition_key
+                AND receiver = new.receiver AND name = 'amend ' || (of ->> 'sender') || ' ' || (of ->> 'client_id'));
         UPDATE entries SET kind = 15, body = '{"deleted":true}'
             WHERE partition_key = new.partition_key AND receiver = new.receiver AND sender = (of ->> 'sender')::bigint
                 AND client_id = decode(replace(of ->> 'client_id', '-', ''), 'hex') AND kind IN (1, 8, 11, 13)
@@ -34,10 +34,12 @@ BEGIN
                 AND client_id = decode(replace(of ->> 'client_id', '-', ''), 'hex') AND kind IN (8, 15)
                 AND message_id < new.message_id)
         THEN
-            DELETE FROM entries WHERE partition_key = new.partition_key AND receiver = new.receiver AND message_id = new.message_id;
+            DELETE FROM entries WHERE partition_key = new.partition_key AND receiver = new.receiver
+                AND message_id = new.message_id;
             RETURN NULL;
         END IF;
     END IF;
+
     own := CASE new.kind
         WHEN 2 THEN 'read ' || new.conversation
         WHEN 7 THEN 'react ' || new.sender || ' ' || (of ->> 'sender') || ' ' || (of ->> 'client_id')
@@ -46,12 +48,15 @@ BEGIN
         WHEN 12 THEN 'like ' || new.sender || ' ' || (of ->> 'sender') || ' ' || (of ->> 'client_id')
         WHEN 14 THEN 'delete ' || (of ->> 'sender') || ' ' || (of ->> 'client_id')
         WHEN 16 THEN 'seen ' || (new.body::json ->> 'state') || ' ' || new.conversation
+        WHEN 17 THEN 'pin ' || new.conversation || ' ' || (of ->> 'sender') || ' ' || (of ->> 'client_id')
+        WHEN 18 THEN 'star ' || (of ->> 'sender') || ' ' || (of ->> 'client_id')
         ELSE 'amend ' || (of ->> 'sender') || ' ' || (of ->> 'client_id')
     END;
     SELECT message_id INTO before FROM compaction_keys
         WHERE partition_key = new.partition_key AND receiver = new.receiver AND name = own;
     IF before > new.message_id THEN
-        DELETE FROM entries WHERE partition_key = new.partition_key AND receiver = new.receiver AND message_id = new.message_id;
+        DELETE FROM entries WHERE partition_key = new.partition_key AND receiver = new.receiver
+            AND message_id = new.message_id;
         RETURN NULL;
     END IF;
     DELETE FROM entries WHERE partition_key = new.partition_key AND receiver = new.receiver AND message_id = before;
@@ -60,16 +65,3 @@ BEGIN
         ON CONFLICT (partition_key, receiver, name) DO UPDATE SET message_id = excluded.message_id;
     RETURN NULL;
 END $$;
-
-DROP TRIGGER entries_compact ON entries;
-
--- In the distributed layout the trigger writes to the partition of the row that calls it.
-DO $$
-BEGIN
-    IF EXISTS (SELECT FROM meta WHERE key = 'layout') THEN
-        PERFORM set_config('citus.enable_unsafe_triggers', 'on', true);
-    END IF;
-END $$;
-
-CREATE TRIGGER entries_compact AFTER INSERT ON entries FOR EACH ROW WHEN (new.kind IN (2, 5, 6, 7) OR new.kind >= 9)
-    EXECUTE FUNCTION compact_entry();
