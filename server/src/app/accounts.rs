@@ -283,7 +283,7 @@ impl Accounts {
         Ok(self.0.directory.names(&[uid]).await?.pop().flatten())
     }
 
-    /// Takes names that an earlier version or an import stored into the index of names, `limit` at a time. Says how many.
+    /// Takes names that an import stored into the index of names, `limit` at a time. Says how many.
     pub async fn index_names(&self, limit: usize) -> Result<u64, StoreError> {
         self.0.directory.index_names(limit).await
     }

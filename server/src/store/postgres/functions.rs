@@ -34,7 +34,8 @@ impl Functions {
 
     /// Whether the database has these and no others, as far as programs have noted it.
     pub(super) async fn are_there(&self, connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
-        let rows = sqlx::raw_sql("SELECT name, sum FROM functions ORDER BY name").fetch_all(connection).await?;
+        let rows =
+            sqlx::raw_sql("SELECT name, sum FROM functions ORDER BY name").fetch_all(connection).await?;
         let noted = rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
         let noted: Vec<(String, Vec<u8>)> = noted.collect::<Result<_, sqlx::Error>>()?;
         Ok(noted == self.sums())
@@ -65,7 +66,8 @@ impl Functions {
 
     /// Drops those that another program made and this one does not have, and notes what is there now.
     pub(super) async fn note(&self, connection: &mut PgConnection) -> Result<(), sqlx::Error> {
-        let gone = sqlx::query_scalar("DELETE FROM functions RETURNING name").fetch_all(&mut *connection).await?;
+        let gone =
+            sqlx::query_scalar("DELETE FROM functions RETURNING name").fetch_all(&mut *connection).await?;
         for name in gone.iter().filter(|name: &&String| !self.0.contains_key(name.as_str())) {
             let left = signatures(connection, name).await?;
             drop_all(connection, &left).await?;

@@ -177,6 +177,7 @@ mod tests {
     use tidemark_test_support::until::until;
 
     use super::*;
+    use crate::store::migrations::POSTGRES;
 
     /// Servers write to several tables in a transaction, in an order of their own.
     #[tokio::test]
@@ -185,15 +186,19 @@ mod tests {
         let connect = async || PgConnection::connect(&url).await.expect("connected");
         let (mut migrating, mut writing, mut watching) = (connect().await, connect().await, connect().await);
         writing.execute("CREATE TABLE one (n int); CREATE TABLE two (n int)").await.expect("made");
+        migrate(&mut migrating, &POSTGRES).await.expect("made");
         // The migration is the one that PostgreSQL ends, since the other one does not look for a deadlock that early.
         writing
             .execute("BEGIN; SET LOCAL deadlock_timeout = '60s'; INSERT INTO two VALUES (1)")
             .await
             .expect("begun");
         let sql = "ALTER TABLE one ADD COLUMN added int; ALTER TABLE two ADD COLUMN added int";
-        let migration = Migration::new(1, "columns".into(), MigrationType::Simple, sql.into_sql_str(), false);
-        let migrations = Migrator::with_migrations(vec![migration]);
-        let program = PostgresSchema { migrations, functions: Vec::new(), distributed: Vec::new() };
+        let columns =
+            Migration::new(9_000, "columns".into(), MigrationType::Simple, sql.into_sql_str(), false);
+        let migrations = POSTGRES.migrations.iter().cloned().chain([columns]).collect();
+        let migrations = Migrator::with_migrations(migrations);
+        let (functions, distributed) = (POSTGRES.functions.clone(), POSTGRES.distributed.clone());
+        let program = PostgresSchema { migrations, functions, distributed };
         let applied = tokio::spawn(async move { migrate(&mut migrating, &program).await });
         until("the migration waits for the other", async || {
             let waiting =

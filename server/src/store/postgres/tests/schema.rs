@@ -59,9 +59,8 @@ async fn asked(url: &str, sql: &'static str) -> String {
 #[tokio::test]
 async fn servers_that_start_together_migrate_once() {
     let url = durable_database().await;
-    let opening = (0..6).map(|_| {
-        Program::this().and_later("SELECT pg_sleep(0.2); CREATE TABLE later (n int)").open(&url)
-    });
+    let opening = (0..6)
+        .map(|_| Program::this().and_later("SELECT pg_sleep(0.2); CREATE TABLE later (n int)").open(&url));
     for opened in join_all(opening).await {
         opened.expect("opened").close().await;
     }
@@ -154,9 +153,12 @@ async fn functions_are_replaced_as_a_whole_where_a_text_is_another_one() {
     with("CREATE OR REPLACE FUNCTION told(n int) RETURNS int LANGUAGE sql AS 'SELECT n'").starts(&url).await;
     assert_eq!(told().await, "1");
     run(&url, "CREATE ROLE may_call; REVOKE EXECUTE ON FUNCTION told FROM PUBLIC; GRANT EXECUTE ON FUNCTION told TO may_call").await;
-    with("CREATE OR REPLACE FUNCTION told(n int) RETURNS int LANGUAGE sql AS 'SELECT n + 1'").starts(&url).await;
+    with("CREATE OR REPLACE FUNCTION told(n int) RETURNS int LANGUAGE sql AS 'SELECT n + 1'")
+        .starts(&url)
+        .await;
     assert_eq!(told().await, "2");
-    let may_call = asked(&url, "SELECT has_function_privilege('may_call', 'told(int)', 'EXECUTE')::text").await;
+    let may_call =
+        asked(&url, "SELECT has_function_privilege('may_call', 'told(int)', 'EXECUTE')::text").await;
     assert_eq!(may_call, "true", "what was granted stays");
 
     // PostgreSQL replaces none of these: another name of an argument, another result, another type of an argument.
