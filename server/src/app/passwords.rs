@@ -222,7 +222,7 @@ mod tests {
             assert_eq!(verify(stored, "correct horse", &mut memory), Some(true));
             assert_eq!(verify(stored, "correct horsf", &mut memory), Some(false));
         }
-        // What earlier versions stored.
+        // As the library writes it.
         let earlier: PasswordHash = argon2((16, 2)).hash_password(b"correct horse").expect("in range");
         assert_eq!(verify(&earlier.to_string(), "correct horse", &mut memory), Some(true));
     }

@@ -114,7 +114,7 @@ async fn servers_of_this_version_serve_over_what_a_newer_one_added() {
         if n % 2 == 0 {
             send(n).await;
         } else {
-            from_the_other.send(&Draft::text(Recipient::User(ann.uid), n.to_string())).await.expect("sent");
+            from_the_other.send(&Draft::text(Recipient::User(ann.uid), &n.to_string())).await.expect("sent");
         }
     }
     let expected: Vec<String> = (0..80).map(|n| n.to_string()).collect();
