@@ -42,6 +42,7 @@ async fn an_export_of_a_build_before_the_first_version_is_imported_whole() {
     let answers: Value = serde_json::from_str(&answers).expect("JSON");
     let mut app = over(&home).await;
     all_is_there(&app, &answers).await;
+    names_are_known(&app).await;
     app.restart().await;
     all_is_there(&app, &answers).await;
 }
@@ -85,6 +86,23 @@ async fn all_is_there(app: &TestApp, answers: &Value) {
             rows.iter().filter(|row| row["body"]["text"].to_string().contains("at the kill")).count(),
             12
         );
+    }
+}
+
+/// Imported names are found by their parts in the end, and from then on nobody new can be taken for one of them.
+async fn names_are_known(app: &TestApp) {
+    let ann = app.log_in("ann").await;
+    for (part, name) in [("ob", "bob"), ("an", "dan")] {
+        until(&format!("{name} is found"), async || {
+            let found = app.get(&ann, &format!("/api/v1/users?name={part}")).await.ok(200);
+            found.as_array().expect("people").iter().any(|found| found["name"] == name)
+        })
+        .await;
+    }
+    for look_alike in ["b0b", "d\u{430}n"] {
+        let body = json!({"name": look_alike, "password": "correct horse"});
+        let refused = app.post_as_nobody("/api/v1/accounts", body).await;
+        assert_eq!(refused.refused(409), "name_resembles", "{look_alike}");
     }
 }
 
