@@ -223,7 +223,7 @@ impl Accounts {
         if password.chars().count() > *PASSWORD_CHARACTERS.end() {
             return Err(AccountError::WrongCredentials);
         }
-        // Not by the rule for new names: older accounts keep theirs.
+        // Not by the rule for new names: imported accounts keep theirs.
         let account = match name.trim() {
             name if has_length_of_name(name) => self.0.directory.account_by_name(name).await?,
             _ => None,

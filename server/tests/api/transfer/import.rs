@@ -165,7 +165,7 @@ async fn a_damaged_file_is_refused_by_line_and_nothing_has_happened() {
         (good.replace("in the tables", "in the fables"), "the checksum does not fit"),
         (without(10), "the checksum does not fit"),
         (without(0), "line 1: the header must come first"),
-        (good.replacen("\"version\":2", "\"version\":9", 1), "line 1: this is tidemark-export version 9"),
+        (good.replacen("\"version\":3", "\"version\":9", 1), "line 1: this is tidemark-export version 9"),
         (good.replacen("\"type\":\"row\"", "\"type\":\"raw\"", 1), "`raw` is no type of record"),
         (format!("{good}{}\n", all[5]), "stands behind the footer"),
         (good.replacen('{', "[", 1), "line 1: "),
