@@ -34,10 +34,13 @@ pub(super) struct Request {
     pub(super) answer: oneshot::Sender<Result<Issued, IssueError>>,
 }
 
-/// How long a call is still tried, and the next pause before it looks for another process's segment.
+/// How long a call is still tried.
 struct Patience {
     deadline: Instant,
+    /// The next pause before it looks for another process's segment.
     look_pause: Duration,
+    /// Redis answered the last attempt that ended.
+    answered: bool,
 }
 
 pub(super) struct Worker {
@@ -171,8 +174,8 @@ impl Worker {
 
     /// Takes `count` numbers; after an error `taken` holds fewer.
     async fn take(&mut self, count: u64, taken: &mut Vec<Range>) -> Result<(), IssueError> {
-        let mut patience =
-            Patience { deadline: Instant::now() + self.options.segment.wait, look_pause: LOOK_PAUSES.0 };
+        let deadline = Instant::now() + self.options.segment.wait;
+        let mut patience = Patience { deadline, look_pause: LOOK_PAUSES.0, answered: false };
         let mut missing = count;
         while missing > 0 {
             let range = match self.step(missing, &mut patience).await? {
@@ -198,9 +201,10 @@ impl Worker {
         if self.away && self.options.when_down == WhenHotDown::Memory {
             return self.through_memory(missing, patience.deadline).await;
         }
-        let stepped = match self.through_redis_until(missing, patience.deadline).await {
+        let stepped = match self.through_redis_until(missing, patience).await {
             Ok(stepped) => stepped,
             Err(HashError::Busy | HashError::Unanswered(_)) if Instant::now() < patience.deadline => {
+                patience.answered = false;
                 sleep_until(patience.deadline.min(Instant::now() + PAUSE)).await;
                 return Ok(None);
             }
@@ -212,6 +216,7 @@ impl Worker {
             }
         };
         self.back();
+        patience.answered = true;
         if stepped.is_none() {
             self.wait(patience.deadline.min(Instant::now() + patience.look_pause)).await?;
             patience.look_pause = LOOK_PAUSES.1.min(patience.look_pause * 2);
@@ -219,16 +224,19 @@ impl Worker {
         Ok(stepped)
     }
 
-    /// The same as `through_redis`, given up at the deadline.
+    /// The same as `through_redis`, given up at the deadline. A Redis that answered until then merely had no numbers.
     async fn through_redis_until(
         &mut self,
         missing: u64,
-        deadline: Instant,
+        patience: &Patience,
     ) -> Result<Option<Range>, HashError> {
-        if let Ok(stepped) = timeout_at(deadline, self.through_redis(missing)).await {
+        if let Ok(stepped) = timeout_at(patience.deadline, self.through_redis(missing)).await {
             return stepped;
         }
         self.hash.disconnect();
+        if patience.answered {
+            return Ok(None);
+        }
         Err(HashError::Unanswered("it did not answer in time".to_owned()))
     }
 
