@@ -2,11 +2,11 @@
 //! the row in the repository; Redis itself need not be, and its own persistence may be off.
 //!
 //! One short script advances the hash, since a script stops everybody else: while another one keeps Redis busy (SCRIPT
-//! KILL ends it), or no answer comes, calls are repeated; a repeated step only skips numbers. Where scripts are forbidden, plain commands in a transaction do the same. One
-//! process prepares the next segment for all. A restart or a promotion of Redis abandons the hash, and numbers go on at
-//! the durable `max` + 1; while Redis is away they come from a durable segment in memory. `turn` says what a step of
-//! the hash is (pure), `hash` and `plain` take it in Redis, `worker` is the one task for each tag, with its `stock` of
-//! segments.
+//! KILL ends it), or no answer comes, calls are repeated; a repeated step only skips numbers. Where scripts are
+//! forbidden, plain commands in a transaction do the same. One process prepares the next segment for all. A restart or
+//! a promotion of Redis abandons the hash, and numbers go on at the durable `max` + 1; while Redis is away they come
+//! from a durable segment in memory. `turn` says what a step of the hash is (pure), `hash` and `plain` take it in
+//! Redis, `worker` is the one task for each tag, with its `stock` of segments.
 
 #[cfg(test)]
 mod agreement;
