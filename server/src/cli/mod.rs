@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
 use futures_util::future::LocalBoxFuture;
+use tidemark_process::{Manual, Version, parse};
 
 use crate::config::{Config, Flags};
 
@@ -38,7 +39,7 @@ Exit codes: 0 done, 1 failed, 2 wrong use.";
 
 /// A chat server that keeps every device in step.
 #[derive(Debug, Parser)]
-#[command(name = "tidemark", version, about, after_help = EXAMPLES)]
+#[command(name = "tidemark", about, after_help = EXAMPLES)]
 pub struct Cli {
     /// What every command understands.
     #[command(flatten)]
@@ -69,22 +70,25 @@ enum Command {
     User(user::User),
     /// Look after tables and their access keys
     Table(table::Table),
+    /// Write man pages and completions into a folder
+    #[command(hide = true)]
+    Manual(Manual),
 }
 
 impl Cli {
     /// Understands the command line, or says in one line why not.
-    pub fn read(args: impl IntoIterator<Item = OsString>) -> Result<Cli, ExitError> {
-        Cli::try_parse_from(args).map_err(ExitError::from)
+    pub fn read(args: impl IntoIterator<Item = OsString>, version: Version) -> Result<Cli, ExitError> {
+        parse(args, version)
     }
 
     /// Does what was asked. Boxed, so that the library has it compiled for the program.
-    pub fn run(self, config: Config) -> LocalBoxFuture<'static, Result<(), ExitError>> {
-        Box::pin(self.run_unboxed(config))
+    pub fn run(self, config: Config, version: Version) -> LocalBoxFuture<'static, Result<(), ExitError>> {
+        Box::pin(self.run_unboxed(config, version))
     }
 
-    async fn run_unboxed(self, config: Config) -> Result<(), ExitError> {
+    async fn run_unboxed(self, config: Config, version: Version) -> Result<(), ExitError> {
         match self.command {
-            None | Some(Command::Serve) => serve::run(&config).await,
+            None | Some(Command::Serve) => serve::run(&config, version).await,
             Some(Command::Migrate) => migrate::run(&config).await,
             Some(Command::CheckConfig) => check_config::run(&config),
             Some(Command::Export(what)) => export::run(what, &config).await,
@@ -93,6 +97,7 @@ impl Cli {
             Some(Command::Ids(what)) => ids::run(what, &config).await,
             Some(Command::User(what)) => user::run(what, &config).await,
             Some(Command::Table(what)) => table::run(what, &config).await,
+            Some(Command::Manual(what)) => Ok(what.write::<Cli>(version)?),
         }
     }
 }
@@ -110,7 +115,8 @@ mod tests {
 
     #[test]
     fn wrong_use_is_reported_in_one_line() {
-        let error = Cli::read(["tidemark".into(), "--lisen".into()]).expect_err("unknown");
+        let error =
+            Cli::read(["tidemark".into(), "--lisen".into()], Version::default()).expect_err("unknown");
         let ExitError::Usage(line) = error else { panic!("{error:?}") };
         assert!(line.contains("--lisen") && line.contains("--help") && !line.contains('\n'), "{line}");
     }
