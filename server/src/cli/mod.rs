@@ -28,7 +28,7 @@ Examples:
   tidemark serve --listen 0.0.0.0:80 --data-dir /var/lib/tidemark
   tidemark check-config --config tidemark.toml      say what is wrong with it, or print what is in force
   tidemark user add \"Ann Lee\"                       make an account and print its password, also while it serves
-  tidemark user reset-password \"Ann Lee\"            while the server is stopped
+  tidemark user reset-password \"Ann Lee\"            also while it serves
   tidemark export backup.jsonl                      also while it serves
   tidemark import backup.jsonl --data-dir new       into an empty data directory
   tidemark table key create --instance shop         an access key for tables, also while it serves
@@ -65,8 +65,8 @@ enum Command {
     Restored(restored::Restored),
     /// Let somebody else assign the ids of messages, while the server is stopped
     Ids(ids::Ids),
-    /// Make accounts, and look after them while the server is stopped
-    #[command(subcommand)]
+    /// Make accounts, and look after them, also while it serves
+    #[command(subcommand, after_help = user::EXAMPLES)]
     User(user::User),
     /// Look after tables and their access keys
     Table(table::Table),
@@ -111,6 +111,19 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_unit_of_the_package_says_what_is_understood() {
+        let unit = include_str!("../../../packaging/tidemark.service");
+        let lines = unit.lines().filter(|line| line.starts_with("ExecStart"));
+        let lines: Vec<&str> = lines.filter_map(|line| Some(line.split_once('=')?.1)).collect();
+        assert_eq!(lines.len(), 2);
+        for line in lines {
+            let cli = Cli::read(line.split(' ').map(Into::into), Version::default()).expect(line);
+            assert_eq!(cli.flags.config.expect("a file").to_str(), Some("/etc/tidemark/tidemark.toml"));
+            assert!(matches!(cli.command, Some(Command::Serve | Command::CheckConfig)));
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::telemetry::Metrics;
 
 /// The process is up.
 #[derive(Serialize, ToSchema)]
-struct Up {
+pub(super) struct Up {
     /// `up`.
     status: &'static str,
     /// The version of the server.

@@ -159,3 +159,27 @@ impl Cli {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_units_of_the_package_start_each_role() {
+        let unit = include_str!("../../../../packaging/seqsvr-ROLE@.service");
+        let line = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).expect("a command");
+        let command = Cli::command();
+        for role in ["store", "alloc", "arbiter", "issuer"] {
+            let words = line.replace("ROLE", role);
+            let cli = Cli::read(words.split(' ').map(Into::into), Version::default()).expect(role);
+            assert!(!cli.command.answers() && command.find_subcommand(role).is_some(), "{role}");
+        }
+    }
+}
