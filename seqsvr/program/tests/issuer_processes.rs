@@ -109,7 +109,7 @@ fn health_and_readiness_are_true_and_unknown_paths_are_not_there() {
     let folder = tempfile::tempdir().unwrap();
     let process = Process::start(&configured(folder.path()));
     for (path, expected, reported) in [
-        ("/health", 200, "up"),
+        ("/health", 200, concat!("{\"status\":\"up\",\"version\":\"", env!("CARGO_PKG_VERSION"), "\"}")),
         ("/ready", 200, "ready"),
         ("/healthz", 404, "not_found"),
         ("/", 404, "not_found"),
