@@ -28,6 +28,7 @@ pub fn commit(_: TokenStream) -> TokenStream {
     text.parse().expect("this is an expression")
 }
 
+#[expect(clippy::disallowed_methods, reason = "read by the compiler, not by the program")]
 fn given() -> Option<(String, String)> {
     let said = |name| env::var(name).ok().filter(|value| !value.is_empty());
     Some((said("TIDEMARK_COMMIT")?, said("TIDEMARK_COMMIT_DATE")?))
