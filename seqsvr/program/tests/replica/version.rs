@@ -52,7 +52,9 @@ fn every_role_says_which_version_it_is() {
         command.args([role, "--config"]).arg(&config).args(how).current_dir(folder.path());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
-        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        // Open until the end: the role goes on writing to it.
+        let mut log = BufReader::new(child.stderr.take().unwrap());
+        log.read_line(&mut line).unwrap();
         assert!(line.contains("seqsvr starts") && line.contains(version), "{role}: {line}");
         line.clear();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
