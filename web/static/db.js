@@ -25,16 +25,12 @@ function opened(person) {
     const rows = db.createObjectStore("rows", { keyPath: "message_id" });
     rows.createIndex("message", ["sender", "client_id"]);
     rows.createIndex("conversation", ["conversation", "message_id"]);
-    db.createObjectStore("conversations", { keyPath: "id" });
     const outbox = db.createObjectStore("outbox", { keyPath: "n", autoIncrement: true });
     outbox.createIndex("client_id", "client_id", { unique: true });
-    db.createObjectStore("drafts", { keyPath: "id" });
-    // What is known of messages that are not here: what is said about them, and their last edit, recall or deletion.
-    db.createObjectStore("early", { keyPath: "of" });
-    // The newest value of each setting, who of two wants to be the other's friend, and the stars.
-    db.createObjectStore("settings", { keyPath: ["name", "conversation"] });
-    db.createObjectStore("friends", { keyPath: "uid" });
-    db.createObjectStore("stars", { keyPath: "message_id" });
+    // `early`: what is said about messages that are not here, and their last edit, recall or deletion. `settings`: the newest value of each;
+    // `friends`: who of two wants to be the other's friend.
+    const keys = { conversations: "id", drafts: "id", early: "of", settings: ["name", "conversation"], friends: "uid", stars: "message_id" };
+    for (const [name, keyPath] of Object.entries(keys)) db.createObjectStore(name, { keyPath });
     for (const name of ["names", "meta"]) db.createObjectStore(name);
   };
   return done(request);
@@ -43,8 +39,7 @@ function opened(person) {
 /** Opens the database of {uid, name}, making it when it is new. */
 export async function openDb(person) {
   const db = await opened(person).catch(async (problem) => {
-    // A larger version than ours.
-    if (problem.name !== "VersionError") throw problem;
+    if (problem.name !== "VersionError") throw problem; // Theirs is larger.
     await forget(person);
     return opened(person);
   });
