@@ -27,8 +27,7 @@ function opened(person) {
     rows.createIndex("conversation", ["conversation", "message_id"]);
     const outbox = db.createObjectStore("outbox", { keyPath: "n", autoIncrement: true });
     outbox.createIndex("client_id", "client_id", { unique: true });
-    // `early`: what is said about messages that are not here, and their last edit, recall or deletion. `settings`: the newest value of each;
-    // `friends`: who of two wants to be the other's friend.
+    // `early`: what is said about messages that are not here. `friends`: who of two wants to be the other's friend.
     const keys = { conversations: "id", drafts: "id", early: "of", settings: ["name", "conversation"], friends: "uid", stars: "message_id" };
     for (const [name, keyPath] of Object.entries(keys)) db.createObjectStore(name, { keyPath });
     for (const name of ["names", "meta"]) db.createObjectStore(name);
