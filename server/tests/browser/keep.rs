@@ -3,7 +3,7 @@
 use tidemark_client::Conversation;
 
 use super::window::Window;
-use super::world::{World, connected, find, say, stored};
+use super::world::{World, connected, find, say};
 
 /// No call and no socket leaves a page that starts with this.
 const CUT_OFF: &str = "fetch = () => Promise.reject(new TypeError('cut off'));

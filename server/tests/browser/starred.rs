@@ -1,7 +1,6 @@
 //! Starred messages: found again from anywhere, on every device.
 
-use serde_json::value::to_raw_value;
-use tidemark_client::{Conversation, Kind, RangeQuery};
+use tidemark_client::{Kind, RangeQuery};
 use uuid::Uuid;
 
 use super::window::Window;
