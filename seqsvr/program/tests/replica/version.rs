@@ -1,7 +1,5 @@
 //! `seqsvr --version`, and the log and the metrics of every role, say the same.
 
-#![expect(clippy::unwrap_used, reason = "what fails here is the test")]
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
