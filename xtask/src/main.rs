@@ -1,10 +1,11 @@
 //! `cargo xtask …`: one way to do each thing.
 //!
-//! Only runs other programs: cargo, and apt-get for what the tests need. `fix` is the only command that writes the
-//! tree.
+//! Only runs other programs: cargo, apt-get for what the tests need, and what packs a release. `fix` is the only command
+//! that writes the tree.
 
 mod audit;
 mod packages;
+mod release;
 mod run;
 
 use std::process::{Command, ExitCode};
@@ -14,7 +15,7 @@ use clap::{Parser, Subcommand};
 use run::{Failure, Stages, become_cargo, cargo, in_workspace, run};
 
 #[derive(Parser)]
-#[command(name = "cargo xtask", about = "One way to do each thing", version)]
+#[command(name = "cargo xtask", about = "One way to do each thing")]
 struct Arguments {
     #[command(subcommand)]
     task: Task,
@@ -53,6 +54,8 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Programs, a Debian package, man pages, completions and sums, in target/release-files
+    Release,
     /// Formats and mends what can be mended by itself
     Fix,
 }
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Task::Bench { arguments } => trials("bench", &[], &arguments),
         Task::Chaos { arguments } => trials("chaos", &["--features", "simulation"], &arguments),
         Task::Cluster { arguments } => cluster(&arguments),
+        Task::Release => release::release(),
         Task::Fix => fix(),
     };
     match done {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use tidemark::boot;
 use tidemark::config::Config;
 use tidemark::domain::Clock;
+use tidemark_process::Version;
 
 use crate::restored::copy;
 use crate::support::{TestApp, texts};
@@ -27,7 +28,11 @@ fn config(data: &Path) -> Config {
 
 /// Why no server starts over these files.
 async fn no_start(data: &Path) -> String {
-    let error = boot::start(&config(data), Clock::system()).await.err().expect("refused").to_string();
+    let error = boot::start(&config(data), Clock::system(), Version::default())
+        .await
+        .err()
+        .expect("refused")
+        .to_string();
     assert!(!error.contains('\n'), "{error}");
     error
 }

@@ -12,6 +12,7 @@ use tidemark::domain::{Clock, HistoryId};
 use tidemark::store::StoreError;
 use tidemark::store::archive::{Record, Restore, RestoreError};
 use tidemark::transfer::{self, TransferError};
+use tidemark_process::Version;
 
 use super::{World, done, lines, over, refused, seal, text};
 use crate::support::{PATIENCE, Person, client_id, is_on_postgres, message};
@@ -315,7 +316,8 @@ async fn an_interrupted_import_goes_on_after_its_last_chunk_and_is_not_served_be
     storage.close().await.expect("closed");
     drop((restore, numbers));
 
-    let not_served = boot::start(&config, Clock::system()).await.err().map(|error| error.to_string());
+    let not_served =
+        boot::start(&config, Clock::system(), Version::default()).await.err().map(|error| error.to_string());
     let why = "an import into it was not finished; run `tidemark import` with the same file again";
     assert!(not_served.as_ref().is_some_and(|reported| reported.contains(why)), "{not_served:?}");
     let other = world.file("other.jsonl");
