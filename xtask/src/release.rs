@@ -31,7 +31,7 @@ const DOCUMENTS: [&str; 8] = [
 /// Builds everything anew but the programs, which cargo builds where something has changed.
 pub(crate) fn release() -> Result<(), Failure> {
     let mut stages = Stages::begin();
-    stages.run("programs", || {
+    stages.must("programs", || {
         cargo(&["build", "--locked", "--release", "--package", "tidemark-server", "--package", "seqsvr"])
     })?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| in_workspace("target"), PathBuf::from);
@@ -40,7 +40,7 @@ pub(crate) fn release() -> Result<(), Failure> {
         done(fs::remove_dir_all(&files), &files)?;
     }
     let manual = files.join("manual");
-    stages.run("man pages and completions", || {
+    stages.must("man pages and completions", || {
         for name in PROGRAMS {
             copy(&target.join("release").join(name), &files.join(name), 0o755)?;
             let mut program = Command::new(files.join(name));
@@ -49,7 +49,7 @@ pub(crate) fn release() -> Result<(), Failure> {
         }
         Ok(())
     })?;
-    stages.run("Debian package", || debian(&files, &manual))?;
+    stages.must("Debian package", || debian(&files, &manual))?;
     let sums =
         "find . -type f ! -name SHA256SUMS -printf '%P\\n' | LC_ALL=C sort | xargs sha256sum > SHA256SUMS";
     shell(&files, sums)?;

@@ -281,13 +281,7 @@ pub(super) fn open_stores(members: &[Member]) -> Result<Stores> {
         true => (Vec::new(), Some(EtcdConfig { endpoints: urls, ..EtcdConfig::default() })),
         false => (urls, None),
     };
-    let config = StoresConfig {
-        replicas,
-        read: None,
-        write: None,
-        patience_ms: 5_000,
-        security: Default::default(),
-        etcd,
-    };
+    let config =
+        StoresConfig { replicas, write: None, patience_ms: 5_000, security: Default::default(), etcd };
     Ok(config.open(CLUSTER, 0)?)
 }
