@@ -79,6 +79,36 @@ async fn at_most_one_raise_for_each_step_of_numbers() {
     assert_eq!(sequencer.metrics().allocated, 350_000);
 }
 
+/// S3: at ten million numbers a second, a thousand writes a second.
+#[tokio::test(start_paused = true)]
+async fn ten_million_numbers_are_a_thousand_writes() {
+    let store = Arc::new(Faulty::new());
+    let sequencer = open(&store).await;
+    for _ in 0..100_000 {
+        sequencer.next(ALICE, 100).await.unwrap();
+    }
+    settle().await;
+    assert_eq!(sequencer.metrics().allocated, 10_000_000);
+    // One more is ahead of need.
+    assert_eq!(store.calls(), 1_000 + 1);
+}
+
+/// S2: it is answered from memory, however often a heartbeat asks.
+#[tokio::test(start_paused = true)]
+async fn a_look_up_asks_the_store_for_nothing() {
+    let store = Arc::new(Faulty::new());
+    let sequencer = open(&store).await;
+    sequencer.next(ALICE, 7).await.unwrap();
+    settle().await;
+    let asked = store.asked();
+    for _ in 0..10_000 {
+        assert_eq!(sequencer.current(ALICE).await, Ok(7));
+        assert_eq!(sequencer.current(BOB).await, Ok(0));
+    }
+    settle().await;
+    assert_eq!(store.asked(), asked);
+}
+
 #[tokio::test(start_paused = true)]
 async fn many_callers_that_wait_share_one_raise() {
     let store = Arc::new(Faulty::new());

@@ -46,6 +46,7 @@ pub(crate) enum Database {
 
 impl Database {
     /// The one that this run of the tests is asked to use.
+    #[expect(clippy::disallowed_methods, reason = "an argument of the tests, not of the program")]
     pub(crate) fn asked() -> Database {
         match std::env::var("TIDEMARK_TEST_DATABASE").as_deref() {
             Err(_) | Ok("sqlite") => Database::Sqlite,

@@ -3,9 +3,6 @@
 //! A scenario lives in its own file under `scenario`, all of the same shape: `prepare` once, then
 //! `measure` for each run, which answers samples with their baselines measured beside them.
 
-pub mod chart;
-pub mod chart_ids;
-
 mod baseline;
 mod http;
 mod machine;
@@ -37,8 +34,6 @@ pub struct Plan {
     pub runs: usize,
     /// A tenth of the work: shows that it works, its numbers mean little.
     pub quick: bool,
-    /// For how long `snapshot` holds one.
-    pub hold: Duration,
     /// Where the results go.
     pub files: Files,
 }
@@ -49,8 +44,6 @@ pub(crate) struct Context {
     pub(crate) binary: PathBuf,
     /// A tenth of the work.
     pub(crate) quick: bool,
-    /// For how long a snapshot is held.
-    pub(crate) hold: Duration,
     /// Where it may put files; on the disk whose speed matters.
     pub(crate) folder: PathBuf,
 }
@@ -92,7 +85,7 @@ pub async fn run(plan: &Plan) -> Result<Vec<Row>> {
     let binary = server::beside_this_program()?;
     let folder = binary.with_file_name("trials");
     fs::create_dir_all(&folder)?;
-    let context = Context { binary, quick: plan.quick, hold: plan.hold, folder };
+    let context = Context { binary, quick: plan.quick, folder };
     let runs = plan.runs.max(1);
     let bar = ProgressBar::new((chosen.len() * runs) as u64);
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed_precise} {msg}")?;

@@ -193,24 +193,21 @@ pub(crate) fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
     text
 }
 
-/// The rows for a Markdown document.
-pub(crate) fn markdown<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
-    let mut text = String::from(
-        "| scenario | what | measured | against, in the same run | ratio | target | runs |\n| --- | --- | --- | --- | --- | --- | --- |\n",
-    );
-    for row in rows {
-        let Row { scenario, metric, unit, runs, .. } = row;
-        let value = figure(row.value);
-        let against = row.against.as_deref().unwrap_or_default();
-        let ratio = row.ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default();
-        let target = row.target.as_deref().unwrap_or_default();
-        let missed = if row.met == Some(false) { " (missed)" } else { "" };
-        let _ = writeln!(
-            text,
-            "| `{scenario}` | {metric} | {value} {unit} | {against} | {ratio} | {target}{missed} | {runs} |"
-        );
+impl Row {
+    /// The cells that say what it is, as a row of a table in Markdown begins.
+    pub(crate) fn cells(&self) -> String {
+        format!("| `{}` | {} |", self.scenario, self.metric)
     }
-    text
+
+    /// It as a row of a table in Markdown: what it is, the figure, the baseline, the ratio, the target.
+    pub(crate) fn markdown(&self) -> String {
+        let (cells, value, unit) = (self.cells(), figure(self.value), &self.unit);
+        let against = self.against.as_deref().unwrap_or_default();
+        let ratio = self.ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default();
+        let target = self.target.as_deref().unwrap_or_default();
+        let missed = if self.met == Some(false) { " (missed)" } else { "" };
+        format!("{cells} {value} {unit} | {against} | {ratio} | {target}{missed} |")
+    }
 }
 
 #[cfg(test)]

@@ -1,29 +1,20 @@
-//! What outlives a run: the result file, the chart, and the tables of a document. Scenarios that a run does not measure
+//! What outlives a run: the result file, and the tables of a document. Scenarios that a run does not measure
 //! keep their earlier rows, so that one can be measured again by itself. Owns no state; `run` calls it after each
 //! scenario.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::{chart, chart_ids, report};
-use crate::bench::Row;
+use super::report::Row;
 use crate::{Failure, Result};
-
-/// Begins a table in the document; the names of its scenarios follow, then ` -->`.
-const BEGIN: &str = "<!-- bench:";
-/// Ends it.
-const END: &str = "<!-- bench end -->";
 
 /// Where results go.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
     /// The rows, as JSON.
     pub json: Option<PathBuf>,
-    /// The chart, as SVG; that of `ids` lies beside it, under its name and `-ids`.
-    pub chart: Option<PathBuf>,
-    /// A Markdown file whose marked tables are renewed.
+    /// A Markdown file, of whose tables the rows are renewed.
     pub tables: Option<PathBuf>,
 }
 
@@ -53,16 +44,10 @@ impl Files {
         if let Some(path) = &self.json {
             write(path, &(serde_json::to_string_pretty(rows)? + "\n"))?;
         }
-        if let Some(path) = &self.chart {
-            write(path, &chart::draw(rows))?;
-            if let Some(drawn) = chart_ids::draw(rows) {
-                write(&beside(path, "ids"), &drawn)?;
-            }
-        }
         if let Some(path) = &self.tables {
             let text = fs::read_to_string(path)
                 .map_err(|error| Failure::new(format!("{} cannot be read: {error}", path.display())))?;
-            write(path, &renewed(&text, rows)?)?;
+            write(path, &renewed(&text, rows))?;
         }
         Ok(())
     }
@@ -80,25 +65,10 @@ pub(super) fn merged(earlier: &[Row], fresh: &[Row], scenarios: &[&str]) -> Vec<
     scenarios.iter().flat_map(newest).collect()
 }
 
-/// The text with its marked tables made anew.
-fn renewed(text: &str, rows: &[Row]) -> Result<String> {
-    let mut parts = text.split(BEGIN);
-    let mut made = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let open = || Failure::new(format!("a table that begins with {BEGIN} does not end with {END}"));
-        let (names, rest) = part.split_once("-->").ok_or_else(open)?;
-        let (_, after) = rest.split_once(END).ok_or_else(open)?;
-        let names: Vec<&str> = names.split_whitespace().collect();
-        let table = report::markdown(rows.iter().filter(|row| names.contains(&row.scenario.as_str())));
-        made += &format!("{BEGIN} {} -->\n{table}{END}{after}", names.join(" "));
-    }
-    Ok(made)
-}
-
-/// The file with this ending of its name beside `path`.
-fn beside(path: &Path, ending: &str) -> PathBuf {
-    let part = |part: Option<&OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
-    path.with_file_name(format!("{}-{ending}.{}", part(path.file_stem()), part(path.extension())))
+/// The text, where each row of a table that begins with a scenario and a metric of `rows` has their figures.
+fn renewed(text: &str, rows: &[Row]) -> String {
+    let fresh = |line: &str| rows.iter().find(|row| line.starts_with(&row.cells())).map(Row::markdown);
+    text.lines().map(|line| fresh(line).unwrap_or_else(|| line.to_owned()) + "\n").collect()
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
@@ -123,21 +93,28 @@ mod tests {
     }
 
     #[test]
-    fn marked_tables_are_renewed_and_the_text_around_them_stays() {
-        let text = "one\n<!-- bench: b a -->\nold\n<!-- bench end -->\ntwo\n";
-        let made = renewed(text, &[rows("a", 1.0), rows("x", 2.0)].concat()).unwrap();
-        assert!(
-            made.starts_with("one\n<!-- bench: b a -->\n| scenario |")
-                && made.ends_with("<!-- bench end -->\ntwo\n")
-        );
-        assert!(made.contains("| `a` | rate | 1 /s |") && !made.contains("old") && !made.contains("`x`"));
-        assert_eq!(renewed(&made, &[rows("a", 1.0), rows("x", 2.0)].concat()).unwrap(), made);
-        assert!(renewed("<!-- bench: a -->", &[]).is_err());
+    fn the_rows_that_a_page_has_are_renewed_and_the_rest_stays() {
+        let text = "one\n| `a` | rate | old |\n| `a` | rate of more | old |\n| `b` | rate | old |\n";
+        let made = renewed(text, &[rows("a", 1.0), rows("x", 2.0)].concat());
+        let wanted =
+            "one\n| `a` | rate | 1 /s |  |  |  |\n| `a` | rate of more | old |\n| `b` | rate | old |\n";
+        assert_eq!(made, wanted);
     }
 
     #[test]
-    fn a_chart_beside_another_has_its_name_and_an_ending() {
-        assert_eq!(beside(Path::new("docs/bench.svg"), "ids"), Path::new("docs/bench-ids.svg"));
+    fn the_page_says_what_the_result_file_does() {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+        let read = |name: &str| fs::read_to_string(docs.join(name)).unwrap();
+        let (page, rows) =
+            (read("BENCHMARKS.md"), serde_json::from_str::<Vec<Row>>(&read("bench.json")).unwrap());
+        assert_eq!(renewed(&page, &rows), page, "renew it: cargo xtask bench --tables");
+        let measured: Vec<&str> = super::super::scenarios().map(|(name, _)| name).collect();
+        for row in page.lines().filter(|line| line.starts_with("| `")) {
+            assert!(rows.iter().any(|known| row.starts_with(&known.cells())), "bench.json has no {row}");
+        }
+        for name in measured {
+            assert!(page.contains(&format!("\n| `{name}` | ")), "{name} is missing");
+        }
     }
 
     #[test]

@@ -63,19 +63,6 @@ pub(crate) fn put(first: &str, bytes: usize) -> Vec<u8> {
     request.encode_to_vec()
 }
 
-/// The body of a BatchWriteRow that puts a row under each of `firsts`, each answered with its key.
-pub(crate) fn batch(firsts: impl Iterator<Item = String>, bytes: usize) -> Vec<u8> {
-    let row = |first: String| proto::RowInBatchWrite {
-        r#type: Some(proto::WriteType::Put as i32),
-        row_change: Some(placeholder(&first, bytes)),
-        condition: Some(proto::Condition { row_existence: Some(0), column_condition: None }),
-        return_content: Some(returns_key()),
-    };
-    let table = proto::TableInBatchWrite { table_name: TABLE.to_owned(), rows: firsts.map(row).collect() };
-    let request = proto::BatchWriteRowRequest { tables: vec![table], transaction_id: None, is_atomic: None };
-    request.encode_to_vec()
-}
-
 /// The body of a GetRange for `limit` rows under `first`, from the number `from` on.
 pub(crate) fn range(first: &str, from: i64, limit: usize) -> Vec<u8> {
     let bound = |part| {

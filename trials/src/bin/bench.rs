@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::Parser;
 use mimalloc::MiMalloc;
@@ -22,10 +21,7 @@ struct Arguments {
     /// Write the rows to this file; what is not measured now keeps its rows in it
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Draw the chart of all rows into this file, and that of `ids` into one beside it
-    #[arg(long, value_name = "FILE")]
-    chart: Option<PathBuf>,
-    /// Renew the tables in this Markdown file, between `<!-- bench: SCENARIO… -->` and `<!-- bench end -->`
+    /// Renew the rows of the tables in this Markdown file
     #[arg(long, value_name = "FILE")]
     tables: Option<PathBuf>,
     /// Runs of each scenario; medians are told
@@ -34,9 +30,6 @@ struct Arguments {
     /// A tenth of the work: shows that it works, the numbers mean little
     #[arg(long)]
     quick: bool,
-    /// Seconds for which `snapshot` sends, once without and once beside a snapshot
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u16).range(10..))]
-    hold: u16,
     /// Be the baseline's echo server; the measurement starts it by itself
     #[arg(long, hide = true)]
     serve_echo: bool,
@@ -55,7 +48,7 @@ struct Arguments {
 }
 
 fn scenarios() -> String {
-    let line = |(name, about)| format!("  {name:<13} {about}");
+    let line = |(name, about)| format!("  {name:<14} {about}");
     let lines: Vec<String> = bench::scenarios().map(line).collect();
     format!("Scenarios:\n{}", lines.join("\n"))
 }
@@ -82,10 +75,9 @@ async fn main() -> ExitCode {
 }
 
 async fn measure(arguments: Arguments) -> tidemark_trials::Result<()> {
-    let Arguments { scenarios, json, chart, tables, runs, quick, hold, .. } = arguments;
-    let files = Files { json, chart, tables };
-    let hold = Duration::from_secs(hold.into());
-    let rows = bench::run(&Plan { scenarios, runs: runs.into(), quick, hold, files }).await?;
+    let Arguments { scenarios, json, tables, runs, quick, .. } = arguments;
+    let files = Files { json, tables };
+    let rows = bench::run(&Plan { scenarios, runs: runs.into(), quick, files }).await?;
     let missed = rows.iter().filter(|row| row.met == Some(false)).count();
     let asked = rows.iter().filter(|row| row.met.is_some()).count();
     println!("{} of {asked} targets met", asked - missed);

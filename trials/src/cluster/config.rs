@@ -5,8 +5,6 @@ use std::fs;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use seqsvr_cluster::store::{Stores, StoresConfig};
-use seqsvr_etcd::EtcdConfig;
 use tidemark_test_support::ports::free_port;
 
 use super::etcd::EtcdMember;
@@ -271,17 +269,4 @@ fn etcd_members(
     let member =
         |one: &EtcdMember| Member::etcd(one.name.clone(), one.addr.clone(), one.words(&all, folder), folder);
     Ok(all.iter().map(member).collect())
-}
-
-/// The stores of the cluster in `members`, for a caller in this process.
-pub(super) fn open_stores(members: &[Member]) -> Result<Stores> {
-    let urls = members.iter().map(Member::url).collect();
-    let is_etcd = members.iter().any(|member| member.role() == Role::Etcd);
-    let (replicas, etcd) = match is_etcd {
-        true => (Vec::new(), Some(EtcdConfig { endpoints: urls, ..EtcdConfig::default() })),
-        false => (urls, None),
-    };
-    let config =
-        StoresConfig { replicas, write: None, patience_ms: 5_000, security: Default::default(), etcd };
-    Ok(config.open(CLUSTER, 0)?)
 }

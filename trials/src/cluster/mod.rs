@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use futures_util::future::try_join_all;
 use seqsvr_client::{Client, ClientConfig};
-use seqsvr_cluster::store::Stores;
 use seqsvr_core::Uid;
 use tokio::process::Command;
 use tokio::time::{Instant, sleep};
@@ -95,11 +94,6 @@ impl Cluster {
     /// A client of its own.
     pub fn client(&self) -> Result<Client> {
         Ok(Client::new(&ClientConfig::read(&self.client_config)?)?)
-    }
-
-    /// The stores, for a caller in this process.
-    pub fn open_stores(&self) -> Result<Stores> {
-        config::open_stores(&self.stores)
     }
 
     /// Runs a command for operators, such as `drain alloc1`, as they would.

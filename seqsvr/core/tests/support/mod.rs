@@ -32,6 +32,7 @@ pub(crate) struct Faulty {
     /// One permit is used up by each raise before it reaches the store.
     gate: Semaphore,
     calls: AtomicU64,
+    others: AtomicU64,
     raised: Mutex<Vec<Ceiling>>,
 }
 
@@ -44,6 +45,7 @@ impl Faulty {
             always: Mutex::default(),
             gate: Semaphore::new(Semaphore::MAX_PERMITS),
             calls: AtomicU64::new(0),
+            others: AtomicU64::new(0),
             raised: Mutex::default(),
         }
     }
@@ -73,6 +75,11 @@ impl Faulty {
         self.calls.load(Ordering::SeqCst)
     }
 
+    /// How many calls of any kind have begun.
+    pub(crate) fn asked(&self) -> u64 {
+        self.calls() + self.others.load(Ordering::SeqCst)
+    }
+
     /// What was asked for, in order.
     pub(crate) fn raises(&self) -> Vec<Ceiling> {
         self.raised.lock().unwrap().clone()
@@ -86,14 +93,17 @@ impl SectionStore for Faulty {
     }
 
     async fn newest_epoch(&self) -> Result<Epoch, StoreError> {
+        self.others.fetch_add(1, Ordering::SeqCst);
         self.inner.newest_epoch().await
     }
 
     async fn claim(&self, sections: &Ranges, owner: Owner, layout: Layout) -> Result<Claimed, StoreError> {
+        self.others.fetch_add(1, Ordering::SeqCst);
         self.inner.claim(sections, owner, layout).await
     }
 
     async fn release(&self, sections: &Ranges, owner: Owner) -> Result<(), StoreError> {
+        self.others.fetch_add(1, Ordering::SeqCst);
         self.inner.release(sections, owner).await
     }
 

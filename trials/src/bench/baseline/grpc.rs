@@ -1,5 +1,5 @@
-//! A bare tonic server that answers the messages of the sequence service and of the issuer with fixed numbers: what the
-//! network, HTTP/2 and protobuf cost before anybody has thought about a number.
+//! A bare tonic server that answers the streams of the sequence service with a fixed number: what the network, HTTP/2 and
+//! protobuf cost before anybody has thought about a number.
 //!
 //! It runs in a process of its own (`bench --serve-grpc`, started by the measurement), as an AllocSvr does.
 
@@ -7,8 +7,6 @@ use std::path::Path;
 use std::pin::Pin;
 
 use futures_util::{Stream, StreamExt};
-use seqsvr_rpc::issuer_v1 as issuer;
-use seqsvr_rpc::issuer_v1::issuer_server::{Issuer, IssuerServer};
 use seqsvr_rpc::v1;
 use seqsvr_rpc::v1::sequence_server::{Sequence, SequenceServer};
 use tokio::net::TcpListener;
@@ -22,7 +20,7 @@ use crate::Result;
 /// Wide enough that flow control costs as little as it does the AllocSvr.
 const WINDOW: u32 = 4 << 20;
 
-/// A running process that answers with fixed numbers. Dropping it kills it.
+/// A running process that answers with a fixed number. Dropping it kills it.
 pub(crate) struct BareGrpc(BareProcess);
 
 impl BareGrpc {
@@ -44,8 +42,7 @@ pub(crate) async fn serve() -> Result<()> {
     let server = Server::builder()
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(WINDOW)
-        .add_service(SequenceServer::new(Bare))
-        .add_service(IssuerServer::new(Bare));
+        .add_service(SequenceServer::new(Bare));
     Ok(server.serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true))).await?)
 }
 
@@ -62,23 +59,18 @@ fn next() -> v1::NextReply {
     v1::NextReply { outcome: Some(v1::next_reply::Outcome::Granted(granted)), table: None }
 }
 
-fn current(uids: usize) -> v1::CurrentReply {
-    let bounds = v1::UpperBounds { numbers: vec![NUMBER; uids] };
-    v1::CurrentReply { outcome: Some(v1::current_reply::Outcome::UpperBounds(bounds)), table: None }
-}
-
 #[tonic::async_trait]
 impl Sequence for Bare {
     async fn next(&self, _: Request<v1::NextRequest>) -> Answer<v1::NextReply> {
-        Ok(Response::new(next()))
+        Err(Status::unimplemented("no measurement compares it"))
     }
 
     async fn next_each(&self, _: Request<v1::NextEachRequest>) -> Answer<v1::NextEachReply> {
         Err(Status::unimplemented("no measurement compares it"))
     }
 
-    async fn current(&self, request: Request<v1::CurrentRequest>) -> Answer<v1::CurrentReply> {
-        Ok(Response::new(current(request.into_inner().uids.len())))
+    async fn current(&self, _: Request<v1::CurrentRequest>) -> Answer<v1::CurrentReply> {
+        Err(Status::unimplemented("no measurement compares it"))
     }
 
     async fn advance(&self, _: Request<v1::AdvanceRequest>) -> Answer<v1::AdvanceReply> {
@@ -97,22 +89,5 @@ impl Sequence for Bare {
             asked.map(|asked| v1::StreamReply { id: asked.id, answer })
         };
         Ok(Response::new(Box::pin(request.into_inner().map(answer))))
-    }
-}
-
-#[tonic::async_trait]
-impl Issuer for Bare {
-    async fn next(&self, request: Request<issuer::NextRequest>) -> Answer<issuer::NextReply> {
-        let issuer::NextRequest { biz_tag, count, .. } = request.into_inner();
-        let range = issuer::Range { first: NUMBER, last: NUMBER + u64::from(count) - 1 };
-        Ok(Response::new(issuer::NextReply { ranges: vec![range], codes: Vec::new(), biz_tag }))
-    }
-
-    async fn decode(&self, _: Request<issuer::DecodeRequest>) -> Answer<issuer::DecodeReply> {
-        Err(Status::unimplemented("no measurement compares it"))
-    }
-
-    async fn tags(&self, _: Request<issuer::TagsRequest>) -> Answer<issuer::TagsReply> {
-        Err(Status::unimplemented("no measurement compares it"))
     }
 }

@@ -4,7 +4,6 @@ pub(crate) mod disk;
 pub(crate) mod echo;
 pub(crate) mod grpc;
 pub(crate) mod numbers;
-pub(crate) mod postgres;
 pub(crate) mod process;
 pub(crate) mod redis;
 pub(crate) mod rows;

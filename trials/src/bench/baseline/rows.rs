@@ -12,18 +12,11 @@ use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 use super::sqlite::{migrations, partition_key};
 use crate::Result;
 
-/// How many connections, and how many messages (or rows of a table) each of them stores by a statement.
+/// How many connections, and how many messages each of them stores by a statement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Way {
     pub(crate) connections: usize,
     pub(crate) batch: usize,
-}
-
-impl Way {
-    /// How many are under way at most.
-    pub(crate) fn in_flight(self) -> usize {
-        self.connections * self.batch
-    }
 }
 
 impl fmt::Display for Way {
@@ -60,30 +53,6 @@ const STORE: &str = "WITH moved AS (
 /// Any moment.
 const SENT_AT: i64 = 1_795_261_438_042;
 
-/// Makes all tables of the server in the empty database at `url`.
-pub(crate) async fn make_tables(url: &str) -> Result<()> {
-    let mut connection = PgConnection::connect(url).await?;
-    for migration in migrations("postgres")? {
-        connection.execute(AssertSqlSafe(migration)).await?;
-    }
-    Ok(())
-}
-
-/// The best of these ways, by the rate that `store` reaches.
-pub(crate) async fn best_of(
-    ways: impl Iterator<Item = Way>,
-    store: impl AsyncFn(Way) -> Result<f64>,
-) -> Result<Way> {
-    let mut best = (WAYS[0], 0.0);
-    for way in ways {
-        let rate = store(way).await?;
-        if rate > best.1 {
-            best = (way, rate);
-        }
-    }
-    Ok(best.0)
-}
-
 /// A database with all tables.
 pub(crate) struct BareRows {
     url: String,
@@ -100,7 +69,10 @@ struct Inbox {
 impl BareRows {
     /// Makes the tables in the empty database at `url`.
     pub(crate) async fn open(url: String) -> Result<BareRows> {
-        make_tables(&url).await?;
+        let mut connection = PgConnection::connect(&url).await?;
+        for migration in migrations("postgres")? {
+            connection.execute(AssertSqlSafe(migration)).await?;
+        }
         Ok(BareRows { url, body: format!(r#"{{"text":"{}"}}"#, "x".repeat(200)) })
     }
 
@@ -129,9 +101,14 @@ impl BareRows {
         in_flight: usize,
         (each, full): (usize, usize),
     ) -> Result<(Way, f64)> {
-        let ways = WAYS.iter().copied().filter(|way| way.in_flight() <= in_flight);
-        let best = best_of(ways, async |way| self.store(pairs, each, way).await).await?;
-        Ok((best, self.store(pairs, full, best).await?))
+        let mut best = (WAYS[0], 0.0);
+        for way in WAYS.iter().filter(|way| way.connections * way.batch <= in_flight) {
+            let rate = self.store(pairs, each, *way).await?;
+            if rate > best.1 {
+                best = (*way, rate);
+            }
+        }
+        Ok((best.0, self.store(pairs, full, best.0).await?))
     }
 }
 

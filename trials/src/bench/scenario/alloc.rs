@@ -1,4 +1,4 @@
-//! `alloc`: the next number for random uids among ten million touched ones, and how often a ceiling is raised.
+//! `alloc`: the next number for random uids among ten million touched ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,15 +9,13 @@ use seqsvr_core::store::Memory;
 use seqsvr_core::{Options, Sequencer, TryNextError, Uid};
 
 use super::Measured;
+use crate::Result;
 use crate::bench::Context;
 use crate::bench::baseline::numbers::{Numbers, rate};
 use crate::bench::report::{Sample, Target};
-use crate::{Failure, Result};
 
 /// Numbers taken by each thread in a run.
 const EACH: usize = 8_000_000;
-/// Numbers taken by one uid to count the raises.
-const OF_ONE: u64 = 1_000_000;
 /// Bytes that the processor fetches at a time.
 const CACHE_LINE: usize = 64;
 
@@ -49,7 +47,6 @@ impl Measured for Alloc {
         samples.push(beside_a_walk(context, || {
             self.numbers(1, each, "random uids, beside a walk of 512 MiB".into())
         }));
-        samples.push(raises_of_one_uid().await?);
         Ok(samples)
     }
 }
@@ -105,22 +102,4 @@ fn take_later(sequencer: &Embedded, uid: Uid, mut error: TryNextError) -> u64 {
             Err(again) => error = again,
         }
     }
-}
-
-/// Persisted raises for each 10,000 numbers of one busy uid.
-async fn raises_of_one_uid() -> Result<Sample> {
-    let sequencer = Embedded::open(Arc::new(Memory::new()), Options::default()).await?;
-    for _ in 0..OF_ONE {
-        sequencer.next(Uid::new(1), 1).await?;
-    }
-    let metrics = sequencer.metrics();
-    if metrics.allocated != OF_ONE {
-        return Err(Failure::new(format!("{} numbers were counted, {OF_ONE} taken", metrics.allocated)));
-    }
-    sequencer.shutdown().await;
-    let steps = OF_ONE as f64 / 10_000.0;
-    // The one raise ahead of need is there before the numbers that it is for.
-    let raises = metrics.raises.saturating_sub(1) as f64;
-    Ok(Sample::new("persisted raises per 10,000 of a uid", raises / steps, "raises")
-        .target(Target::AtMost(1.0)))
 }

@@ -15,10 +15,10 @@ use crate::connection::ClientConnection;
 use crate::server::Server;
 use crate::{Result, users};
 
-pub(super) const MEMBERS: usize = 500;
+const MEMBERS: usize = 500;
 const IN_FLIGHT: usize = 16;
 /// Messages in a run; each becomes a row for every member.
-pub(super) const MESSAGES: usize = 400;
+const MESSAGES: usize = 400;
 
 pub(super) struct FanOut {
     server: Server,
@@ -47,7 +47,7 @@ impl Measured for FanOut {
 
     async fn measure(&mut self, context: &Context) -> Result<Vec<Sample>> {
         let messages = context.scaled(MESSAGES);
-        let ours = deliver_to_group(&self.server, &self.accounts, self.gid, messages).await?;
+        let ours = self.deliver(messages).await?;
         let bare = self.bare(messages)?;
         Ok(vec![
             Sample::new("a group of 500, all connected", ours, "rows/s")
@@ -59,6 +59,31 @@ impl Measured for FanOut {
 }
 
 impl FanOut {
+    /// Rows a second, from the first send until the last member has the last row.
+    async fn deliver(&self, messages: usize) -> Result<f64> {
+        let http = self.server.http()?;
+        let url = http.socket_url();
+        let mut inboxes = Vec::new();
+        for account in &self.accounts[1..] {
+            let seq = http.with_token(&account.token).seq().await?.seq;
+            let mut inbox = ClientConnection::open(&url, &account.token).await?;
+            let seq = inbox.begin_at(seq).await?;
+            inboxes.push((inbox, seq));
+        }
+        let outbox = ClientConnection::open(&url, &self.accounts[0].token).await?;
+        let to = format!(r#"{{"group":{}}}"#, self.gid);
+        let began = Instant::now();
+        let following = inboxes.into_iter().map(|(mut inbox, seq)| {
+            tokio::spawn(async move { inbox.follow(seq, messages, |_| {}).await.map(drop) })
+        });
+        let mut tasks: Vec<_> = following.collect();
+        tasks.push(tokio::spawn(send(outbox, to, IN_FLIGHT, messages)));
+        for done in try_join_all(tasks).await? {
+            done?;
+        }
+        Ok((messages * self.accounts.len()) as f64 / began.elapsed().as_secs_f64())
+    }
+
     fn bare(&self, messages: usize) -> Result<f64> {
         let folder = tempfile::tempdir_in(self.data.path())?;
         let receivers: Vec<u32> = self.accounts.iter().map(|account| account.uid).collect();
@@ -68,34 +93,4 @@ impl FanOut {
         let seconds = Bare::open(folder.path())?.store(&messages, IN_FLIGHT)?;
         Ok((messages.len() * MEMBERS) as f64 / seconds)
     }
-}
-
-/// Rows a second, from the first send to a group by the first of its members until the last one has the last row.
-pub(super) async fn deliver_to_group(
-    server: &Server,
-    members: &[Account],
-    gid: u64,
-    messages: usize,
-) -> Result<f64> {
-    let http = server.http()?;
-    let url = http.socket_url();
-    let mut inboxes = Vec::new();
-    for account in &members[1..] {
-        let seq = http.with_token(&account.token).seq().await?.seq;
-        let mut inbox = ClientConnection::open(&url, &account.token).await?;
-        let seq = inbox.begin_at(seq).await?;
-        inboxes.push((inbox, seq));
-    }
-    let outbox = ClientConnection::open(&url, &members[0].token).await?;
-    let to = format!(r#"{{"group":{gid}}}"#);
-    let began = Instant::now();
-    let following = inboxes.into_iter().map(|(mut inbox, seq)| {
-        tokio::spawn(async move { inbox.follow(seq, messages, |_| {}).await.map(drop) })
-    });
-    let mut tasks: Vec<_> = following.collect();
-    tasks.push(tokio::spawn(send(outbox, to, IN_FLIGHT, messages)));
-    for done in try_join_all(tasks).await? {
-        done?;
-    }
-    Ok((messages * members.len()) as f64 / began.elapsed().as_secs_f64())
 }

@@ -27,19 +27,9 @@ const RECEIVERS: u32 = 10_000;
 const FIRST: u32 = 1_000_000;
 
 /// Who assigns the ids, and where the rows are.
-pub(crate) const MODES: [&str; 3] = ["seqsvr, SQLite", "store, SQLite", "store, PostgreSQL"];
+const MODES: [&str; 3] = ["seqsvr, SQLite", "store, SQLite", "store, PostgreSQL"];
 /// To whom is sent.
-pub(crate) const SPREADS: [&str; 2] = ["one receiver", "10,000 receivers"];
-
-/// The metric of a row.
-pub(crate) fn metric(mode: &str, spread: &str, senders: usize) -> String {
-    format!("{mode}: {senders} to {spread}")
-}
-
-/// The numbers of senders.
-pub(crate) fn senders() -> impl Iterator<Item = usize> {
-    SENDERS.iter().map(|(senders, _)| *senders)
-}
+const SPREADS: [&str; 2] = ["one receiver", "10,000 receivers"];
 
 pub(super) struct Ids {
     /// One of each mode.
@@ -70,7 +60,7 @@ impl Measured for Ids {
 
     async fn prepare(context: &Context) -> Result<Self> {
         let folders = [context.fresh()?, context.fresh()?, context.fresh()?];
-        let most = senders().max().unwrap_or_default();
+        let most = SENDERS.iter().map(|(senders, _)| *senders).max().unwrap_or_default();
         let mut servers = Vec::new();
         let mut accounts = Vec::new();
         for (folder, ids) in folders.iter().zip(["seqsvr", "store"]) {
@@ -100,7 +90,7 @@ impl Measured for Ids {
                     let url = keeper.server()?.http()?.socket_url();
                     let to_one = spread == SPREADS[0];
                     let rate = within_patience(rate(&url, &accounts[..count], each, to_one)).await?;
-                    let sample = Sample::new(metric(mode, spread, count), rate, "messages/s");
+                    let sample = Sample::new(format!("{mode}: {count} to {spread}"), rate, "messages/s");
                     samples.push(match first {
                         Some(first) => sample.against(MODES[0], first),
                         None => sample,

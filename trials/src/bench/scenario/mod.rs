@@ -2,15 +2,13 @@
 
 mod alloc;
 mod catch_up;
-mod churn;
 mod cluster;
 mod fan_out;
 pub(crate) mod flood;
 mod heartbeat;
 mod idle;
-pub(crate) mod ids;
+mod ids;
 mod issuer;
-mod moments;
 mod page;
 mod postgres;
 mod send;
@@ -44,8 +42,6 @@ pub(super) const ALL: &[Scenario] = &[
     scenario::<heartbeat::Heartbeat>(),
     scenario::<idle::Idle>(),
     scenario::<fan_out::FanOut>(),
-    scenario::<moments::Moments>(),
-    scenario::<churn::Churn>(),
     scenario::<catch_up::CatchUp>(),
     scenario::<start::Start>(),
     scenario::<flood::Flood>(),
@@ -53,28 +49,15 @@ pub(super) const ALL: &[Scenario] = &[
     scenario::<ids::Ids>(),
     scenario::<postgres::SendPostgres>(),
     scenario::<postgres::Servers>(),
-    scenario::<postgres::Wake>(),
-    scenario::<postgres::Snapshot>(),
     scenario::<table::TablePut>(),
-    scenario::<table::TableBatch>(),
     scenario::<table::TableRange>(),
-    scenario::<table::TableHot>(),
     scenario::<cluster::Stream>(),
-    scenario::<cluster::Batch>(),
-    scenario::<cluster::Unary>(),
-    scenario::<cluster::Tasks>(),
     scenario::<cluster::Latency>(),
-    scenario::<cluster::Current>(),
     scenario::<cluster::Failover>(),
     scenario::<cluster::Drain>(),
-    scenario::<cluster::Load>(),
-    scenario::<cluster::Io>(),
     scenario::<issuer::Segment>(),
     scenario::<issuer::SegmentSwitch>(),
     scenario::<issuer::RedisSegment>(),
-    scenario::<issuer::Snowflakes>(),
-    scenario::<issuer::IssuerRpc>(),
-    scenario::<issuer::ScrambleCodes>(),
 ];
 
 /// A scenario as its file sees it.

@@ -4,7 +4,6 @@ use std::time::Instant;
 
 use hdrhistogram::Histogram;
 use tempfile::TempDir;
-use tidemark_client::Http;
 use tokio::sync::mpsc;
 
 use super::Measured;
@@ -42,8 +41,7 @@ impl Measured for SendLatency {
     async fn measure(&mut self, context: &Context) -> Result<Vec<Sample>> {
         let count = context.scaled(EACH);
         let bare = disk::append_and_sync(self.data.path(), count, 4096)?;
-        let http = self.server.http()?;
-        let (sent, delivered) = one_by_one(&http, &self.sender, &http, &self.receiver, count).await?;
+        let (sent, delivered) = self.one_by_one(count).await?;
         let base = micros(&bare, 0.5);
         let name = "append + fdatasync p50";
         let sample = |metric: &str, times: &Histogram<u64>, quantile, most| {
@@ -61,42 +59,38 @@ impl Measured for SendLatency {
     }
 }
 
-/// Messages of one sender, a user of one server, to a user (with the token) of the same or another server, one after the other;
-/// nanoseconds from the send to `sent`, and to the receiver's row.
-pub(super) async fn one_by_one(
-    from: &Http,
-    token: &str,
-    at: &Http,
-    receiver: &(u32, String),
-    count: usize,
-) -> Result<(Histogram<u64>, Histogram<u64>)> {
-    let seq = at.with_token(&receiver.1).seq().await?.seq;
-    let mut device = ClientConnection::open(&at.socket_url(), &receiver.1).await?;
-    let seq = device.begin_at(seq).await?;
-    let (arrived, mut arrivals) = mpsc::channel(16);
-    let following = tokio::spawn(async move {
-        let tell = |_| {
-            // The sender waits for each, so there is always room.
-            let _ = arrived.try_send(Instant::now());
-        };
-        device.follow(seq, count, tell).await
-    });
-    let mut sender = ClientConnection::open(&from.socket_url(), token).await?;
-    let (mut sent, mut delivered) = (Histogram::new(3)?, Histogram::new(3)?);
-    let to = format!(r#"{{"user":{}}}"#, receiver.0);
-    for _ in 0..count {
-        let frame = send_frame(client_id(), &to, &"x".repeat(200));
-        let began = Instant::now();
-        sender.say(frame).await?;
-        sender.expect("sent").await?;
-        sent.record(began.elapsed().as_nanos() as u64)?;
-        let arrival = arrivals.recv().await.ok_or_else(|| Failure::new("the receiver was cut off"))?;
-        delivered.record((arrival - began).as_nanos() as u64)?;
+impl SendLatency {
+    /// Nanoseconds from the send to `sent`, and to the receiver's row, of one message after the other.
+    async fn one_by_one(&self, count: usize) -> Result<(Histogram<u64>, Histogram<u64>)> {
+        let http = self.server.http()?;
+        let seq = http.with_token(&self.receiver.1).seq().await?.seq;
+        let mut device = ClientConnection::open(&http.socket_url(), &self.receiver.1).await?;
+        let seq = device.begin_at(seq).await?;
+        let (arrived, mut arrivals) = mpsc::channel(16);
+        let following = tokio::spawn(async move {
+            let tell = |_| {
+                // The sender waits for each, so there is always room.
+                let _ = arrived.try_send(Instant::now());
+            };
+            device.follow(seq, count, tell).await
+        });
+        let mut sender = ClientConnection::open(&http.socket_url(), &self.sender).await?;
+        let (mut sent, mut delivered) = (Histogram::new(3)?, Histogram::new(3)?);
+        let to = format!(r#"{{"user":{}}}"#, self.receiver.0);
+        for _ in 0..count {
+            let frame = send_frame(client_id(), &to, &"x".repeat(200));
+            let began = Instant::now();
+            sender.say(frame).await?;
+            sender.expect("sent").await?;
+            sent.record(began.elapsed().as_nanos() as u64)?;
+            let arrival = arrivals.recv().await.ok_or_else(|| Failure::new("the receiver was cut off"))?;
+            delivered.record((arrival - began).as_nanos() as u64)?;
+        }
+        following.await??;
+        Ok((sent, delivered))
     }
-    following.await??;
-    Ok((sent, delivered))
 }
 
-pub(super) fn micros(times: &Histogram<u64>, quantile: f64) -> f64 {
+fn micros(times: &Histogram<u64>, quantile: f64) -> f64 {
     times.value_at_quantile(quantile) as f64 / 1e3
 }

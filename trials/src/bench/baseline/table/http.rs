@@ -1,4 +1,4 @@
-//! A bare hyper server of PutRow and BatchWriteRow: it reads a request, checks its signature and the MD5 of its body, decodes the rows, and
+//! A bare hyper server of PutRow: it reads a request, checks its signature and the MD5 of its body, decodes the row, and
 //! signs an answer of the same form as the server's. It stores nothing, or, to show what durable rows cost at the least, it appends each body to a
 //! file and syncs it before it answers.
 //!
@@ -18,7 +18,6 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tidemark_table::client::Credentials;
-use tidemark_table::operations::batch::{self, RowAnswer, TableWrites};
 use tidemark_table::operations::write::{self, WriteKind, WriteRequest};
 use tidemark_table::rows::capacity::Consumed;
 use tidemark_table::wire::sign::{HEADER_PREFIX, Signer, content_md5};
@@ -110,26 +109,12 @@ impl Bare {
         if !headers.contains(&("x-ots-contentmd5", &md5)) {
             return Err(Failure::new("the body has another MD5"));
         }
-        let answer = match path {
-            "/BatchWriteRow" => self.batch(&body)?,
-            _ => {
-                let (_, request) = write::decode(WriteKind::Put, &body).map_err(refused)?;
-                write::answer(ONE, Some(&self.row(&request)?))
-            }
-        };
+        let (_, request) = write::decode(WriteKind::Put, &body).map_err(refused)?;
+        let answer = write::answer(ONE, Some(&self.row(&request)?));
         if let Some(file) = &self.file {
             file.append(body.to_vec()).await?;
         }
         self.signed(&signer, path, answer)
-    }
-
-    fn batch(&self, body: &[u8]) -> Result<Vec<u8>> {
-        let mut tables = Vec::new();
-        for TableWrites { table, rows } in batch::decode_writes(body).map_err(refused)?.tables {
-            let row = |request| Ok(RowAnswer { consumed: ONE, outcome: Ok(Some(self.row(request)?)) });
-            tables.push((table, rows.iter().map(row).collect::<Result<_>>()?));
-        }
-        Ok(batch::answer_writes(tables))
     }
 
     /// What is answered of a row: its key, with the next number.

@@ -1,30 +1,45 @@
 //! `stream`: one uid a request on streams with 256 in flight, against a bare stream that answers the same messages.
 
-use super::{Compared, UIDS, lasting};
-use crate::Result;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use super::{UIDS, touch};
 use crate::bench::Context;
+use crate::bench::baseline::grpc::BareGrpc;
 use crate::bench::report::{Sample, Target};
 use crate::bench::scenario::Measured;
-use crate::grpc;
+use crate::cluster::{Cluster, Shape};
+use crate::{Result, grpc};
 
 const IN_FLIGHT: usize = 256;
+const LASTING_MS: usize = 3_000;
 
-pub(in crate::bench::scenario) struct Stream(Compared);
+pub(in crate::bench::scenario) struct Stream {
+    cluster: Cluster,
+    bare: BareGrpc,
+    _folder: TempDir,
+}
 
 impl Measured for Stream {
     const NAME: &'static str = "stream";
     const ABOUT: &'static str = "cluster: one uid a request, 256 in flight, 1 and 8 streams";
 
     async fn prepare(context: &Context) -> Result<Self> {
-        Ok(Stream(Compared::start(context).await?))
+        let folder = context.fresh()?;
+        let cluster = Cluster::start(&context.sequence_binary()?, folder.path(), &Shape::new(1, 1)).await?;
+        touch(&cluster).await?;
+        let bare = BareGrpc::start(&std::env::current_exe()?).await?;
+        Ok(Stream { cluster, bare, _folder: folder })
     }
 
     async fn measure(&mut self, context: &Context) -> Result<Vec<Sample>> {
-        let load = grpc::Load { uids: UIDS, in_flight: IN_FLIGHT, lasting: lasting(context) };
+        let lasting = Duration::from_millis(context.scaled(LASTING_MS) as u64);
+        let load = grpc::Load { uids: UIDS, in_flight: IN_FLIGHT, lasting };
         let mut samples = Vec::new();
         for streams in [1, 8] {
-            let bare = grpc::streams(&self.0.bare.url(), streams, load).await?;
-            let ours = grpc::streams(&self.0.url(), streams, load).await?;
+            let bare = grpc::streams(&self.bare.url(), streams, load).await?;
+            let ours = grpc::streams(&self.cluster.allocators[0].url(), streams, load).await?;
             samples.push(
                 Sample::new(format!("one number a request, streams: {streams}"), ours, "numbers/s")
                     .against("bare tonic stream", bare)

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::TAG;
 use crate::bench::Context;
-use crate::bench::baseline::redis::{Keeps, Redis};
+use crate::bench::baseline::redis::Redis;
 use crate::bench::report::{Sample, Target};
 use crate::bench::scenario::Measured;
 use crate::{Failure, Result};
@@ -35,7 +35,7 @@ impl Measured for RedisSegment {
 
     async fn prepare(context: &Context) -> Result<Self> {
         let folder = context.fresh()?;
-        let redis = Redis::start(folder.path(), Keeps::Nothing).await?;
+        let redis = Redis::start(folder.path()).await?;
         let durable: Arc<dyn Repository> = Arc::new(SqliteRepository::new(folder.path().join("issuer.db")));
         let options = RedisOptions::new(vec![redis.url()]);
         let issuer = Issuer::builder().repository(durable).redis(TAG, options)?.open().await?;
@@ -44,7 +44,7 @@ impl Measured for RedisSegment {
 
     async fn measure(&mut self, context: &Context) -> Result<Vec<Sample>> {
         let numbers = context.scaled(NUMBERS);
-        let incr = self.redis.increments(numbers, 1, "counter").await?;
+        let incr = self.redis.increments(numbers).await?;
         let ours = rate(vec![self.issuer.counter(TAG)?; CLIENTS], numbers).await?;
         Ok(vec![
             Sample::new("50 callers of one issuer", ours, "numbers/s")

@@ -3,13 +3,9 @@
 
 mod send;
 mod servers;
-mod snapshot;
-mod wake;
 
 pub(super) use send::SendPostgres;
 pub(super) use servers::Servers;
-pub(super) use snapshot::Snapshot;
-pub(super) use wake::Wake;
 
 use std::time::Duration;
 

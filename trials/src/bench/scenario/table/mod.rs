@@ -1,14 +1,10 @@
 //! The measurements of tables: the real server's listener for them, over SQLite and PostgreSQL, and loads of requests that are made in
 //! advance.
 
-mod batch;
 mod fill;
-mod hot;
 mod put;
 mod range;
 
-pub(super) use batch::TableBatch;
-pub(super) use hot::TableHot;
 pub(super) use put::TablePut;
 pub(super) use range::TableRange;
 
@@ -26,11 +22,6 @@ use crate::bench::{Context, tables};
 use crate::server::Server;
 use crate::table_setup::make_key;
 use crate::{Failure, Result};
-
-/// Bytes of the text of a row that is put, as a message of `send` has.
-const BODY_BYTES: usize = 200;
-/// Values of the first key column.
-const KEYS: usize = 10_000;
 
 /// The bodies of the requests of each client.
 type Bodies = Vec<Vec<Vec<u8>>>;
@@ -62,11 +53,6 @@ impl World {
 
     async fn start(&self) -> Result<Server> {
         Server::start_with(&self.settings, 0, &self.binary, self.data.path()).await
-    }
-
-    /// See [`rate`].
-    async fn rate(&self, operation: &'static str, bodies: Bodies, each: usize) -> Result<f64> {
-        rate(&self.address, &self.credentials, operation, bodies, each).await
     }
 }
 
@@ -110,15 +96,6 @@ async fn rate(
     };
     within_patience(all).await?;
     Ok(total as f64 / began.elapsed().as_secs_f64())
-}
-
-/// The bodies of PutRow for so many clients, each with its share of `keys` values of the first key column, or with the one there is.
-fn puts(clients: usize, keys: usize) -> Bodies {
-    let own = |client: usize| {
-        let share = (client % keys..keys).step_by(clients);
-        share.map(|key| tables::put(&tables::first(key), BODY_BYTES)).collect()
-    };
-    (0..clients).map(own).collect()
 }
 
 fn mebibytes(bytes: u64) -> f64 {

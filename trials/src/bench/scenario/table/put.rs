@@ -4,15 +4,19 @@ use std::ffi::OsStr;
 
 use tidemark_client::Account;
 
-use super::{KEYS, World, mebibytes, puts, rate};
-use crate::bench::Context;
+use super::{Bodies, World, mebibytes, rate};
 use crate::bench::baseline::process::BareProcess;
 use crate::bench::baseline::table::http::credentials;
 use crate::bench::report::{Sample, Target};
 use crate::bench::scenario::Measured;
 use crate::bench::scenario::send::deliver;
+use crate::bench::{Context, tables};
 use crate::{Result, users};
 
+/// Bytes of the text of a row, as a message of `send` has.
+const BODY_BYTES: usize = 200;
+/// Values of the first key column.
+const KEYS: usize = 10_000;
 /// Clients, and how many rows each puts in a run.
 const CLIENTS: [(usize, usize); 2] = [(1, 10_000), (64, 4_000)];
 /// Senders of messages, each with one in flight, and how many each sends in a run.
@@ -47,9 +51,10 @@ impl Measured for TablePut {
         let server = self.world.start().await?;
         for (clients, each) in CLIENTS {
             let each = context.scaled(each);
-            let bare = rate(self.bare.address(), &credentials(), "PutRow", puts(clients, KEYS), each).await?;
+            let bare = rate(self.bare.address(), &credentials(), "PutRow", puts(clients), each).await?;
             let before = server.processor_seconds()?;
-            let ours = self.world.rate("PutRow", puts(clients, KEYS), each).await?;
+            let ours =
+                rate(&self.world.address, &self.world.credentials, "PutRow", puts(clients), each).await?;
             let seconds = server.processor_seconds()? - before;
             let shape = format!("clients: {clients}");
             let sample = Sample::new(shape.clone(), ours, "rows/s").against("bare hyper server", bare);
@@ -63,7 +68,7 @@ impl Measured for TablePut {
                 seconds / total * 1e6,
                 "µs",
             ));
-            let (durable, puts) = (self.durable.address(), puts(clients, KEYS));
+            let (durable, puts) = (self.durable.address(), puts(clients));
             let least = rate(durable, &credentials(), "PutRow", puts, each).await?;
             samples.push(
                 Sample::new(format!("{shape}, rows that are durable"), ours, "rows/s")
@@ -85,4 +90,13 @@ impl Measured for TablePut {
         server.stop().await?;
         Ok(samples)
     }
+}
+
+/// The bodies of PutRow for so many clients, each with its share of the values of the first key column.
+fn puts(clients: usize) -> Bodies {
+    let own = |client: usize| {
+        let share = (client..KEYS).step_by(clients);
+        share.map(|key| tables::put(&tables::first(key), BODY_BYTES)).collect()
+    };
+    (0..clients).map(own).collect()
 }

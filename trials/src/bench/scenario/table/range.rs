@@ -3,7 +3,7 @@
 use rand::RngExt as _;
 
 use super::fill::{self, ROWS_OF_FIRST};
-use super::{World, mebibytes};
+use super::{World, mebibytes, rate};
 use crate::Result;
 use crate::bench::baseline::table::pages::{self, Question};
 use crate::bench::report::{Sample, Target};
@@ -53,7 +53,7 @@ async fn ours(world: &World, questions: &[Vec<Question>], rows: usize) -> Result
     let body = |Question { first, from, rows }: &Question| tables::range(first, *from, *rows);
     let bodies = questions.iter().map(|own| own.iter().map(body).collect()).collect();
     let each = questions.first().map_or(0, Vec::len);
-    Ok(world.rate("GetRange", bodies, each).await? * rows as f64)
+    Ok(rate(&world.address, &world.credentials, "GetRange", bodies, each).await? * rows as f64)
 }
 
 fn sample(database: &str, rows: usize, ours: f64, name: &str, bare: f64) -> Sample {
