@@ -31,8 +31,8 @@ pub(crate) fn all() -> Result<(), Failure> {
     for group in tests::Group::ALL {
         stages.run(group.title(), || tests::run(programs.of(group), &[], &mut report));
     }
-    stages.run("tests in documentation", || build::documentation_tests());
-    stages.run("documentation of the crates that others use", || documentation());
+    stages.run("tests in documentation", build::documentation_tests);
+    stages.run("documentation of the crates that others use", documentation);
     report.print();
     stages.end()
 }
