@@ -31,8 +31,6 @@ async function install() {
 async function activate() {
   const names = await caches.keys();
   await Promise.all(names.filter((name) => name !== ASSETS && name !== PAGE).map((name) => caches.delete(name)));
-  // Earlier versions had it. Firefox shows its own error page when what it preloads fails, whatever is answered here.
-  await self.registration.navigationPreload?.disable();
   await self.clients.claim();
 }
 

@@ -1,5 +1,8 @@
--- Facts about the whole installation, one a row. `oldest_program`: a program serves this database only if it knows the migration of
--- this number; a migration after which an older program would go wrong raises it.
+-- The tables of 0.1.0. Times are milliseconds since 1970 UTC unless a line says something else. A partition_key is the
+-- first 4 hex digits of md5 of the uid in the column after it, as text: what belongs to one user lies in one partition.
+
+-- Facts about the whole installation, one a row. `oldest_program`: a program serves this database only if it knows the
+-- migration of this number; a migration after which older programs would go wrong raises it.
 CREATE TABLE meta (
     key   text COLLATE "C" PRIMARY KEY,
     value text NOT NULL
@@ -7,26 +10,65 @@ CREATE TABLE meta (
 
 INSERT INTO meta (key, value) VALUES ('oldest_program', '1');
 
--- Who may come in. partition_key: the first 4 hex digits of md5(uid).
+-- The stored functions, as the program that was started last made them. A start replaces them if its texts have other
+-- sums (migrations/README.md).
+CREATE TABLE functions (
+    name text COLLATE "C" PRIMARY KEY,
+    sum  bytea NOT NULL  -- SHA-256 of the text
+);
+
+-- Accounts.
 CREATE TABLE accounts (
     partition_key text COLLATE "C" NOT NULL,
     uid           bigint  NOT NULL,
     name          text    NOT NULL,
-    name_key      text COLLATE "C" NOT NULL,  -- the name's lower-case form
+    name_key      text COLLATE "C" NOT NULL,       -- the name's lower-case form
     password_hash text    NOT NULL,
-    created_at    bigint  NOT NULL,           -- milliseconds since 1970 UTC, as every time here
-    disabled      boolean NOT NULL DEFAULT false,
+    created_at    bigint  NOT NULL,
+    disabled      boolean NOT NULL DEFAULT false,  -- true of a deleted account, too
+    deleted_at    bigint,                          -- its row stays: nobody gets its uid or its name again
+    cleared       boolean NOT NULL DEFAULT false,  -- what belonged to the deleted account is removed
+    name_indexed  boolean NOT NULL DEFAULT false,  -- both tables below have its name; an import leaves that to a server
     PRIMARY KEY (partition_key, uid)
 );
 
 -- The operator's list and the largest uid; people who are looked for by the first letters of their name.
 CREATE INDEX accounts_by_uid ON accounts (uid);
 CREATE INDEX accounts_by_name ON accounts (name_key);
+-- Work that servers go on with, and accounts that were deleted a short time ago.
+CREATE INDEX accounts_to_index ON accounts (uid) WHERE NOT name_indexed;
+CREATE INDEX accounts_to_clear ON accounts (uid) WHERE deleted_at IS NOT NULL AND NOT cleared;
+CREATE INDEX accounts_deleted ON accounts (deleted_at) WHERE deleted_at IS NOT NULL;
 
--- One account a name. Apart from the accounts, whose unique keys begin with partition_key: a name says nothing about its uid.
+-- One account a name. Apart from the accounts, whose unique keys begin with partition_key: a name says nothing about its
+-- uid.
 CREATE TABLE account_names (
     name_key text COLLATE "C" PRIMARY KEY,
     uid      bigint NOT NULL
+);
+
+-- What names look like, as skeletons of Unicode UTS #39: as they are written, in small and in capital letters. Each
+-- skeleton belongs to the account that had it first; imported accounts may share one.
+CREATE TABLE name_skeletons (
+    skeleton text COLLATE "C" PRIMARY KEY,
+    uid      bigint NOT NULL
+);
+
+-- By which part of a name a person is found: the lower-case name from each of its characters but the first and the last
+-- on.
+CREATE TABLE name_endings (
+    ending text COLLATE "C" NOT NULL,
+    uid    bigint NOT NULL,
+    PRIMARY KEY (ending, uid)
+);
+
+-- Codes with which somebody who has forgotten the password sets another. Known by their SHA-256 alone; each goes when it
+-- is used.
+CREATE TABLE recovery_codes (
+    partition_key text COLLATE "C" NOT NULL,
+    uid           bigint NOT NULL,
+    code_hash     bytea  NOT NULL,
+    PRIMARY KEY (partition_key, uid, code_hash)
 );
 
 -- Tokens are known by their SHA-256 alone.
@@ -34,29 +76,269 @@ CREATE TABLE sessions (
     token_hash bytea  PRIMARY KEY,
     uid        bigint NOT NULL,
     created_at bigint NOT NULL,
-    expires_at bigint NOT NULL
+    expires_at bigint NOT NULL,
+    label      text   NOT NULL  -- the device, in its owner's words; may be empty
 );
 
 CREATE INDEX sessions_by_uid ON sessions (uid);
 CREATE INDEX sessions_by_expiry ON sessions (expires_at);
 
--- Invitations into groups. What stands in a link is this number, written as a code.
-CREATE TABLE invites (
-    number     bigint  PRIMARY KEY,
-    gid        bigint  NOT NULL,
-    made_by    bigint  NOT NULL,
-    made_at    bigint  NOT NULL,
-    expires_at bigint  NOT NULL,
-    uses_left  bigint  NOT NULL
+-- Tickets that open one WebSocket each, on whichever server, within 30 seconds. Not logged: after a crash of the
+-- database clients fetch new ones.
+CREATE UNLOGGED TABLE tickets (
+    ticket_hash bytea  PRIMARY KEY,
+    token_hash  bytea  NOT NULL,  -- of the session
+    expires_at  bigint NOT NULL   -- by the database's clock
 );
 
+CREATE INDEX tickets_by_expiry ON tickets (expires_at);
+
+-- What callers have used of the limits that all servers share: sign-ups and log-ins of an address, log-ins under a name.
+-- Not logged: after a crash of the database everybody starts afresh.
+CREATE UNLOGGED TABLE rates (
+    caller   bytea  PRIMARY KEY,  -- the SHA-256 of what is limited, and for whom
+    whole_at bigint NOT NULL      -- from when on nothing is used; microseconds since 1970 by the database's clock
+);
+
+CREATE INDEX rates_by_time ON rates (whole_at);
+
+-- Invitations to make an account. The code of a link is known by its SHA-256 alone.
+CREATE TABLE sign_up_invites (
+    code_hash  bytea  PRIMARY KEY,
+    made_by    bigint NOT NULL,  -- 0: the operator
+    made_at    bigint NOT NULL,
+    expires_at bigint NOT NULL,
+    uses       bigint NOT NULL,
+    uses_left  bigint NOT NULL
+);
+
+CREATE INDEX sign_up_invites_by_maker ON sign_up_invites (made_by, expires_at);
+CREATE INDEX sign_up_invites_by_expiry ON sign_up_invites (expires_at);
+
+-- Invitations into groups. The code of a link is this number.
+CREATE TABLE invites (
+    number     bigint PRIMARY KEY,
+    gid        bigint NOT NULL,
+    made_by    bigint NOT NULL,
+    client_id  bytea,            -- of the request that made it, if that had one: its repetition finds the invitation
+    made_at    bigint NOT NULL,
+    expires_at bigint NOT NULL,
+    uses       bigint NOT NULL,  -- for how many it was made
+    uses_left  bigint NOT NULL
+);
+
+CREATE UNIQUE INDEX invites_once ON invites (made_by, client_id) WHERE client_id IS NOT NULL;
+CREATE INDEX invites_by_group ON invites (gid, number);
+-- An account's invitations end with it.
+CREATE INDEX invites_by_maker ON invites (made_by);
 CREATE INDEX invites_by_expiry ON invites (expires_at);
 
--- Uses of invitations that were taken by a guest whose way into the group is not known to be over. Short-lived: a row goes when its
--- guest is in, when the use is given back, or with its invitation.
+-- Uses of invitations that were taken by a guest whose way into the group is not known to be over. Short-lived: a row
+-- goes when its guest is in, when the use is given back, or with its invitation.
 CREATE TABLE invite_claims (
     number bigint NOT NULL,
     uid    bigint NOT NULL,
     name   bytea  NOT NULL,  -- the client_id of the change of the group
     PRIMARY KEY (number, uid)
+);
+
+-- The latest id of each inbox, and the row under whose lock everything else of the inbox is written. It is never derived
+-- from the rows that remain: the newest may have been deleted.
+CREATE TABLE heads (
+    partition_key text COLLATE "C" NOT NULL,
+    receiver      bigint NOT NULL,
+    last_id       bigint NOT NULL,
+    PRIMARY KEY (partition_key, receiver)
+) WITH (fillfactor = 50);  -- room for the next version of a row on its page
+
+-- Every row of every inbox.
+CREATE TABLE entries (
+    partition_key text COLLATE "C" NOT NULL,
+    receiver      bigint   NOT NULL,
+    message_id    bigint   NOT NULL,          -- grows within a receiver, with gaps
+    kind          smallint NOT NULL,          -- `Kind::code` of the server's domain: 1 message, 2 read marker, …
+    conversation  text COLLATE "C" NOT NULL,  -- u:UID or g:GID, from the receiver's side
+    sender        bigint   NOT NULL,
+    client_id     bytea,                      -- 16 bytes; absent for read markers
+    body          text     NOT NULL,          -- JSON
+    sent_at       bigint   NOT NULL,
+    PRIMARY KEY (partition_key, receiver, message_id)
+);
+
+-- A copy is delivered once. A conflict here is an error, never ignored.
+CREATE UNIQUE INDEX entries_once ON entries (partition_key, receiver, sender, client_id) WHERE client_id IS NOT NULL;
+
+-- Pages of a conversation; with kind and sender it also counts the unread without touching the rows.
+CREATE INDEX entries_by_conversation ON entries
+    (partition_key, receiver, conversation, message_id, kind, sender);
+
+-- The newest row of each compaction key of an inbox: of the rows with one key only that one is kept.
+CREATE TABLE compaction_keys (
+    partition_key text COLLATE "C" NOT NULL,
+    receiver      bigint NOT NULL,
+    name          text COLLATE "C" NOT NULL,  -- for example "read u:10002"
+    message_id    bigint NOT NULL,
+    PRIMARY KEY (partition_key, receiver, name)
+) WITH (fillfactor = 50);
+
+-- Rows of these kinds have a compaction key or change another row. (Functions are made before the migrations.)
+CREATE TRIGGER entries_compact AFTER INSERT ON entries FOR EACH ROW
+    WHEN (new.kind IN (2, 5, 6, 7, 9, 10, 12, 14, 16, 17, 18))
+    EXECUTE FUNCTION compact_entry();
+
+-- Idempotency records; they outlive the rows.
+CREATE TABLE sent (
+    partition_key text COLLATE "C" NOT NULL,
+    sender        bigint NOT NULL,
+    client_id     bytea  NOT NULL,
+    digest        bytea  NOT NULL,
+    message_id    bigint NOT NULL,  -- of the sender's own copy
+    sent_at       bigint NOT NULL,
+    PRIMARY KEY (partition_key, sender, client_id)
+);
+
+-- The conversation list: the newest row of a conversation that is shown in it (0: none), and how far the owner has read.
+CREATE TABLE conversations (
+    partition_key text COLLATE "C" NOT NULL,
+    owner         bigint NOT NULL,
+    conversation  text COLLATE "C" NOT NULL,
+    last_id       bigint NOT NULL,
+    read_to       bigint NOT NULL,
+    PRIMARY KEY (partition_key, owner, conversation)
+) WITH (fillfactor = 50);
+
+CREATE TABLE groups (
+    gid     bigint   PRIMARY KEY,
+    name    text     NOT NULL,
+    topic   text     NOT NULL,
+    history smallint NOT NULL,  -- what those who join see of earlier messages: 0 nothing, 1 the newest messages
+    version bigint   NOT NULL   -- counts the changes; 1 after the making
+);
+
+-- All who are or were in a group.
+CREATE TABLE members (
+    gid      bigint   NOT NULL,
+    uid      bigint   NOT NULL,
+    epoch    bigint   NOT NULL,            -- the current or last membership epoch
+    active   boolean  NOT NULL,            -- whether it goes on
+    standing smallint NOT NULL,            -- active: 0 member, 1 administrator, 2 owner; else 0 left, 3 removed, 4 banned
+    since    bigint   NOT NULL,            -- active: the group's version at the joining; else when removed or banned
+    closed   bigint   NOT NULL DEFAULT 0,  -- the last epoch whose end is a row in the member's inbox; 0: none
+    PRIMARY KEY (gid, uid)
+);
+
+-- Acceptances with copies owed: their content, and the membership epoch that ends with one of the copies.
+CREATE TABLE pending (
+    partition_key text COLLATE "C" NOT NULL,
+    sender        bigint   NOT NULL,
+    acceptance    bigint   NOT NULL,
+    kind          smallint NOT NULL,
+    target        text COLLATE "C" NOT NULL,  -- u:UID or g:GID, from the sender's side
+    client_id     bytea,
+    body          text     NOT NULL,
+    sent_at       bigint   NOT NULL,
+    ends_uid      bigint,
+    ends_epoch    bigint,
+    PRIMARY KEY (partition_key, sender, acceptance)
+);
+
+CREATE INDEX pending_by_acceptance ON pending (acceptance);
+
+-- The recipients of those copies.
+CREATE TABLE outbox (
+    partition_key text COLLATE "C" NOT NULL,
+    sender        bigint  NOT NULL,
+    acceptance    bigint  NOT NULL,
+    recipient     bigint  NOT NULL,
+    place         integer NOT NULL,            -- in the order of the acceptance
+    epoch         bigint  NOT NULL,            -- the recipient's membership epoch; 0 outside groups
+    previous      bigint  NOT NULL DEFAULT 0,  -- in the distributed layout: the sender's acceptance before this one of
+                                               -- which a copy was still owed to the same recipient; 0: none
+    PRIMARY KEY (partition_key, sender, acceptance, recipient)
+);
+
+CREATE SEQUENCE acceptances;
+
+-- The distributed layout alone uses the next three (docs/CITUS.md).
+
+-- How far the acceptances of a sender have come with a receiver. A row itself says too little: it may have been deleted.
+CREATE TABLE links (
+    partition_key text COLLATE "C" NOT NULL,  -- the receiver's
+    receiver      bigint NOT NULL,
+    sender        bigint NOT NULL,
+    last          bigint NOT NULL,            -- an acceptance; it and all before it are there, or void
+    PRIMARY KEY (partition_key, receiver, sender)
+) WITH (fillfactor = 50);
+
+-- The last membership epoch of a member whose end is a row in the member's inbox: members.closed, where the member is.
+CREATE TABLE stays (
+    partition_key text COLLATE "C" NOT NULL,  -- the member's
+    member        bigint NOT NULL,
+    gid           bigint NOT NULL,
+    closed        bigint NOT NULL,
+    PRIMARY KEY (partition_key, member, gid)
+);
+
+-- The change of a group that is made, and not accepted yet in the inbox of its actor.
+CREATE TABLE changes (
+    gid     bigint PRIMARY KEY,
+    version bigint NOT NULL,  -- to which it leads
+    actor   bigint NOT NULL,
+    accept  jsonb  NOT NULL   -- as accept_messages wants it
+);
+
+-- Tables with an auto-increment key column (S19). A number is never given to a second table.
+CREATE TABLE tables (
+    id         bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+    instance   text COLLATE "C" NOT NULL,
+    name       text COLLATE "C" NOT NULL,
+    definition text   NOT NULL,  -- JSON
+    created_at bigint NOT NULL,
+    deleted_at bigint            -- NULL: it is not deleted
+);
+
+-- One table a name, and the list of an instance. Deleted ones wait until their rows are removed.
+CREATE UNIQUE INDEX tables_by_name ON tables (instance, name) WHERE deleted_at IS NULL;
+CREATE INDEX tables_deleted ON tables (deleted_at) WHERE deleted_at IS NOT NULL;
+
+-- Their rows. partition_key, here and below: the first 4 hex digits of md5 of the first key column's value. An index
+-- takes no more than 2,700 bytes, so what a key has beyond 2,000 stands in `rest`; hardly any has.
+CREATE TABLE table_rows (
+    partition_key text COLLATE "C" NOT NULL,
+    table_id      bigint NOT NULL,
+    key           bytea  NOT NULL,  -- its columns, encoded so that bytes come in the order of the values
+    rest          bytea  NOT NULL,
+    rest_digest   bytea  NOT NULL,  -- SHA-256 of `rest`; empty where that is
+    revision      bigint NOT NULL,  -- no two states of a row have the same one
+    row           bytea  NOT NULL,
+    PRIMARY KEY (partition_key, table_id, key, rest_digest)
+);
+
+-- Ranges over several partitions.
+CREATE INDEX table_rows_by_key ON table_rows (table_id, key);
+
+-- The latest number that was assigned under each value of a first key column, and the row under whose lock the next one
+-- is; never derived from the rows that remain.
+CREATE TABLE table_counters (
+    partition_key text COLLATE "C" NOT NULL,
+    table_id      bigint NOT NULL,
+    first         bytea  NOT NULL,  -- the first key column, encoded
+    last_id       bigint NOT NULL,
+    PRIMARY KEY (partition_key, table_id, first)
+) WITH (fillfactor = 50);  -- room for the next version of a row on its page
+
+-- The counters of one table: to remove them, and to walk over them.
+CREATE INDEX table_counters_by_table ON table_counters (table_id, first);
+
+-- Each server takes numbers from it, and makes revisions of them.
+CREATE SEQUENCE table_revisions;
+
+-- Keys by whose signature programs use the tables of an instance.
+CREATE TABLE access_keys (
+    id         text COLLATE "C" PRIMARY KEY,
+    secret     text    NOT NULL,
+    instance   text COLLATE "C" NOT NULL,
+    may_write  boolean NOT NULL,
+    inbox      bigint,             -- the uid in whose name rows are put into inboxes; NULL: none may be
+    created_at bigint  NOT NULL
 );

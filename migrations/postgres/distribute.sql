@@ -1,9 +1,10 @@
--- Distributes the tables over the nodes of a Citus cluster, once. docs/CITUS.md says when, and what it costs. All servers are stopped; then,
--- as the owner of the tables, on the coordinator:
+-- Distributes the tables over the nodes of a Citus cluster, once. docs/CITUS.md says when, and what it costs. All
+-- servers are stopped; then, as the owner of the tables, on the coordinator:
 --
 --     psql --set ON_ERROR_STOP=1 --file migrations/postgres/distribute.sql 'postgres://…'
 --
--- It is one transaction: after an error nothing is changed. There is no way back but an older backup.
+-- It is one transaction: after an error nothing is changed. There is no way back but an older backup. `tidemark migrate`
+-- then makes the functions of this layout on the nodes, those of `distributed/`.
 BEGIN;
 
 -- All commands to the nodes over one connection each: functions are made in the same transaction as shards.
@@ -19,9 +20,8 @@ BEGIN
         RAISE EXCEPTION 'Citus is not installed in this database'
             USING HINT = 'Add it to shared_preload_libraries on all nodes, restart them, and run CREATE EXTENSION citus.';
     END IF;
-    IF to_regclass('meta') IS NULL OR to_regclass('table_rows') IS NULL THEN
-        RAISE EXCEPTION 'This database has no tables of Tidemark, or those of an older version'
-            USING HINT = 'Run tidemark migrate with the newest version first.';
+    IF to_regclass('meta') IS NULL OR to_regclass('functions') IS NULL THEN
+        RAISE EXCEPTION 'This database has no tables of Tidemark' USING HINT = 'Run tidemark migrate first.';
     END IF;
     IF EXISTS (SELECT FROM meta WHERE key = 'layout') THEN
         RAISE EXCEPTION 'The tables are distributed already' USING HINT = 'There is nothing to do.';
@@ -40,19 +40,8 @@ END $$;
 -- Nobody else from here on.
 LOCK TABLE meta, heads IN ACCESS EXCLUSIVE MODE;
 
--- Whoever still writes as if nothing had changed is refused: every version of the commit of the plain layout, and older programs.
-DO $$
-DECLARE
-    plain record;
-BEGIN
-    FOR plain IN SELECT oid, proname FROM pg_proc WHERE proname LIKE 'commit\_messages%' AND pg_function_is_visible(oid)
-    LOOP
-        EXECUTE format('CREATE OR REPLACE FUNCTION %I(%s) RETURNS %s LANGUAGE plpgsql AS %L', plain.proname,
-            pg_get_function_arguments(plain.oid), pg_get_function_result(plain.oid),
-            'BEGIN RAISE EXCEPTION ''the tables are distributed; start the server again''; END');
-    END LOOP;
-END $$;
-UPDATE meta SET value = greatest(value::int, 20)::text WHERE key = 'oldest_program';
+-- A server that still commits as if nothing had changed is refused.
+DROP FUNCTION commit_messages;
 INSERT INTO meta (key, value) VALUES ('layout', 'distributed');
 
 -- Where a membership has ended is said in the partition of the member, too.
@@ -79,20 +68,8 @@ SELECT create_distributed_table('groups', 'gid', colocate_with => 'none');
 SELECT create_distributed_table('members', 'gid', colocate_with => 'groups');
 SELECT create_distributed_table('changes', 'gid', colocate_with => 'groups');
 
--- Accounts, names and what they are found by, sessions, invitations, tickets, definitions of tables, access keys, meta and the numbers of the issuer stay on the coordinator: they are written rarely,
--- several of them in one statement, and names and numbers are common to all.
-
--- The functions run where their partition is. Those that only others call are there, too.
-SELECT create_distributed_function('most_owed()');
-SELECT create_distributed_function('lock_head(text, bigint)');
-SELECT create_distributed_function('close_stay(text, bigint, bigint, bigint)');
-SELECT create_distributed_function('put_earlier(text, bigint, jsonb)');
-SELECT create_distributed_function('accept_messages(text, bigint, jsonb)', 'key', colocate_with => 'heads');
-SELECT create_distributed_function('deliver_copies(text, bigint, jsonb)', 'key', colocate_with => 'heads');
-SELECT create_distributed_function('settle_copies(text, bigint, jsonb)', 'key', colocate_with => 'heads');
-SELECT create_distributed_function('change_group(bigint, bigint, bigint, text, jsonb, jsonb)', 'home', colocate_with => 'groups');
-SELECT create_distributed_function('alter_group(bigint, bigint, bigint, text, text, jsonb, jsonb)', 'home', colocate_with => 'groups');
-SELECT create_distributed_function('alter_group(bigint, bigint, bigint, text, text, smallint, jsonb, jsonb)', 'home', colocate_with => 'groups');
-SELECT create_distributed_function('settle_change(bigint, bigint)', 'home', colocate_with => 'groups');
+-- Accounts, names and what they are found by, sessions, invitations, tickets, definitions of tables, access keys, meta
+-- and the numbers of the issuer stay on the coordinator: they are written rarely, several of them in one statement, and
+-- names and numbers are common to all.
 
 COMMIT;

@@ -1,7 +1,13 @@
 //! What every program of the project does as a process. A failure is one line that says what to do. A signal stops the
-//! program in good order. The limit of open files is raised at the start.
+//! program in good order. The limit of open files is raised at the start. Each says which version it is.
 //!
 //! This crate receives the signals of the process. Both command lines and `main` call it.
+
+mod command_line;
+mod version;
+
+pub use command_line::{Manual, parse};
+pub use version::Version;
 
 use std::fmt::Display;
 use std::io;

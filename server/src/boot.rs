@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
+use prometheus_client::collector::Collector;
+use tidemark_process::Version;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -107,7 +109,11 @@ pub struct Running {
 /// Starts everything, in the order in which a message comes back up.
 ///
 /// Boxed, as [`Running::stop`] is: the whole server is compiled once, in this library, and not again in each program that starts one.
-pub fn start(config: &Config, clock: Clock) -> LocalBoxFuture<'_, Result<Running, BootError>> {
+pub fn start(
+    config: &Config,
+    clock: Clock,
+    version: Version,
+) -> LocalBoxFuture<'_, Result<Running, BootError>> {
     Box::pin(async move {
         let storage = Storage::open(config).await?;
         let clock = storage.clock(clock).await?;
@@ -243,12 +249,13 @@ pub fn start(config: &Config, clock: Clock) -> LocalBoxFuture<'_, Result<Running
         };
 
         tasks.spawn(sweep(use_cases.accounts.clone(), use_cases.invites.clone(), stopping.clone()));
-        let metrics = Metrics::new(vec![
+        let parts: Vec<Box<dyn Collector>> = vec![
             Box::new(QueueDepths(queues.clone())),
             Box::new(SequenceMetrics(sequences.clone())),
             Box::new(Overtaken(numbers)),
             Box::new(StoreHealth(Arc::clone(&messages))),
-        ]);
+        ];
+        let metrics = Metrics::new(version, parts);
         let (listener, address) = listen(&config.server.listen, "choose another with --listen").await?;
         let (metrics_listener, metrics_address) = match config.metrics.address()? {
             Some(own) => {
@@ -271,6 +278,7 @@ pub fn start(config: &Config, clock: Clock) -> LocalBoxFuture<'_, Result<Running
         }
         let healthy = Arc::clone(&messages);
         let dependencies = Dependencies {
+            version,
             new_request_id,
             readiness: Arc::new(move || healthy.health().trouble),
             tables: served_tables,

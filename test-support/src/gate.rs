@@ -1,5 +1,5 @@
 //! A TCP relay before a server, at an address of its own: it can be shut, which ends its connections and refuses new
-//! ones, be opened again, and break by itself in the middle of what passes.
+//! ones, be opened again, break by itself in the middle of what passes, and hold back what the server answers.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::ports::free_port;
@@ -29,6 +29,8 @@ struct Passing {
     to_server: AtomicU64,
     to_client: AtomicU64,
     used_up: Notify,
+    answers_held: watch::Sender<bool>,
+    connections: AtomicU64,
 }
 
 impl Gate {
@@ -39,7 +41,13 @@ impl Gate {
     pub async fn before(target: &str) -> Gate {
         let target = target.parse().expect("host and port by number");
         let (to_server, to_client) = (AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX));
-        let passing = Arc::new(Passing { to_server, to_client, used_up: Notify::new() });
+        let passing = Arc::new(Passing {
+            to_server,
+            to_client,
+            used_up: Notify::new(),
+            answers_held: watch::Sender::new(false),
+            connections: AtomicU64::new(0),
+        });
         let mut gate = Gate { port: free_port(), target, passing, relay: tokio::spawn(async {}) };
         gate.open().await;
         gate
@@ -79,6 +87,16 @@ impl Gate {
         self.passing.to_client.store(to_client, Ordering::SeqCst);
     }
 
+    /// Whether the server's answers wait here. Requests pass meanwhile.
+    pub fn hold_answers(&self, hold: bool) {
+        self.passing.answers_held.send_replace(hold);
+    }
+
+    /// How many connections it has taken.
+    pub fn connections(&self) -> u64 {
+        self.passing.connections.load(Ordering::SeqCst)
+    }
+
     /// Waits until it has shut by itself.
     pub async fn broken(&mut self) {
         // Nobody aborts it meanwhile.
@@ -100,6 +118,7 @@ async fn relay(listener: TcpListener, target: SocketAddr, passing: Arc<Passing>)
         tokio::select! {
             accepted = listener.accept() => {
                 let Ok((client, _)) = accepted else { continue };
+                passing.connections.fetch_add(1, Ordering::SeqCst);
                 connections.spawn(connect(client, target, Arc::clone(&passing)));
             }
             Some(_) = connections.join_next() => {}
@@ -115,15 +134,25 @@ async fn connect(client: TcpStream, target: SocketAddr, passing: Arc<Passing>) {
     }
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
+    let (held, never_held) = (passing.answers_held.subscribe(), watch::Sender::new(false).subscribe());
     tokio::select! {
-        () = carry(from_client, to_server, &passing.to_server, &passing.used_up) => {}
-        () = carry(from_server, to_client, &passing.to_client, &passing.used_up) => {}
+        () = carry(from_client, to_server, never_held, &passing.to_server, &passing.used_up) => {}
+        () = carry(from_server, to_client, held, &passing.to_client, &passing.used_up) => {}
     }
 }
 
-async fn carry(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, left: &AtomicU64, used_up: &Notify) {
+async fn carry(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    mut held: watch::Receiver<bool>,
+    left: &AtomicU64,
+    used_up: &Notify,
+) {
     let mut bytes = vec![0; 64 << 10];
     while let Ok(read @ 1..) = from.read(&mut bytes).await {
+        if held.wait_for(|held| !held).await.is_err() {
+            return;
+        }
         let read = read as u64;
         let before = left
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| Some(left.saturating_sub(read)))

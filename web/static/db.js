@@ -9,38 +9,39 @@ import {
 // Rows beyond this are dropped, the oldest first, and fetched again when someone scrolls there.
 const KEPT_ROWS = 100_000;
 
-// What a browser has to have learnt from the server, since its rows may lie below the cursor: settings, friends, stars.
-const LEARNED = 2;
+// Of the object stores below. What a page of another version kept is dropped, and fetched anew.
+const VERSION = 1;
 
 const inConversation = (id, from, to) => IDBKeyRange.bound([id, from], [id, to], true, true);
 
 /** The database of one person. The name is part of it, since a new installation gives out the same uids. */
 const called = ({ uid, name }) => `tidemark-${uid}-${name}`;
 
-/** Opens the database of {uid, name}, making it when it is new. */
-export async function openDb(person) {
-  const request = indexedDB.open(called(person), 4);
-  request.onupgradeneeded = ({ oldVersion }) => {
+function opened(person) {
+  const request = indexedDB.open(called(person), VERSION);
+  request.onupgradeneeded = () => {
     const db = request.result;
-    db.createObjectStore("stars", { keyPath: "message_id" });
-    if (oldVersion === 3) return;
-    // The newest value of each setting, and who of two wants to be the other's friend.
-    db.createObjectStore("settings", { keyPath: ["name", "conversation"] });
-    db.createObjectStore("friends", { keyPath: "uid" });
-    if (oldVersion === 1) request.transaction.objectStore("rows").createIndex("message", ["sender", "client_id"]);
-    // What is known of messages that are not here: what is said about them, and their last edit, recall or deletion.
-    if (oldVersion < 2) db.createObjectStore("early", { keyPath: "of" });
-    if (oldVersion) return;
+    for (const name of [...db.objectStoreNames]) db.deleteObjectStore(name);
     const rows = db.createObjectStore("rows", { keyPath: "message_id" });
     rows.createIndex("message", ["sender", "client_id"]);
     rows.createIndex("conversation", ["conversation", "message_id"]);
-    db.createObjectStore("conversations", { keyPath: "id" });
     const outbox = db.createObjectStore("outbox", { keyPath: "n", autoIncrement: true });
     outbox.createIndex("client_id", "client_id", { unique: true });
-    db.createObjectStore("drafts", { keyPath: "id" });
+    // `early`: what is said about messages that are not here. `friends`: who of two wants to be the other's friend.
+    const keys = { conversations: "id", drafts: "id", early: "of", settings: ["name", "conversation"], friends: "uid", stars: "message_id" };
+    for (const [name, keyPath] of Object.entries(keys)) db.createObjectStore(name, { keyPath });
     for (const name of ["names", "meta"]) db.createObjectStore(name);
   };
-  const db = await done(request);
+  return done(request);
+}
+
+/** Opens the database of {uid, name}, making it when it is new. */
+export async function openDb(person) {
+  const db = await opened(person).catch(async (problem) => {
+    if (problem.name !== "VersionError") throw problem; // Theirs is larger.
+    await forget(person);
+    return opened(person);
+  });
   // Another tab has a newer version of the page: this one takes it, too.
   db.onversionchange = () => {
     db.close();
@@ -78,11 +79,10 @@ class Db {
 
   /**
    * {cursor, history, base, learned}: how far we are, in which history; rows below `base` were never synced; whether settings, friends
-   * and stars from before are here.
+   * and stars are here, whose rows may lie below the cursor.
    */
   async position() {
-    const position = (await this.read(["meta"], (meta) => done(meta.get("position")))) ?? { cursor: 0, base: 0 };
-    return { ...position, learned: position.learned === LEARNED };
+    return (await this.read(["meta"], (meta) => done(meta.get("position")))) ?? { cursor: 0, base: 0 };
   }
 
   /** Starts over in `history` at `seq`, with the server's list of conversations. Outbox and drafts stay. */
@@ -325,7 +325,7 @@ class Db {
         people.put(name, uid);
         friends.put({ uid, mine, theirs, declined, text });
       }
-      meta.put({ ...await done(meta.get("position")), learned: LEARNED }, "position");
+      meta.put({ ...await done(meta.get("position")), learned: true }, "position");
     });
   }
 

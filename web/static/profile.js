@@ -39,7 +39,7 @@ export function profileSettings(store) {
   });
 
   const privacy = $("privacy-form");
-  // What holds when nothing is said. That is not said, so that a server of an earlier version takes the rest.
+  // What holds when nothing is said. That is not said.
   const USUAL = { write: "everybody", groups: "everybody", found_by: "part", typing: true, presence: true, quiet: false };
   // What was chosen and is still on its way to the store.
   let chosen = {};

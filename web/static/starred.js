@@ -12,19 +12,15 @@ const waiting = (store) => store.outbox
   .filter(({ frame, state }) => frame?.type === "star" && state !== "failed")
   .map(({ frame }) => [frame.message_id, frame.starred]);
 
-/** The messages of a conversation that an earlier version starred: one setting had their ids. Nothing writes it any more. */
-const starredEarlier = (store, id) => store.settings.get(`star ${id}`)?.messages ?? [];
-
-/** Whether a message is starred; what waits to go out counts, then the row about the message, then the setting. */
+/** Whether a message is starred; what waits to go out counts, then the row about the message. */
 export function isStarred(store, { conversation, message_id }) {
   const [, last] = waiting(store).findLast(([id]) => id === message_id) ?? [];
-  return last ?? store.stars.get(message_id) ?? starredEarlier(store, conversation).includes(message_id);
+  return last ?? store.stars.get(message_id) ?? false;
 }
 
 /** The ids of all starred messages, the newest first. */
 export function starredIds(store) {
-  const earlier = [...store.conversations.keys()].flatMap((id) => starredEarlier(store, id));
-  const known = new Map([...earlier.map((id) => [id, true]), ...store.stars, ...waiting(store)]);
+  const known = new Map([...store.stars, ...waiting(store)]);
   return [...known].filter(([, starred]) => starred).map(([id]) => id).sort((a, b) => b - a);
 }
 

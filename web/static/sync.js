@@ -217,8 +217,7 @@ export class Sync {
       for (let path = "/conversations"; ; pages++) {
         const page = await this.call("GET", path);
         const lines = page.filter(({ last }) => last.message_id > done);
-        // A server of an earlier version gives its one page again.
-        if (!lines.length || (pages && lines[0].last.message_id >= top)) break;
+        if (!lines.length) break;
         top ||= lines[0].last.message_id;
         for (const line of lines) all.set(line.id, line);
         path = `/conversations?after=${lines.at(-1).last.message_id}`;

@@ -46,8 +46,24 @@ class Kept {
   }
 }
 
-globalThis.indexedDB = { open: () => {
-  const stores = {};
+// The version and the object stores of each database.
+const databases = {};
+globalThis.indexedDB = { deleteDatabase: (name) => {
+  const request = {};
+  queueMicrotask(() => {
+    delete databases[name];
+    request.onsuccess();
+  });
+  return request;
+}, open: (name, version) => {
+  const had = databases[name] ?? { version: 0, stores: {} };
+  if (had.version > version) {
+    const request = { error: Object.assign(new Error("a larger version is here"), { name: "VersionError" }) };
+    queueMicrotask(() => request.onerror());
+    return request;
+  }
+  databases[name] = { version, stores: had.stores };
+  const { stores } = had;
   const transaction = () => {
     const tx = {};
     let end = setImmediate(() => tx.oncomplete());
@@ -63,13 +79,32 @@ globalThis.indexedDB = { open: () => {
     };
     return Object.assign(tx, { objectStore: (name) => stores[name].in(run) });
   };
-  const request = { result: { createObjectStore: (name, options) => (stores[name] = new Kept(options)), transaction } };
+  const request = { result: {
+    get objectStoreNames() { return Object.keys(stores); },
+    createObjectStore: (name, options) => (stores[name] = new Kept(options)),
+    deleteObjectStore: (name) => { delete stores[name]; },
+    transaction,
+  } };
   queueMicrotask(() => {
-    request.onupgradeneeded({ oldVersion: 0 });
+    if (had.version < version) request.onupgradeneeded();
     request.onsuccess();
   });
   return request;
 } };
+
+test("what a page of another version kept is dropped, and what this one kept is used", async () => {
+  const ann = { uid: 10_001, name: "Ann" };
+  const name = "tidemark-10001-Ann";
+  for (const version of [0.5, 99]) {
+    databases[name] = { version, stores: { rows: new Kept(), gone: new Kept() } };
+    const db = await openDb(ann);
+    assert.deepEqual([databases[name].version, databases[name].stores.gone], [1, undefined]);
+    assert.deepEqual(await db.position(), { cursor: 0, base: 0 });
+    await db.write(["meta"], (meta) => { meta.put({ cursor: 4, history: "one", base: 5 }, "position"); });
+    assert.equal((await (await openDb(ann)).position()).cursor, 4);
+    delete databases[name];
+  }
+});
 
 test("a row of an unknown kind is kept and shown nowhere, and the cursor goes on", async () => {
   const db = await openDb({ uid: 10_001, name: "Ann" });

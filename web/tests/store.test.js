@@ -224,13 +224,11 @@ test("each day has a line of its own, and whoever speaks first on it is named ag
   assert.deepEqual(items.filter(({ line }) => line).map(({ sig }) => sig), ["Wednesday, March 4, 2026", "Thursday, March 5, 2026"]);
 });
 
-test("a star is what waits to go out, or the row about the message, or the setting of an earlier version", () => {
+test("a star is what waits to go out, or the row about the message", () => {
   const said = (message_id) => row(message_id, { conversation: "u:2" });
   const starred = () => [1, 2, 3, 4].filter((id) => isStarred(store, said(id)));
   store.conversations.set("u:2", { last: row(9) });
-  store.settings.set("star u:2", { messages: [1, 2] });
-  assert.deepEqual([starred(), starredIds(store)], [[1, 2], [2, 1]]);
-  store.stars.set(1, false).set(3, true);
+  store.stars.set(1, false).set(2, true).set(3, true);
   assert.deepEqual([starred(), starredIds(store)], [[2, 3], [3, 2]]);
   const waits = (n, message_id, starred, state = "waiting") => store.outbox.push({ n, conversation: "u:2", state, frame: { type: "star", message_id, starred } });
   waits(1, 3, false);
@@ -239,7 +237,5 @@ test("a star is what waits to go out, or the row about the message, or the setti
   waits(4, 4, true, "failed");
   assert.deepEqual([starred(), starredIds(store)], [[2], [2]]);
   store.outbox.length = 0;
-  // An old page that writes the setting undoes nothing.
-  store.settings.set("star u:2", { messages: [4] });
-  assert.deepEqual([starred(), starredIds(store)], [[3, 4], [4, 3]]);
+  assert.deepEqual([starred(), starredIds(store)], [[2, 3], [3, 2]]);
 });

@@ -5,7 +5,7 @@ use std::fmt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Why a task ended early; one line for people.
 #[derive(Debug)]
@@ -17,27 +17,63 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Stages in a row, each announced with the time since the first began.
+/// Stages in a row, each announced with the time since the first began. A stage that fails does not keep the next one from running.
 pub(crate) struct Stages {
     began: Instant,
+    /// Name and duration of each, and why it failed.
+    done: Vec<(String, Duration, Option<Failure>)>,
 }
 
 impl Stages {
     pub(crate) fn begin() -> Stages {
-        Stages { began: Instant::now() }
+        Stages { began: Instant::now(), done: Vec::new() }
     }
 
-    /// Runs one; a failure says which it was.
-    pub(crate) fn run(
+    /// Runs one.
+    pub(crate) fn run(&mut self, name: &str, work: impl FnOnce() -> Result<(), Failure>) {
+        // Taken down: `end` tells of it.
+        let _ = self.work(name, work);
+    }
+
+    /// Runs one without which there is nothing more to run; its failure is that of all.
+    pub(crate) fn must<T>(
         &mut self,
         name: &str,
-        work: impl FnOnce() -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        work: impl FnOnce() -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        match self.work(name, work) {
+            Some(made) => Ok(made),
+            None => Err(self.failure()),
+        }
+    }
+
+    fn work<T>(&mut self, name: &str, work: impl FnOnce() -> Result<T, Failure>) -> Option<T> {
         eprintln!("xtask: [{:5.1} s] {name}", self.began.elapsed().as_secs_f64());
-        work().map_err(|Failure(reason)| {
-            let seconds = self.began.elapsed().as_secs_f64();
-            Failure(format!("failed after {seconds:.1} s in {name}: {reason}"))
-        })
+        let began = Instant::now();
+        let (made, failure) = match work() {
+            Ok(made) => (Some(made), None),
+            Err(failure) => (None, Some(failure)),
+        };
+        self.done.push((name.to_owned(), began.elapsed(), failure));
+        made
+    }
+
+    /// Tells the time of each stage, and fails when one failed.
+    pub(crate) fn end(self) -> Result<(), Failure> {
+        for (name, took, failure) in &self.done {
+            let verdict = if failure.is_some() { "FAILED" } else { "" };
+            eprintln!("xtask: {:7.1} s  {name} {verdict}", took.as_secs_f64());
+        }
+        eprintln!("xtask: {:7.1} s  in all", self.began.elapsed().as_secs_f64());
+        if self.done.iter().all(|(_, _, failure)| failure.is_none()) { Ok(()) } else { Err(self.failure()) }
+    }
+
+    /// All that failed, in one.
+    fn failure(&self) -> Failure {
+        let failed = self.done.iter().filter_map(|(name, _, failure)| {
+            failure.as_ref().map(|Failure(reason)| format!("failed in {name}: {reason}"))
+        });
+        Failure(failed.collect::<Vec<_>>().join("\nxtask: "))
     }
 }
 
@@ -52,7 +88,8 @@ pub(crate) fn become_cargo(arguments: &[&str]) -> Result<(), Failure> {
     Err(Failure(format!("`cargo {}` could not be started: {error}", arguments.join(" "))))
 }
 
-fn command(arguments: &[&str]) -> Command {
+/// The cargo that runs this program, to be run in the workspace.
+pub(crate) fn command(arguments: &[&str]) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(cargo);
     command.current_dir(in_workspace(".")).args(arguments);

@@ -180,10 +180,6 @@ impl Http {
                 let (Some(first), Some(last)) = (page.first().map(newest), page.last().map(newest)) else {
                     break;
                 };
-                // A server of an earlier version gives its one page again.
-                if pages > 0 && first >= top {
-                    break;
-                }
                 top = top.max(first);
                 pages += 1;
                 after = Some(last);

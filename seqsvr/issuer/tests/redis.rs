@@ -13,6 +13,7 @@ use seqsvr_issuer::Journal;
 use seqsvr_issuer::clock::Clock;
 use seqsvr_issuer::repository::{MemoryRepository, Repository};
 use seqsvr_issuer::{IssueError, RedisOptions, RedisStrategy, SegmentOptions, Strategy, Tag, WhenHotDown};
+use tidemark_test_support::gate::Gate;
 use tidemark_test_support::servers::redis::Server as Redis;
 use tidemark_test_support::until::until;
 
@@ -30,7 +31,7 @@ fn options(urls: Vec<String>) -> RedisOptions {
     options
 }
 
-async fn open(database: &Arc<MemoryRepository>, options: RedisOptions) -> RedisStrategy {
+async fn open<R: Repository + 'static>(database: &Arc<R>, options: RedisOptions) -> RedisStrategy {
     let repository = Arc::clone(database) as Arc<dyn Repository>;
     let strategy = RedisStrategy::new(&Tag::new("order").unwrap(), repository, None, options).unwrap();
     strategy.init().await.unwrap();
@@ -246,6 +247,69 @@ async fn without_scripts_plain_commands_do_the_same() {
             newest = issued.numbers().last().unwrap();
         }
     }
+}
+
+/// Options for a Redis behind a gate that are not in a hurry, and give up an answer after 50 ms.
+fn through(gate: &Gate, wait: Duration) -> RedisOptions {
+    let mut options = options(vec![format!("redis://{}", gate.address())]);
+    options.timeout = Duration::from_millis(50);
+    options.segment.wait = wait;
+    options
+}
+
+#[tokio::test]
+async fn a_slow_answer_is_asked_for_again_and_the_tag_increases_across_issuers() {
+    let (redis, database) = (Redis::start(), Arc::new(MemoryRepository::new()));
+    let gate = Gate::before(&format!("127.0.0.1:{}", redis.port())).await;
+    let slow = Arc::new(open(&database, through(&gate, Duration::from_secs(60))).await);
+    let fast = open(&database, options(vec![redis.url()])).await;
+    let before = (one(&slow).await.unwrap(), one(&fast).await.unwrap());
+    assert_eq!(before, (1, 2));
+    let connections = gate.connections();
+    gate.hold_answers(true);
+    let caller = Arc::clone(&slow);
+    let call = tokio::spawn(async move { one(&caller).await });
+    // Redis did what it was asked; the answer is lost with its connection.
+    until("Redis was asked again", async || gate.connections() > connections + 1).await;
+    gate.hold_answers(false);
+    let during = call.await.unwrap().unwrap();
+    assert!(during > 3, "the number of the first try is skipped: {during}");
+    let mut newest = during;
+    for strategy in [&fast, &*slow, &fast] {
+        let number = one(strategy).await.unwrap();
+        assert!(number > newest, "{number} after {newest}");
+        newest = number;
+    }
+}
+
+#[tokio::test]
+async fn a_redis_that_never_answers_is_given_up_and_no_number_is_given_twice() {
+    let (redis, database) = (Redis::start(), Arc::new(FaultyRepository::default()));
+    let gate = Arc::new(Gate::before(&format!("127.0.0.1:{}", redis.port())).await);
+    let slow = open(&database, through(&gate, Duration::from_secs(1))).await;
+    let fast = open(&database, options(vec![redis.url()])).await;
+    // The segment that is being taken reaches Redis, but no answer comes back.
+    let held = Arc::clone(&gate);
+    database.before_next(move || held.hold_answers(true));
+    let mut all = vec![one(&slow).await.unwrap()];
+    assert!(slow.status().trouble.unwrap().contains("Redis"), "{all:?} came from memory");
+    for _ in 0..15 {
+        all.push(one(&fast).await.unwrap());
+        all.push(one(&slow).await.unwrap());
+    }
+    gate.hold_answers(false);
+    until("Redis is back", async || {
+        all.push(one(&slow).await.unwrap());
+        slow.status().trouble.is_none()
+    })
+    .await;
+    let newest = *all.iter().max().unwrap();
+    let (a, b) = (one(&slow).await.unwrap(), one(&fast).await.unwrap());
+    assert!(b > a && a > newest, "one line again: {newest}, then {a}, then {b}");
+    let count = all.len();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), count, "no number twice");
 }
 
 #[tokio::test]

@@ -5,7 +5,10 @@ mod cli;
 use std::process::ExitCode;
 
 use cli::Cli;
-use tidemark_process::ExitError;
+use tidemark_commit::commit;
+use tidemark_process::{ExitError, Version};
+
+const VERSION: Version = Version::of(commit!());
 
 fn main() -> ExitCode {
     match run() {
@@ -15,8 +18,8 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), ExitError> {
-    let cli = Cli::read(std::env::args_os())?;
+    let cli = Cli::read(std::env::args_os(), VERSION)?;
     cli.start_log();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(cli.run())
+    runtime.block_on(cli.run(VERSION))
 }

@@ -223,7 +223,7 @@ impl Accounts {
         if password.chars().count() > *PASSWORD_CHARACTERS.end() {
             return Err(AccountError::WrongCredentials);
         }
-        // Not by the rule for new names: older accounts keep theirs.
+        // Not by the rule for new names: imported accounts keep theirs.
         let account = match name.trim() {
             name if has_length_of_name(name) => self.0.directory.account_by_name(name).await?,
             _ => None,
@@ -283,7 +283,7 @@ impl Accounts {
         Ok(self.0.directory.names(&[uid]).await?.pop().flatten())
     }
 
-    /// Takes names that an earlier version or an import stored into the index of names, `limit` at a time. Says how many.
+    /// Takes names that an import stored into the index of names, `limit` at a time. Says how many.
     pub async fn index_names(&self, limit: usize) -> Result<u64, StoreError> {
         self.0.directory.index_names(limit).await
     }

@@ -65,7 +65,7 @@ enum Wrong {
     )]
     OtherMoment,
     #[error(
-        "belongs to another installation; restore the right one, or move it away and run `tidemark restored` to go on without it"
+        "does not belong to this installation; restore the right one, or move it away and run `tidemark restored` to go on without it"
     )]
     Foreign,
     #[error("is the file `{0}` of an installation, under a wrong name; give each file its name back")]
@@ -250,17 +250,9 @@ pub(super) fn fingerprint(secret: &str) -> String {
     Sha256::digest(secret.trim()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Whether a file must be there. Earlier versions did not note which they made; only what was flushed proves that there was a journal.
-fn required(known: &Identity, role: &str) -> bool {
-    match known.current {
-        Some(_) => known.files.iter().any(|known| known == role),
-        None => role == JOURNAL && known.flushed,
-    }
-}
-
 /// Whether what was `found` is what belongs beside the database.
 fn judge(known: &Identity, role: &str, found: &Found) -> Result<(), Wrong> {
-    let required = required(known, role);
+    let required = known.files.iter().any(|known| known == role);
     let stamp = match found {
         Found::Missing if required => return Err(Wrong::Missing),
         Found::Empty if required => return Err(Wrong::Empty),
@@ -269,19 +261,14 @@ fn judge(known: &Identity, role: &str, found: &Found) -> Result<(), Wrong> {
         Found::Busy => return Err(Wrong::Busy),
         Found::Damaged(why) => return Err(Wrong::Damaged(why.clone())),
         Found::Unreadable(why) => return Err(Wrong::Unusable(why.clone())),
-        // An earlier version wrote it, and the database was used by a later one.
-        Found::Unstamped if known.current.is_some() && required => return Err(other(role, Wrong::Older)),
-        Found::Unstamped => return Ok(()),
+        Found::Unstamped => return Err(Wrong::Foreign),
         Found::Stamped(stamp) => stamp,
     };
     if stamp.role != role {
         return Err(Wrong::OtherRole(stamp.role.clone()));
     }
-    match known.installation {
-        // The database is of the time before stamps.
-        None => return Err(other(role, Wrong::Newer)),
-        Some(installation) if installation != stamp.installation => return Err(Wrong::Foreign),
-        Some(_) => {}
+    if known.installation != Some(stamp.installation) {
+        return Err(Wrong::Foreign);
     }
     // Not in use since another source of numbers was configured: the comparison with the rows sees to it.
     if !required || [known.current, known.next].contains(&Some(stamp.start)) {

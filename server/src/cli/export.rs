@@ -11,8 +11,14 @@ use crate::config::Config;
 use crate::domain::Clock;
 use crate::transfer::{self, Begin, Exported};
 
+const EXAMPLES: &str = "\
+Examples:
+  tidemark export /var/backups/tidemark/today.jsonl --config /etc/tidemark/tidemark.toml
+  tidemark export /var/backups/tidemark/today.jsonl --resume      goes on where an export was interrupted";
+
 /// Where to.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Export {
     /// A new file; only its owner may read it, since it holds every message and the passwords' hashes
     file: PathBuf,

@@ -12,8 +12,14 @@ use crate::domain::{HistoryId, Uid};
 use crate::seq::{Sequences, Stored};
 use crate::transfer::{self, Checked, Installation};
 
+const EXAMPLES: &str = "\
+Examples:
+  tidemark import today.jsonl --data-dir /var/lib/tidemark        into an empty directory, or on after an interruption
+  tidemark import today.jsonl --user \"Ann Lee\" --into 10007      the rows of one user";
+
 /// From where, and whose.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Import {
     /// A file that `tidemark export` wrote
     file: PathBuf,

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
 use futures_util::future::LocalBoxFuture;
+use tidemark_process::{Manual, Version, parse};
 
 use crate::config::{Config, Flags};
 
@@ -27,7 +28,7 @@ Examples:
   tidemark serve --listen 0.0.0.0:80 --data-dir /var/lib/tidemark
   tidemark check-config --config tidemark.toml      say what is wrong with it, or print what is in force
   tidemark user add \"Ann Lee\"                       make an account and print its password, also while it serves
-  tidemark user reset-password \"Ann Lee\"            while the server is stopped
+  tidemark user reset-password \"Ann Lee\"            also while it serves
   tidemark export backup.jsonl                      also while it serves
   tidemark import backup.jsonl --data-dir new       into an empty data directory
   tidemark table key create --instance shop         an access key for tables, also while it serves
@@ -38,7 +39,7 @@ Exit codes: 0 done, 1 failed, 2 wrong use.";
 
 /// A chat server that keeps every device in step.
 #[derive(Debug, Parser)]
-#[command(name = "tidemark", version, about, after_help = EXAMPLES)]
+#[command(name = "tidemark", about, after_help = EXAMPLES)]
 pub struct Cli {
     /// What every command understands.
     #[command(flatten)]
@@ -64,27 +65,30 @@ enum Command {
     Restored(restored::Restored),
     /// Let somebody else assign the ids of messages, while the server is stopped
     Ids(ids::Ids),
-    /// Make accounts, and look after them while the server is stopped
-    #[command(subcommand)]
+    /// Make accounts, and look after them, also while it serves
+    #[command(subcommand, after_help = user::EXAMPLES)]
     User(user::User),
     /// Look after tables and their access keys
     Table(table::Table),
+    /// Write man pages and completions into a folder
+    #[command(hide = true)]
+    Manual(Manual),
 }
 
 impl Cli {
     /// Understands the command line, or says in one line why not.
-    pub fn read(args: impl IntoIterator<Item = OsString>) -> Result<Cli, ExitError> {
-        Cli::try_parse_from(args).map_err(ExitError::from)
+    pub fn read(args: impl IntoIterator<Item = OsString>, version: Version) -> Result<Cli, ExitError> {
+        parse(args, version)
     }
 
     /// Does what was asked. Boxed, so that the library has it compiled for the program.
-    pub fn run(self, config: Config) -> LocalBoxFuture<'static, Result<(), ExitError>> {
-        Box::pin(self.run_unboxed(config))
+    pub fn run(self, config: Config, version: Version) -> LocalBoxFuture<'static, Result<(), ExitError>> {
+        Box::pin(self.run_unboxed(config, version))
     }
 
-    async fn run_unboxed(self, config: Config) -> Result<(), ExitError> {
+    async fn run_unboxed(self, config: Config, version: Version) -> Result<(), ExitError> {
         match self.command {
-            None | Some(Command::Serve) => serve::run(&config).await,
+            None | Some(Command::Serve) => serve::run(&config, version).await,
             Some(Command::Migrate) => migrate::run(&config).await,
             Some(Command::CheckConfig) => check_config::run(&config),
             Some(Command::Export(what)) => export::run(what, &config).await,
@@ -93,6 +97,7 @@ impl Cli {
             Some(Command::Ids(what)) => ids::run(what, &config).await,
             Some(Command::User(what)) => user::run(what, &config).await,
             Some(Command::Table(what)) => table::run(what, &config).await,
+            Some(Command::Manual(what)) => Ok(what.write::<Cli>(version)?),
         }
     }
 }
@@ -109,8 +114,22 @@ mod tests {
     }
 
     #[test]
+    fn the_unit_of_the_package_says_what_is_understood() {
+        let unit = include_str!("../../../packaging/tidemark.service");
+        let lines = unit.lines().filter(|line| line.starts_with("ExecStart"));
+        let lines: Vec<&str> = lines.filter_map(|line| Some(line.split_once('=')?.1)).collect();
+        assert_eq!(lines.len(), 2);
+        for line in lines {
+            let cli = Cli::read(line.split(' ').map(Into::into), Version::default()).expect(line);
+            assert_eq!(cli.flags.config.expect("a file").to_str(), Some("/etc/tidemark/tidemark.toml"));
+            assert!(matches!(cli.command, Some(Command::Serve | Command::CheckConfig)));
+        }
+    }
+
+    #[test]
     fn wrong_use_is_reported_in_one_line() {
-        let error = Cli::read(["tidemark".into(), "--lisen".into()]).expect_err("unknown");
+        let error =
+            Cli::read(["tidemark".into(), "--lisen".into()], Version::default()).expect_err("unknown");
         let ExitError::Usage(line) = error else { panic!("{error:?}") };
         assert!(line.contains("--lisen") && line.contains("--help") && !line.contains('\n'), "{line}");
     }

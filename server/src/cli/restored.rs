@@ -9,8 +9,14 @@ use crate::store::MessageStore;
 use crate::store::sqlite::{rename_history, skip_ids};
 use crate::transfer::{self, TransferError};
 
+const EXAMPLES: &str = "\
+Examples, after files or a database were put back and before the first start:
+  tidemark restored --data-dir /var/lib/tidemark
+  tidemark restored --database-url postgres://tidemark@db.example.org/tidemark";
+
 /// How far numbers go on beyond those in the files.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Restored {
     /// Skip so many numbers of users, groups and invitations: more than were given since the files were saved
     #[arg(long, value_name = "NUMBERS", default_value_t = transfer::AHEAD,

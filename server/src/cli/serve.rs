@@ -3,6 +3,8 @@
 use std::io::Write as _;
 use std::time::Duration;
 
+use tidemark_process::Version;
+
 use super::ExitError;
 use crate::boot::{self, BootError, Storage};
 use crate::config::Config;
@@ -26,7 +28,8 @@ fn connections(wanted: usize, files: Option<u64>) -> Result<usize, ExitError> {
     }
 }
 
-pub(super) async fn run(config: &Config) -> Result<(), ExitError> {
+pub(super) async fn run(config: &Config, version: Version) -> Result<(), ExitError> {
+    tracing::info!(%version, "tidemark starts");
     let mut signals = lifecycle::Signals::listen()?;
     let mut config = config.clone();
     let of_tables =
@@ -41,7 +44,7 @@ pub(super) async fn run(config: &Config) -> Result<(), ExitError> {
         there = Storage::wait_for(&config) => there?,
         () = signals.next() => return Err(ExitError::failed("stopped by a signal before the database answered")),
     }
-    let running = boot::start(&config, Clock::system()).await?;
+    let running = boot::start(&config, Clock::system(), version).await?;
     if allowed < wanted {
         tracing::warn!(
             files,

@@ -18,6 +18,14 @@ const PAGE: usize = 1_000;
 /// Bytes of standard input that a password or a name is looked for in; the longest are shorter.
 const LONGEST_LINE: u64 = 4_096;
 
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  tidemark user add \"Ann Lee\"                              prints her password
+  pass show ann | tidemark user add \"Ann Lee\" --password-stdin
+  tidemark user invite --uses 20 --days 3                   prints the path of a link to sign up
+  tidemark user invite --list
+  tidemark user disable \"Ann Lee\"";
+
 /// What to do to accounts.
 #[derive(Debug, Subcommand)]
 pub(super) enum User {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-use super::names::{did_you_mean, is_without_effect, today};
+use super::names::did_you_mean;
 use super::{Config, ConfigError};
 
 /// What the command line can set for every command; each wins over file and environment.
@@ -62,13 +62,8 @@ impl Config {
         for (name, text) in environment {
             let Some(rest) = name.strip_prefix(PREFIX).filter(|rest| !is_foreign(rest)) else { continue };
             let lower = rest.to_ascii_lowercase();
-            let named = lower.split_once("__");
-            if named.is_some_and(|(section, key)| is_without_effect(section, key)) {
-                continue;
-            }
-            let found = named.and_then(|(section, key)| {
-                let (section, key) = (section.to_owned(), today(section, key).to_owned());
-                let default = defaults.get(&section)?.get(&key)?;
+            let found = lower.split_once("__").and_then(|(section, key)| {
+                let default = defaults.get(section)?.get(key)?;
                 Some((section, key, default))
             });
             let Some((section, key, default)) = found else {
@@ -82,8 +77,8 @@ impl Config {
             let value = value_like(default, &text)
                 .map_err(|why| ConfigError::Variable { name: name.clone(), why })?;
             // Deserialising each value alone tells which variable is wrong.
-            probe(&section, &key, value.clone()).map_err(|why| ConfigError::Variable { name, why })?;
-            put(&mut table, &section, &key, value);
+            probe(section, key, value.clone()).map_err(|why| ConfigError::Variable { name, why })?;
+            put(&mut table, section, key, value);
         }
         for (flag, section, key, text) in flags.values() {
             let value = Value::String(text);
@@ -140,19 +135,7 @@ fn read_file(path: &Path) -> Result<Table, ConfigError> {
         ConfigError::Syntax { path: path.to_owned(), line, why: complaint(error.message()) }
     };
     toml::from_str::<Config>(&text).map_err(fault)?;
-    let table = toml::from_str::<Table>(&text).map_err(fault)?;
-    Ok(table.into_iter().map(|(section, keys)| (section.clone(), of_today(&section, keys))).collect())
-}
-
-/// `keys` of `section`, each by the name that it has today.
-fn of_today(section: &str, keys: Value) -> Value {
-    match keys {
-        Value::Table(keys) => {
-            let named = keys.into_iter().map(|(key, value)| (today(section, &key).to_owned(), value));
-            Value::Table(named.collect())
-        }
-        other => other,
-    }
+    toml::from_str::<Table>(&text).map_err(fault)
 }
 
 /// Reads `text` as the type that `default` has.
@@ -218,35 +201,6 @@ mod tests {
         assert_eq!(config.limits.text_characters, 7);
         assert_eq!(config.limits.group_members, 6);
         assert_eq!(config.server.trusted_proxies.len(), 2);
-    }
-
-    #[test]
-    fn earlier_names_of_keys_are_read_and_a_variable_wins_over_the_file_by_either_name() {
-        let earlier = "[storage]\nfold_rows = 1\nfold_bytes = 2\nfold_seconds = 3\nfold_chunk = 4\n";
-        for (text, name) in [
-            (earlier.to_owned(), "TIDEMARK_STORAGE__FLUSH_ROWS"),
-            (earlier.to_owned(), "TIDEMARK_STORAGE__FOLD_ROWS"),
-            (earlier.replace("fold_", "flush_"), "TIDEMARK_STORAGE__FOLD_ROWS"),
-        ] {
-            let file = file(&text);
-            let flags = Flags { config: Some(file.path().to_owned()), ..Flags::default() };
-            let storage = Config::load(&flags, env(name, "9")).expect("good").storage;
-            let read = (storage.flush_rows, storage.flush_bytes, storage.flush_seconds, storage.flush_chunk);
-            assert_eq!(read, (9, 2, 3, 4), "{name} over {text}");
-        }
-        let file = file("[storage]\nknown_heads = 5\n[queues]\nknown_marks = 6\n");
-        let flags = Flags { config: Some(file.path().to_owned()), ..Flags::default() };
-        let config = Config::load(&flags, Vec::new()).expect("good");
-        assert_eq!((config.storage.known_latest_ids, config.queues.known_watermarks), (5, 6));
-    }
-
-    #[test]
-    fn a_key_that_has_no_effect_any_more_is_still_accepted() {
-        let file = file("[storage]\nknown_new_names = 5\nknown_groups = 6\n");
-        let flags = Flags { config: Some(file.path().to_owned()), ..Flags::default() };
-        let config = Config::load(&flags, env("TIDEMARK_STORAGE__KNOWN_NEW_NAMES", "7")).expect("good");
-        assert_eq!(config.storage.known_groups, 6);
-        assert!(!config.to_toml().contains("known_new_names"));
     }
 
     #[test]

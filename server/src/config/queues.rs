@@ -25,7 +25,6 @@ pub struct QueuesSection {
     /// For how long the sends of a connection wait for one of them that was refused to be sent again.
     pub resend_seconds: u32,
     /// Users whose latest committed id is kept in memory beside those who are connected.
-    #[serde(alias = "known_marks")]
     pub known_watermarks: usize,
 }
 

@@ -53,33 +53,19 @@ pub struct StorageSection {
     /// Bytes after which a batch takes no further commit.
     pub batch_bytes: usize,
     /// Rows in memory that start a flush; at twice as many, commits wait.
-    #[serde(alias = "fold_rows")]
     pub flush_rows: usize,
     /// Bytes in memory that start a flush; at twice as many, commits wait.
-    #[serde(alias = "fold_bytes")]
     pub flush_bytes: usize,
     /// Age of a row in memory that starts a flush.
-    #[serde(alias = "fold_seconds")]
     pub flush_seconds: u32,
     /// Rows that a flush writes in one transaction.
-    #[serde(alias = "fold_chunk")]
     pub flush_chunk: usize,
     /// Users whose latest id is kept in memory.
-    #[serde(alias = "known_heads")]
     pub known_latest_ids: usize,
     /// SQLite: counters of tables that the committer remembers.
     pub known_counters: usize,
     /// Groups that are kept in memory.
     pub known_groups: usize,
-    /// Without effect; files of earlier versions name it.
-    #[serde(skip_serializing)]
-    pub known_new_names: Option<usize>,
-    /// Without effect; earlier versions kept the journal in pages.
-    #[serde(skip_serializing)]
-    pub journal_page_size: Option<u32>,
-    /// Without effect, likewise.
-    #[serde(skip_serializing)]
-    pub journal_checkpoint_pages: Option<u32>,
     /// Names of people that are kept in memory.
     pub cached_names: usize,
 }
@@ -114,9 +100,6 @@ impl Default for StorageSection {
             known_latest_ids: sqlite.known_latest_ids,
             known_counters: sqlite.known_counters,
             known_groups: sqlite.known_groups,
-            known_new_names: None,
-            journal_page_size: None,
-            journal_checkpoint_pages: None,
             cached_names: 100_000,
         }
     }

@@ -77,7 +77,7 @@ pub enum Standing {
     In {
         /// With this role.
         role: Role,
-        /// The version to which the joining led; 0: from before this was kept.
+        /// The version to which the joining led; 0: not known.
         since: u64,
     },
     /// Left by themselves.
@@ -108,7 +108,7 @@ impl Standing {
         }
     }
 
-    /// Read back. What an earlier version of the program wrote says only whether the membership goes on: any number passes.
+    /// Read back; any number passes.
     pub fn from_code(active: bool, code: u8, number: i64) -> Standing {
         match (active, code) {
             (true, 1) => Standing::In { role: Role::Administrator, since: number.cast_unsigned() },
@@ -332,7 +332,7 @@ impl Group {
     /// from then on.
     pub fn change(&self, by: Uid, at: Timestamp, step: &GroupStep) -> GroupChange {
         let mut change = GroupChange::of_step(self.gid, self.version, by, at, step);
-        // Of a group whose owner nothing stored names so far.
+        // Of an imported group in which nobody is called the owner.
         let unnamed = self.owner().and_then(|uid| self.member(uid));
         let unnamed = unnamed.filter(|member| member.role() != Some(Role::Owner));
         change.members.splice(..0, unnamed.map(|member| member.with_role(Role::Owner)));
@@ -402,8 +402,8 @@ impl Group {
         self.members.iter().copied().filter(Member::is_active)
     }
 
-    /// The owner. Where nobody in it is called so (the owner left, and so did the program that would have said who follows), it is the
-    /// longest-standing administrator, or else member. `None`: it is empty.
+    /// The owner. Where nobody in it is called so (an import may say nothing of roles), it is the longest-standing administrator, or
+    /// else member. `None`: it is empty.
     pub fn owner(&self) -> Option<Uid> {
         let oldest = |member: &Member| match member.standing {
             Standing::In { role, since } => (std::cmp::Reverse(role), since, member.epoch, member.uid),

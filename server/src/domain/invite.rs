@@ -15,7 +15,7 @@ pub struct Invite {
     pub made_at: Timestamp,
     /// From when on nobody comes in by it.
     pub expires_at: Timestamp,
-    /// How many may come in by it in all; of one that an earlier version made, how many could at the update.
+    /// How many may come in by it in all.
     pub uses: u32,
     /// How many may still come in by it.
     pub uses_left: u32,

@@ -50,7 +50,7 @@ pub fn is_visible(name: &str) -> bool {
 
 /// What a name looks like: as it is written, in small and in capital letters, each as the skeleton of Unicode UTS #39. Names that have
 /// one in common can be taken for each other. The name is taken without what is not seen, and with its compatible characters (full-width
-/// letters, ligatures) as the usual ones; names of earlier versions have skeletons, too. Never shown.
+/// letters, ligatures) as the usual ones; any text has skeletons. Never shown.
 pub fn skeletons(name: &str) -> BTreeSet<String> {
     let spaced = name.nfkc().map(|c| if c.is_whitespace() { ' ' } else { c });
     let seen: String = spaced.filter(|&c| c == ' ' || is_seen(c)).collect();
@@ -202,7 +202,7 @@ mod tests {
         ] {
             assert!(skeletons(name).is_disjoint(&skeletons(other)), "{name:?} {other:?}");
         }
-        assert_eq!(skeletons("\u{200b}"), [String::new()].into(), "names of earlier versions have one, too");
+        assert_eq!(skeletons("\u{200b}"), [String::new()].into(), "any text has one");
     }
 
     #[test]

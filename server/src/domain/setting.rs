@@ -11,9 +11,6 @@ use super::{Body, Content};
 /// Bytes of a setting's value as JSON, at most: a draft of the longest text has room.
 pub const MOST_SETTING_BYTES: usize = 65_536;
 
-/// Messages in the setting `star` of one conversation, at most. Earlier pages starred so; rows of the kind `star` have taken its place.
-pub const MOST_STARRED: usize = 200;
-
 /// Characters of the line that a person says about himself, at most.
 pub const MOST_ABOUT: usize = 120;
 
@@ -28,8 +25,6 @@ pub enum Setting {
     Pin,
     /// The conversation is not listed until a newer row comes: `{"up_to"}`, a row of one's own inbox.
     Hide,
-    /// Messages that the user wants to find again: `{"messages"}`, rows of one's own inbox.
-    Star,
     /// The other person may not write: `{"blocked": true}`.
     Block,
     /// Who may do what, for all: [`Privacy`].
@@ -42,12 +37,11 @@ pub enum Setting {
 
 impl Setting {
     /// All of them.
-    pub const ALL: [Setting; 9] = [
+    pub const ALL: [Setting; 8] = [
         Setting::Draft,
         Setting::Mute,
         Setting::Pin,
         Setting::Hide,
-        Setting::Star,
         Setting::Block,
         Setting::Privacy,
         Setting::Profile,
@@ -61,7 +55,6 @@ impl Setting {
             Setting::Mute => "mute",
             Setting::Pin => "pin",
             Setting::Hide => "hide",
-            Setting::Star => "star",
             Setting::Block => "block",
             Setting::Privacy => "privacy",
             Setting::Profile => "profile",
@@ -77,9 +70,7 @@ impl Setting {
 
 /// A name that no setting has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "there is no such setting; there are draft, mute, pin, hide, star, block, privacy, profile and language"
-)]
+#[error("there is no such setting; there are draft, mute, pin, hide, block, privacy, profile and language")]
 pub struct UnknownSetting;
 
 impl FromStr for Setting {
@@ -227,12 +218,6 @@ struct Hide {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Star {
-    messages: Vec<u64>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Block {
     blocked: bool,
 }
@@ -265,10 +250,6 @@ impl Setting {
             Setting::Mute => (reads(value, |_: Mute| true), "{} or {\"until\": milliseconds since 1970 UTC}"),
             Setting::Pin => (reads(value, |pin: Pin| pin.pinned), "{\"pinned\": true}"),
             Setting::Hide => (reads(value, |_: Hide| true), "{\"up_to\": MESSAGE_ID}"),
-            Setting::Star => (
-                reads(value, |star: Star| (1..=MOST_STARRED).contains(&star.messages.len())),
-                "{\"messages\": a list of 1 to 200 MESSAGE_IDs}",
-            ),
             Setting::Block => (reads(value, |block: Block| block.blocked), "{\"blocked\": true}"),
             Setting::Privacy => (
                 reads(value, |_: Privacy| true),
@@ -348,7 +329,6 @@ mod tests {
             (Setting::Mute, r#"{"until":1795261438042}"#, "true"),
             (Setting::Pin, r#"{"pinned":true}"#, r#"{"pinned":false}"#),
             (Setting::Hide, r#"{"up_to":7}"#, "{}"),
-            (Setting::Star, r#"{"messages":[7,41]}"#, r#"{"messages":[]}"#),
             (Setting::Block, r#"{"blocked":true}"#, "{}"),
             (Setting::Privacy, r#"{"write":"friends"}"#, r#"{"write":"nobody"}"#),
             (Setting::Privacy, r#"{"presence":false,"typing":false}"#, r#"{"typing":1}"#),

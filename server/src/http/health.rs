@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::{ConnectInfo, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::{Json, Router};
+use serde::Serialize;
+use tidemark_process::Version;
 use utoipa::ToSchema;
 
 use super::error::Problem;
@@ -14,21 +16,32 @@ use super::listen::Peer;
 use super::state::{Readiness, Settings};
 use crate::telemetry::Metrics;
 
-/// How the process is.
+/// The process is up.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Up {
+    /// `up`.
+    status: &'static str,
+    /// The version of the server.
+    version: &'static str,
+    /// The commit that it was built from: the short hash, or `unknown`.
+    commit: &'static str,
+}
+
+/// The process can serve.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes what is written by hand")]
 struct Condition {
-    /// `up`, or `ready`.
+    /// `ready`.
     status: String,
 }
 
 /// Is the process up?
 #[utoipa::path(
     get, path = "/health", operation_id = "health", tag = "Operation", security(),
-    responses((status = 200, body = Condition, description = "It is up")),
+    responses((status = 200, body = Up, description = "It is up")),
 )]
-pub(super) async fn health() -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], "{\"status\":\"up\"}").into_response()
+pub(super) async fn health(State(version): State<Version>) -> Json<Up> {
+    Json(Up { status: "up", version: version.number(), commit: version.commit() })
 }
 
 /// Can it serve now?

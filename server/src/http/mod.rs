@@ -229,7 +229,7 @@ impl Server {
         dependencies: Dependencies,
         stopping: CancellationToken,
     ) -> Server {
-        let Dependencies { new_request_id, readiness, tables } = dependencies;
+        let Dependencies { version, new_request_id, readiness, tables } = dependencies;
         let UseCases {
             accounts,
             messages,
@@ -257,6 +257,7 @@ impl Server {
         });
         let metrics_router = health::metrics_router(Arc::clone(&metrics));
         let state = HttpState::new(AppState {
+            version,
             accounts,
             messages,
             sync,

@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use axum::extract::FromRef;
+use tidemark_process::Version;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -53,6 +54,8 @@ pub type Readiness = Arc<dyn Fn() -> Option<Arc<str>> + Send + Sync>;
 
 /// What the HTTP side asks of the composition root.
 pub struct Dependencies {
+    /// Told by `/health`.
+    pub version: Version,
     /// Asked for each request.
     pub new_request_id: NewRequestId,
     /// Asked by `/ready`.
@@ -120,6 +123,7 @@ impl Deref for HttpState {
 
 /// The state of the HTTP side, behind [`HttpState`].
 pub(super) struct AppState {
+    pub(super) version: Version,
     pub(super) accounts: Accounts,
     pub(super) messages: Messages,
     pub(super) sync: InboxSync,
@@ -156,6 +160,7 @@ macro_rules! parts {
 }
 
 parts! {
+    version: Version,
     accounts: Accounts,
     messages: Messages,
     sync: InboxSync,

@@ -114,7 +114,7 @@ enum BodyForm {
     },
     /// Of a `setting`.
     Setting {
-        /// `draft`, `mute`, `pin`, `hide`, `star`, `block`, `privacy`, `profile` or `language`.
+        /// `draft`, `mute`, `pin`, `hide`, `block`, `privacy`, `profile` or `language`.
         name: String,
         /// What it is set to; `null`: nothing.
         #[schema(nullable = true)]

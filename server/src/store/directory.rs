@@ -101,8 +101,8 @@ pub trait Directory: Credentials + Deletions {
     /// A part of one character is looked for at the beginning alone.
     async fn search(&self, part: &str, limit: usize) -> Result<Vec<(Uid, String)>, StoreError>;
 
-    /// Takes names of accounts that an earlier version or an import made into what new names are compared with and parts are looked
-    /// for in; at most `limit`. Says how many. Who looks like another one keeps the name.
+    /// Takes names of accounts that an import made into what new names are compared with and parts are looked for in; at most `limit`.
+    /// Says how many. An account whose name looks like another one keeps it.
     async fn index_names(&self, limit: usize) -> Result<u64, StoreError>;
 
     /// All accounts after `after` by uid, at most `limit`: for the operator's list.

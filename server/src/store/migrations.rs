@@ -1,17 +1,30 @@
-//! The migrations of `migrations/`, compiled in. `build.rs` lists them.
+//! The SQL of `migrations/`, compiled in. `build.rs` lists it.
 
 use std::sync::LazyLock;
 
 use sqlx::SqlSafeStr as _;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 
-/// Those of SQLite.
+/// The migrations of SQLite.
 pub(super) static SQLITE: LazyLock<Migrator> =
     LazyLock::new(|| migrator(include!(concat!(env!("OUT_DIR"), "/sqlite.rs"))));
 
-/// Those of PostgreSQL.
-pub(super) static POSTGRES: LazyLock<Migrator> =
-    LazyLock::new(|| migrator(include!(concat!(env!("OUT_DIR"), "/postgres.rs"))));
+/// What a program makes of a PostgreSQL database.
+#[derive(Debug)]
+pub(super) struct PostgresSchema {
+    pub(super) migrations: Migrator,
+    /// The stored functions: the name, and the text that makes it.
+    pub(super) functions: Vec<(&'static str, &'static str)>,
+    /// Those that the distributed layout has besides.
+    pub(super) distributed: Vec<(&'static str, &'static str)>,
+}
+
+/// That of this program.
+pub(super) static POSTGRES: LazyLock<PostgresSchema> = LazyLock::new(|| PostgresSchema {
+    migrations: migrator(include!(concat!(env!("OUT_DIR"), "/postgres.rs"))),
+    functions: Vec::from(include!(concat!(env!("OUT_DIR"), "/functions.rs"))),
+    distributed: Vec::from(include!(concat!(env!("OUT_DIR"), "/distributed.rs"))),
+});
 
 /// `listed`: number, description, SQL.
 fn migrator(listed: &[(i64, &'static str, &'static str)]) -> Migrator {
@@ -29,7 +42,7 @@ mod tests {
 
     #[test]
     fn every_number_is_there_once_in_order() {
-        for known in [&*SQLITE, &*POSTGRES] {
+        for known in [&*SQLITE, &POSTGRES.migrations] {
             let numbers: Vec<i64> = known.iter().map(|migration| migration.version).collect();
             assert!(numbers.first() == Some(&1), "{numbers:?}");
             assert!(numbers.is_sorted(), "{numbers:?}");

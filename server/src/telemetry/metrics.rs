@@ -6,7 +6,9 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
+use tidemark_process::Version;
 
 use super::TableMetrics;
 
@@ -45,9 +47,11 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Metrics at zero. `parts` tell what other layers count, at each scrape.
-    pub fn new(parts: Vec<Box<dyn Collector>>) -> Metrics {
+    /// Metrics at zero, with `tidemark_build_info{version,commit}`. `parts` tell what other layers count, at each scrape.
+    pub fn new(version: Version, parts: Vec<Box<dyn Collector>>) -> Metrics {
         let mut registry = Registry::default();
+        let labels = [("version", version.number()), ("commit", version.commit())];
+        registry.register("tidemark_build", "Which program this is", Info::new(labels));
         let messages = Family::<Labels, Counter>::default();
         let heartbeats = Family::<Labels, Counter>::default();
         // 50 µs to 13 s, each bucket 1.7 times the one before.
@@ -114,13 +118,16 @@ mod tests {
 
     #[test]
     fn metrics_carry_the_promised_names() {
-        let metrics = Metrics::new(Vec::new());
+        let metrics = Metrics::new(Version::of(("0bd88b1f", "2026-11-26")), Vec::new());
         metrics.messages_http.inc();
         metrics.heartbeats_alive.inc();
         metrics.send_seconds.observe(0.001);
         metrics.tables.answered("PutRow", "ok", Duration::from_millis(1));
         let text = metrics.to_text();
+        let build =
+            format!("tidemark_build_info{{version=\"{}\",commit=\"0bd88b1f\"}} 1", env!("CARGO_PKG_VERSION"));
         for line in [
+            &build,
             "tidemark_messages_total{path=\"http\"} 1",
             "tidemark_messages_total{path=\"websocket\"} 0",
             "tidemark_heartbeats_total{result=\"alive\"} 1",

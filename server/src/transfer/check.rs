@@ -244,7 +244,7 @@ mod tests {
     }
 
     const GOOD: &str = concat!(
-        r#"{"type":"header","format":"tidemark-export","version":2,"history":"00000000-0000-0000-0000-000000000000","exported_at":"2026-11-21T11:43:58Z","accepted":1,"totals":{"account":2,"group":0,"ended_epoch":0,"row":2,"sent":0,"pending":0}}"#,
+        r#"{"type":"header","format":"tidemark-export","version":3,"history":"00000000-0000-0000-0000-000000000000","exported_at":"2026-11-21T11:43:58Z","accepted":1,"totals":{"account":2,"group":0,"ended_epoch":0,"row":2,"sent":0,"pending":0}}"#,
         "\n",
         r#"{"type":"account","uid":10001,"name":"ann","password_hash":"","disabled":false,"created_at":"2026-11-21T11:43:58Z"}"#,
         "\n",

@@ -32,7 +32,6 @@ enum HistoryPart {
 #[serde(deny_unknown_fields)]
 struct MemberPart {
     uid: u32,
-    #[serde(alias = "generation")]
     epoch: u32,
     active: bool,
     /// What else there is to say: `administrator`, `owner`, `removed`, `banned`.

@@ -12,10 +12,9 @@ use crate::store::archive::{About, Record, SECTIONS};
 
 /// The name of the format, in the header.
 const FORMAT: &str = "tidemark-export";
-/// The newest version, which is written where there are tables. Version 1 is read as well: there a membership epoch was called `generation`,
-/// and an ended one `stay`.
+/// What is written.
 const VERSION: u32 = 3;
-/// What is written where there are none, so that earlier programs read it, too.
+/// What a build before 0.1.0 wrote of an installation without tables: the same, but that nothing is said of tables.
 const WITHOUT_TABLES: u32 = 2;
 
 /// A line of an archive.
@@ -40,7 +39,7 @@ pub(super) struct Header {
     pub(super) accepted: u64,
     pub(super) totals: Totals,
     /// Another one after every change of a table.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     tables: u64,
 }
 
@@ -61,21 +60,16 @@ pub(super) struct Footer {
 pub(super) struct Totals {
     account: u64,
     group: u64,
-    #[serde(alias = "stay")]
     ended_epoch: u64,
     row: u64,
     sent: u64,
     pending: u64,
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     table: u64,
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     counter: u64,
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     table_row: u64,
-}
-
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 #[derive(Deserialize)]
@@ -90,7 +84,7 @@ impl Header {
         Header {
             tag: "header".into(),
             format: FORMAT.into(),
-            version: version(about),
+            version: VERSION,
             history: about.history.0,
             exported_at: exported_at.to_rfc3339(),
             accepted: about.accepted,
@@ -99,18 +93,14 @@ impl Header {
         }
     }
 
-    /// Whether it is of the same moment of the same history, in the form that is written now.
+    /// Whether it is of the same moment of the same history, in the form that is written.
     pub(super) fn is_of(&self, about: &About) -> bool {
-        self.version == version(about)
+        self.version == VERSION
             && self.tables == about.tables
             && HistoryId(self.history) == about.history
             && self.accepted == about.accepted
             && self.totals == Totals::of(about.totals)
     }
-}
-
-fn version(about: &About) -> u32 {
-    if about.tables == 0 { WITHOUT_TABLES } else { VERSION }
 }
 
 impl Footer {
@@ -168,10 +158,10 @@ impl Line {
         Ok(match tag.as_str() {
             "header" => {
                 let header: Header = parse(text)?;
-                if header.format != FORMAT || !(1..=VERSION).contains(&header.version) {
+                if header.format != FORMAT || ![WITHOUT_TABLES, VERSION].contains(&header.version) {
                     let (format, version) = (&header.format, header.version);
                     return Err(format!(
-                        "this is {format} version {version}; this server reads {FORMAT} versions 1 to {VERSION}"
+                        "this is {format} version {version}; this server reads {FORMAT} versions {WITHOUT_TABLES} and {VERSION}"
                     ));
                 }
                 Line::Header(header)
@@ -218,7 +208,7 @@ mod tests {
         r#"{"type":"table","table":4,"instance":"shop","name":"orders","definition":{"a":1},"created_at":"2026-01-01T00:00:00Z","begins_after":7}"#,
         r#"{"type":"counter","table":4,"partition_key":"0a1b","first":"IGFubgAB","last_id":12}"#,
         r#"{"type":"table_row","table":4,"partition_key":"0a1b","key":"IGFubgAB","row":""}"#,
-        r#"{"type":"footer","totals":{"account":1,"group":1,"ended_epoch":1,"row":1,"sent":1,"pending":0},"sha256":"00"}"#,
+        r#"{"type":"footer","totals":{"account":1,"group":1,"ended_epoch":1,"row":1,"sent":1,"pending":0,"table":1,"counter":1,"table_row":1},"sha256":"00"}"#,
     ];
 
     proptest! {
@@ -252,20 +242,6 @@ mod tests {
         }
     }
 
-    /// Files of version 1 exist, so its words must be read for good.
-    #[test]
-    fn the_words_of_version_1_are_read_as_those_of_version_2() {
-        let old = |line: &str| {
-            let line = line.replace("\"ended_epoch\"", "\"stay\"");
-            line.replace("\"epoch\"", "\"generation\"")
-        };
-        assert_eq!(LINES.iter().filter(|line| old(line) != **line).count(), 3);
-        for line in LINES {
-            let read = Line::read(&old(line)).expect("version 1");
-            assert_eq!(read.write().expect("plain").trim_end(), line);
-        }
-    }
-
     #[test]
     fn another_format_is_refused_by_its_name() {
         let about = About {
@@ -279,16 +255,17 @@ mod tests {
         assert!(read.is_of(&about));
         assert_eq!((read.totals.rows(), read.totals.all()), (4, 21));
         let with_tables = About { totals: [0, 0, 0, 0, 0, 0, 1, 2, 3], tables: 9, ..about.clone() };
-        let newest = Line::Header(Header::new(&with_tables, Timestamp(0))).write().expect("plain");
-        assert!(newest.contains("\"version\":3") && !header.contains("table"), "{newest}{header}");
-        let Ok(Line::Header(read)) = Line::read(newest.trim_end()) else { panic!("{newest}") };
+        let other = Line::Header(Header::new(&with_tables, Timestamp(0))).write().expect("plain");
+        let Ok(Line::Header(read)) = Line::read(other.trim_end()) else { panic!("{other}") };
         assert!(read.is_of(&with_tables) && !read.is_of(&About { tables: 8, ..with_tables.clone() }));
-        let later = header.replace("\"version\":2", "\"version\":4");
-        let reported = Line::read(later.trim_end()).expect_err("unknown version");
-        assert_eq!(
-            reported,
-            "this is tidemark-export version 4; this server reads tidemark-export versions 1 to 3"
-        );
+        for version in [1, 4] {
+            let unknown = header.replace("\"version\":3", &format!("\"version\":{version}"));
+            let reported = Line::read(unknown.trim_end()).expect_err("unknown version");
+            let expected = format!(
+                "this is tidemark-export version {version}; this server reads tidemark-export versions 2 and 3"
+            );
+            assert_eq!(reported, expected);
+        }
     }
 
     #[test]

@@ -191,7 +191,7 @@ impl<'a> Mover<'a> {
     async fn stands_otherwise(&self, content: &Content) -> Result<bool, StoreError> {
         match content.kind {
             Kind::Friend if self.from != self.into => return Ok(true),
-            Kind::Setting if matches!(content.body.setting(), Some(Setting::Hide | Setting::Star)) => {
+            Kind::Setting if matches!(content.body.setting(), Some(Setting::Hide)) => {
                 return Ok(true);
             }
             Kind::Friend | Kind::Setting | Kind::Seen | Kind::Pin | Kind::Star => {}

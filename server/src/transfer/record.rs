@@ -44,7 +44,6 @@ struct EndedEpochLine {
     tag: String,
     gid: u64,
     uid: u32,
-    #[serde(alias = "generation")]
     epoch: u32,
 }
 
@@ -100,7 +99,6 @@ struct PendingLine {
 #[serde(deny_unknown_fields)]
 struct EpochPart {
     uid: u32,
-    #[serde(alias = "generation")]
     epoch: u32,
 }
 

@@ -117,7 +117,7 @@ async fn behind_https_the_cookie_is_secure_and_the_public_origin_alone_counts() 
     let line = answer.header("set-cookie");
     assert!(line.starts_with("__Host-tidemark_session=") && line.contains("; Secure"), "{line}");
     assert_eq!(answer.header("strict-transport-security"), "max-age=31536000");
-    // Who logged in under an earlier version has the cookie under its old name.
+    // A log-in before the server was behind HTTPS gave the cookie its plain name.
     let token = answer.json()["token"].as_str().expect("a token").to_owned();
     for name in ["__Host-tidemark_session", "tidemark_session"] {
         let request = app.request(Method::GET, "/api/v1/me").header("cookie", format!("{name}={token}"));

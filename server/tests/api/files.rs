@@ -8,18 +8,15 @@ use std::path::{Path, PathBuf};
 use tidemark::boot;
 use tidemark::config::Config;
 use tidemark::domain::Clock;
+use tidemark_process::Version;
 
-use crate::fixtures::{fixtures, lay_out};
 use crate::restored::copy;
 use crate::support::{TestApp, texts};
 use crate::transfer::{done, over, refused};
 
-/// The fixture of the last version that stamped no file.
-const UNMARKED: &str = "migration_5";
-
 const FILES: [&str; 5] = ["tidemark.db", "tidemark.journal.db", "sequence.db", "ids.db", "invites.key"];
 
-/// Beside the journal, since this version.
+/// Beside the note of the journal.
 const LOG: &str = "tidemark.journal.dat";
 
 fn config(data: &Path) -> Config {
@@ -31,7 +28,11 @@ fn config(data: &Path) -> Config {
 
 /// Why no server starts over these files.
 async fn no_start(data: &Path) -> String {
-    let error = boot::start(&config(data), Clock::system()).await.err().expect("refused").to_string();
+    let error = boot::start(&config(data), Clock::system(), Version::default())
+        .await
+        .err()
+        .expect("refused")
+        .to_string();
     assert!(!error.contains('\n'), "{error}");
     error
 }
@@ -48,22 +49,19 @@ async fn stopped(data: &Path) {
 #[tokio::test]
 async fn starts_that_are_interrupted_again_and_again_harm_nothing() {
     let place = tempfile::tempdir().expect("a directory");
-    let (marked, unmarked) = (place.path().join("marked"), place.path().join("unmarked"));
-    stopped(&marked).await;
-    lay_out(&fixtures().join(UNMARKED), &unmarked);
-    for data in [marked, unmarked] {
-        for _ in 0..2 {
-            for name in ["ids.db", "sequence.db", "ids.db", "tidemark.journal.db", "sequence.db"] {
-                let file = rusqlite::Connection::open(data.join(name)).expect("opened");
-                file.execute_batch(UNMARKABLE).expect("prepared");
-                drop(file);
-                let reported = no_start(&data).await;
-                assert!(reported.contains(&format!("{name} cannot be used now (not now)")), "{reported}");
-                let file = rusqlite::Connection::open(data.join(name)).expect("opened");
-                file.execute_batch("DROP TRIGGER refuse").expect("mended");
-            }
-            over(&data).await.stop().await;
+    let data = place.path().join("data");
+    stopped(&data).await;
+    for _ in 0..2 {
+        for name in ["ids.db", "sequence.db", "ids.db", "tidemark.journal.db", "sequence.db"] {
+            let file = rusqlite::Connection::open(data.join(name)).expect("opened");
+            file.execute_batch(UNMARKABLE).expect("prepared");
+            drop(file);
+            let reported = no_start(&data).await;
+            assert!(reported.contains(&format!("{name} cannot be used now (not now)")), "{reported}");
+            let file = rusqlite::Connection::open(data.join(name)).expect("opened");
+            file.execute_batch("DROP TRIGGER refuse").expect("mended");
         }
+        over(&data).await.stop().await;
     }
 }
 
@@ -87,34 +85,8 @@ async fn after_an_interrupted_restored_nothing_starts_until_it_is_run_again() {
 }
 
 /// Lets a start end when it marks this file, after those before it.
-const UNMARKABLE: &str = "
-    CREATE TABLE IF NOT EXISTS tidemark_file (one INTEGER PRIMARY KEY CHECK (one = 1), format INTEGER NOT NULL,
-        role TEXT NOT NULL, installation TEXT NOT NULL, start INTEGER NOT NULL, token TEXT NOT NULL);
-    CREATE TRIGGER refuse BEFORE INSERT ON tidemark_file BEGIN SELECT RAISE(FAIL, 'not now'); END";
-
-#[tokio::test]
-async fn a_file_that_an_earlier_version_had_is_missed() {
-    let place = tempfile::tempdir().expect("a directory");
-    let data = place.path().join("data");
-    lay_out(&fixtures().join(UNMARKED), &data);
-    // Only of the journal it is certain that it was there.
-    for name in &FILES[2..] {
-        fs::remove_file(data.join(name)).expect("removed");
-    }
-    over(&data).await.stop().await;
-    fs::remove_file(data.join("ids.db")).expect("removed");
-    assert!(no_start(&data).await.contains("ids.db is missing"), "now it is known which files there are");
-
-    let data = place.path().join("without");
-    lay_out(&fixtures().join(UNMARKED), &data);
-    fs::remove_file(data.join(FILES[1])).expect("removed");
-    let reported = no_start(&data).await;
-    assert!(
-        reported.contains("tidemark.journal.db is missing") && reported.contains("tidemark restored"),
-        "{reported}"
-    );
-    assert!(!data.join(FILES[1]).exists(), "it was made");
-}
+const UNMARKABLE: &str =
+    "CREATE TRIGGER refuse BEFORE INSERT ON stamp BEGIN SELECT RAISE(FAIL, 'not now'); END";
 
 #[tokio::test]
 async fn a_missing_or_damaged_file_is_named_with_what_helps() {
@@ -170,6 +142,12 @@ async fn a_missing_or_damaged_file_is_named_with_what_helps() {
         )
         .await;
         check(&cut, name, &["it is cut off", "good copy"]).await;
+        let of_another_program = |path: &Path| {
+            fs::remove_file(path).expect("removed");
+            let file = rusqlite::Connection::open(path).expect("made");
+            file.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE notes (text)").expect("filled");
+        };
+        check(&of_another_program, name, &["does not belong to this installation", restored[1]]).await;
     }
     let lost = ["is missing", "restore it", "run `tidemark restored`"];
     check(&|path| fs::remove_file(path).expect("removed"), LOG, &lost).await;
@@ -231,7 +209,8 @@ async fn a_file_of_another_moment_or_installation_is_refused() {
     let reported = no_start(&data).await;
     assert!(reported.contains(LOG) && reported.contains("of one moment"), "{reported}");
     fs::remove_dir_all(&data).expect("removed");
-    for (from, part) in [(&early, "restore files of one moment"), (&other, "belongs to another installation")]
+    for (from, part) in
+        [(&early, "restore files of one moment"), (&other, "does not belong to this installation")]
     {
         copy(&late, &data);
         fs::copy(from.join("tidemark.db"), data.join("tidemark.db")).expect("replaced");

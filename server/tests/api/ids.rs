@@ -7,6 +7,7 @@ use serde_json::json;
 use tidemark::boot;
 use tidemark::config::MessageIdsSetting;
 use tidemark::domain::Clock;
+use tidemark_process::Version;
 use tokio::process::Command;
 
 use crate::restored::copy;
@@ -21,7 +22,11 @@ async fn start(ids: MessageIdsSetting) -> TestApp {
 async fn change(app: &mut TestApp, to: MessageIdsSetting, name: &str) {
     app.stop().await;
     app.config.messages.ids = to;
-    let refused = boot::start(&app.config, Clock::system()).await.err().expect("refused").to_string();
+    let refused = boot::start(&app.config, Clock::system(), Version::default())
+        .await
+        .err()
+        .expect("refused")
+        .to_string();
     assert!(refused.contains(&format!("or run `tidemark ids {name}` once")), "{refused}");
     let (code, said) = run(&app.config.storage.data_dir, &["ids", name]).await;
     assert_eq!(code, 0, "{said}");
@@ -160,7 +165,11 @@ async fn a_lost_file_of_numbers_is_made_good_by_restored_where_the_database_assi
     app.stop().await;
     let data = app.config.storage.data_dir.clone();
     std::fs::remove_file(data.join("ids.db")).expect("removed");
-    let refused = boot::start(&app.config, Clock::system()).await.err().expect("refused").to_string();
+    let refused = boot::start(&app.config, Clock::system(), Version::default())
+        .await
+        .err()
+        .expect("refused")
+        .to_string();
     assert!(refused.contains("ids.db is missing") && refused.contains("`tidemark restored`"), "{refused}");
     let (code, said) = run_with("store", &data, &["ids", "seqsvr"]).await;
     assert!(code == 1 && said.contains("run `tidemark restored`"), "{said}");
@@ -205,7 +214,11 @@ async fn a_row_above_the_latest_id_is_found_at_the_start() {
     let changed = tables.execute("UPDATE heads SET last_id = 0 WHERE receiver = ?", [bob.uid.cast_signed()]);
     assert_eq!(changed.expect("changed"), 1);
     drop(tables);
-    let refused = boot::start(&app.config, Clock::system()).await.err().expect("refused").to_string();
+    let refused = boot::start(&app.config, Clock::system(), Version::default())
+        .await
+        .err()
+        .expect("refused")
+        .to_string();
     assert!(refused.contains(&format!("the inbox of user {} has a row 1", bob.uid)), "{refused}");
     let (code, said) = run_with("store", &data, &["restored"]).await;
     assert_eq!(code, 0, "{said}");

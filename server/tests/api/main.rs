@@ -1,9 +1,5 @@
 //! The HTTP and WebSocket interface against a whole server, laid out like its addresses.
 
-#[path = "../support/answers.rs"]
-mod answers;
-#[path = "../support/fixtures.rs"]
-mod fixtures;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -17,7 +13,6 @@ mod deletion_killed;
 mod door;
 mod files;
 mod floods;
-mod formats;
 mod friends;
 mod groups;
 mod ids;

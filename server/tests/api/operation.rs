@@ -171,6 +171,31 @@ async fn the_program_serves_until_sigterm_and_exits_with_0() {
 }
 
 #[tokio::test]
+async fn the_program_says_which_version_it_is_wherever_one_looks() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (code, said, _) = run(place.path(), &["--version"]).await;
+    let version = said.trim().strip_prefix("tidemark ").expect("its name");
+    assert_eq!(code, 0, "{said}");
+    let (mut child, address) = serve(place.path()).await;
+    let get = async |path: &str| {
+        let answer = reqwest::get(format!("http://{address}{path}")).await.expect("an answer");
+        answer.text().await.expect("a text")
+    };
+    let health: serde_json::Value = serde_json::from_str(&get("/health").await).expect("JSON");
+    let [number, commit] = ["version", "commit"].map(|field| health[field].as_str().expect(field));
+    assert_eq!((&health["status"], number), (&json!("up"), env!("CARGO_PKG_VERSION")));
+    let shown = if commit == "unknown" { "commit unknown" } else { commit };
+    assert!(version.starts_with(&format!("{number} ({shown}")), "{version}");
+    let metric = format!("tidemark_build_info{{version=\"{number}\",commit=\"{commit}\"}} 1");
+    assert!(get("/metrics").await.lines().any(|line| line == metric), "{metric}");
+    let document: serde_json::Value = serde_json::from_str(&get("/api/v1/openapi.json").await).expect("JSON");
+    assert_eq!(document["info"]["version"], number);
+    let mut log = BufReader::new(child.stderr.take().expect("piped")).lines();
+    let first = timeout(PATIENCE, log.next_line()).await.expect("in time").expect("read").expect("a line");
+    assert!(first.contains("tidemark starts") && first.contains(version), "{first}");
+}
+
+#[tokio::test]
 async fn with_few_files_fewer_connections_are_served_and_reads_go_on() {
     let place = tempfile::tempdir().expect("a directory");
     let limited = |files: u32| {
@@ -304,8 +329,12 @@ async fn wrong_use_is_one_line_that_says_what_to_do() {
     ] {
         let (exit, out, reported) = run(place.path(), args).await;
         assert_eq!(exit, code, "{args:?}: {reported}");
-        assert_eq!(reported.lines().count(), 1, "{args:?}: {reported}");
-        assert!(reported.starts_with("tidemark: ") && reported.contains(part), "{args:?}: {reported}");
+        let [said] =
+            reported.lines().filter(|line| !line.contains("tidemark starts")).collect::<Vec<_>>()[..]
+        else {
+            panic!("{args:?}: {reported}")
+        };
+        assert!(said.starts_with("tidemark: ") && said.contains(part), "{args:?}: {reported}");
         assert_eq!(out, "");
     }
 }

@@ -120,33 +120,3 @@ async fn at_the_limit_a_star_is_refused_until_another_one_goes() {
     star(&app, &bob, &rows[4], 26, true).await.ok(201);
     assert_eq!(star(&app, &bob, &rows[5], 27, true).await.refused(422), "too_many_stars");
 }
-
-/// The stars of earlier versions were one setting of each conversation; pages of them go on writing it.
-#[tokio::test]
-async fn stars_of_earlier_versions_stay_as_they_were_written() {
-    let mut app = TestApp::start().await;
-    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
-    for n in 1..=3 {
-        app.say(&ann, &bob, n, &format!("number {n}")).await;
-    }
-    let rows = app.rows(&bob).await;
-    let ids = |of: &[usize]| of.iter().map(|&at| rows[at]["message_id"].clone()).collect::<Vec<_>>();
-    let setting = format!("/api/v1/conversations/u:{}/settings/star", ann.uid);
-    let value = json!({"client_id": client_id(11), "value": {"messages": ids(&[0, 1])}});
-    app.put(&bob, &setting, value).await.ok(201);
-    star(&app, &bob, &rows[2], 12, true).await.ok(201);
-    star(&app, &bob, &rows[0], 13, false).await.ok(201);
-    let value = json!({"client_id": client_id(14), "value": {"messages": ids(&[0])}});
-    app.put(&bob, &setting, value).await.ok(201);
-    app.restart().await;
-    let settings = app.get(&bob, "/api/v1/settings").await.ok(200);
-    assert_eq!(settings["rows"][0]["body"], json!({"name": "star", "value": {"messages": ids(&[0])}}));
-    let stars = app.get(&bob, "/api/v1/stars").await.ok(200);
-    let stars: Vec<(&Value, &Value)> = stars["rows"]
-        .as_array()
-        .expect("rows")
-        .iter()
-        .map(|row| (&row["body"]["message_id"], &row["body"]["starred"]))
-        .collect();
-    assert_eq!(stars, [(&rows[0]["message_id"], &json!(false)), (&rows[2]["message_id"], &json!(true))]);
-}

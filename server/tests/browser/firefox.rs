@@ -52,7 +52,6 @@ const CHOSEN: &[&str] = &[
     "starred::a_starred_message_is_found_again_on_every_device_and_leads_there",
     "starred::devices_that_star_different_messages_while_they_are_offline_keep_both",
     "starred::many_starred_messages_are_shown_page_by_page",
-    "starred::what_an_older_page_starred_stays_and_its_star_can_be_taken_away",
     "text::forced_colours_show_what_colours_told",
     "told::notifications_are_asked_for_and_come_from_one_tab_while_nobody_looks",
     "told::the_title_and_the_icons_say_the_same",

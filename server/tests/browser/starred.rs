@@ -1,7 +1,6 @@
 //! Starred messages: found again from anywhere, on every device.
 
-use serde_json::value::to_raw_value;
-use tidemark_client::{Conversation, Kind, RangeQuery};
+use tidemark_client::{Kind, RangeQuery};
 use uuid::Uuid;
 
 use super::window::Window;
@@ -99,59 +98,6 @@ async fn devices_that_star_different_messages_while_they_are_offline_keep_both()
         window.until("document.querySelectorAll('.msg .icon.star').length === 1").await;
         window
             .until("document.querySelector('.msg:has(.icon.star)').textContent.includes('And a lamp')")
-            .await;
-    }
-}
-
-/// A fixture of `web/static/db.js`, from when the stars of a conversation were one setting.
-#[tokio::test]
-async fn what_an_older_page_starred_stays_and_its_star_can_be_taken_away() {
-    let world = World::start().await;
-    let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
-    for text in ["Low tide is at nine", "Bring boots", "And a lamp"] {
-        ben.tells(&ada, text).await;
-    }
-    let with_ben = Conversation::User(ben.uid);
-    let rows = ada.http.range(&RangeQuery::after(0)).await.expect("rows").rows;
-    let ids: Vec<u64> =
-        rows.iter().filter(|row| row.kind == Kind::Message).map(|row| row.message_id).collect();
-    let by_setting = async |messages: &[u64], key| {
-        let value = to_raw_value(&serde_json::json!({ "messages": messages })).expect("JSON");
-        ada.http.set(Uuid::from_u128(key), with_ben, "star", &value).await.expect("set");
-    };
-    by_setting(&ids[..2], 1).await;
-    // Another device, which has a newer page. An older page keeps its row and does not know what it says.
-    ada.http.star(Uuid::from_u128(2), with_ben, ids[2], true).await.expect("starred");
-    let rows = ada.http.range(&RangeQuery::after(0)).await.expect("rows").rows;
-    let history = ada.http.seq().await.expect("a number").history;
-    let desk = world.window().await;
-    desk.goto(&world.at("/docs")).await;
-    let script = include_str!("fixtures/cache_3.js");
-    let script = script.replace("ADA", &ada.uid.to_string()).replace("BEN", &ben.uid.to_string());
-    let script = script.replace("ROWS", &serde_json::to_string(&rows).expect("JSON"));
-    assert_eq!(desk.run_async(&script.replace("HISTORY", &history)).await, true);
-
-    world.log_in(&desk, "Ada").await;
-    let phone = world.visitor("Ada").await;
-    for window in [&desk, &phone] {
-        window.pick("Ben").await;
-        window.until("document.querySelectorAll('.msg .icon.star').length === 3").await;
-    }
-    desk.click("#open-starred").await;
-    desk.until(&format!("{LISTED} === 'And a lamp | Bring boots | Low tide is at nine'")).await;
-    desk.run("document.querySelectorAll('#starred-list .tool')[2].click()").await;
-    desk.until(&format!("{LISTED} === 'And a lamp | Bring boots'")).await;
-    for window in [&desk, &phone] {
-        window.until("document.querySelectorAll('.msg .icon.star').length === 2").await;
-    }
-    // An older page that is still open writes all that it knows.
-    by_setting(&ids[..2], 3).await;
-    let new = world.visitor("Ada").await;
-    new.pick("Ben").await;
-    for window in [&desk, &phone, &new] {
-        window.until("document.querySelectorAll('.msg .icon.star').length === 2").await;
-        window
-            .until("!document.querySelector('.msg:has(.icon.star)').textContent.includes('Low tide')")
             .await;
     }
 }

@@ -10,6 +10,7 @@ use tidemark::domain::{
 };
 use tidemark::store::postgres::{PgDb, PgOptions, PostgresStore, Replication};
 use tidemark::store::{Accept, MessageStore, Outcome, Recipient, Row, Write};
+use tidemark_process::Version;
 use uuid::Uuid;
 
 use crate::support::{Person, Socket, TestApp, client_id, texts};
@@ -54,7 +55,8 @@ async fn tables_of_other_programs_are_refused_at_the_start() {
     let app = TestApp::start().await;
     let mut config = app.config.clone();
     config.table.listen = "127.0.0.1:0".into();
-    let refused = boot::start(&config, Clock::system()).await.err().expect("refused").to_string();
+    let refused =
+        boot::start(&config, Clock::system(), Version::default()).await.err().expect("refused").to_string();
     assert!(refused.contains("[table]") && refused.contains("distributed"), "{refused}");
 }
 

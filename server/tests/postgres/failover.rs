@@ -12,6 +12,7 @@ use tidemark::boot;
 use tidemark::config::Config;
 use tidemark::domain::Clock;
 use tidemark::store::postgres::Replication;
+use tidemark_process::Version;
 use tidemark_test_support::servers::postgres::{Server, durable_database};
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
@@ -316,7 +317,11 @@ async fn a_row_above_the_latest_id_is_found_at_the_start_and_made_good_by_restor
     let back = "UPDATE heads SET last_id = 0 WHERE receiver = $1";
     let back = sqlx::query(back).bind(bob.uid.cast_signed()).execute(&mut beside).await.expect("set back");
     assert_eq!(back.rows_affected(), 1);
-    let refused = boot::start(&app.config, Clock::system()).await.err().expect("refused").to_string();
+    let refused = boot::start(&app.config, Clock::system(), Version::default())
+        .await
+        .err()
+        .expect("refused")
+        .to_string();
     assert!(refused.contains(&format!("the inbox of user {} has a row 1", bob.uid)), "{refused}");
     let mut restored = Command::new(env!("CARGO_BIN_EXE_tidemark"));
     let said = timeout(PATIENCE, restored.arg("restored").env("TIDEMARK_DATABASE_URL", &url).output());

@@ -1,8 +1,6 @@
 //! The HTTP and WebSocket interface over PostgreSQL: the tests of `../api` that look at no file, and what only several servers of one
 //! database can show.
 
-#[path = "../support/answers.rs"]
-mod answers;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -60,10 +58,8 @@ mod transfer;
 mod ws;
 
 mod failover;
-mod formats;
 mod held_up;
 mod moving;
-mod newer;
 mod others;
 mod pooler;
 mod presence;
@@ -72,3 +68,4 @@ mod rights;
 mod servers;
 mod strangers;
 mod told;
+mod two_versions;

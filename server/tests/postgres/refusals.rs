@@ -136,16 +136,45 @@ async fn synchronous_commit_of_the_database_is_overruled() {
     }
 }
 
-#[tokio::test]
-async fn a_database_that_a_newer_program_needs_is_refused() {
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_a_newer_program_needs_ends_a_server_and_is_refused() {
     let url = durable_database().await;
     let place = tempfile::tempdir().expect("a directory");
-    assert_eq!(run(place.path(), &url, &["migrate"]).await.0, 0);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidemark"));
+    command.args(["serve", "--listen", "127.0.0.1:0"]).current_dir(&place).kill_on_drop(true);
+    command.env("TIDEMARK_DATABASE_URL", &url).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut serving = command.spawn().expect("runs");
+    let mut first = [0];
+    let out = serving.stdout.as_mut().expect("piped");
+    timeout(PATIENCE, out.read_exact(&mut first)).await.expect("in time").expect("listens");
     as_owner(&url, "UPDATE meta SET value = '9001' WHERE key = 'oldest_program'").await;
-    for said in [refused(&url).await, run(place.path(), &url, &["migrate"]).await.2] {
+    // It looks every ten seconds.
+    let ended = timeout(PATIENCE, serving.wait_with_output()).await.expect("in time").expect("ends");
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    let last = said.lines().last().expect("a line").to_owned();
+    for said in [last, refused(&url).await, run(place.path(), &url, &["migrate"]).await.2] {
         says(
             &said,
             &["was changed by a newer version: a program must know migration 9001", "run that version"],
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_database_of_a_build_before_the_first_version_is_refused() {
+    let url = durable_database().await;
+    let place = tempfile::tempdir().expect("a directory");
+    assert_eq!(run(place.path(), &url, &["migrate"]).await.0, 0);
+    as_owner(&url, "UPDATE _sqlx_migrations SET checksum = 'x' WHERE version = 1").await;
+    for said in [refused(&url).await, run(place.path(), &url, &["migrate"]).await.2] {
+        says(
+            &said,
+            &[
+                "PostgreSQL at ",
+                "was made by a build before 0.1.0; export it with that program",
+                "import it into an empty database with this one",
+            ],
         );
     }
 }

@@ -19,7 +19,10 @@ async fn database() -> (Server, String, String) {
 async fn who_may_make_no_tables_is_told_so() {
     let (_server, url, chat) = database().await;
     let said = refused(&chat).await;
-    assert!(said.contains("tables are missing, and its role chat lacks CREATE on SCHEMA public"), "{said}");
+    assert!(
+        said.contains("tables or functions are missing, and its role chat lacks CREATE on SCHEMA public"),
+        "{said}"
+    );
     assert!(said.contains("GRANT CREATE ON SCHEMA public TO chat"), "{said}");
     assert_eq!(tables(&url).await, 0);
     as_owner(&url, "REVOKE ALL ON SCHEMA public FROM PUBLIC").await;
@@ -58,6 +61,16 @@ async fn each_right_that_is_missing_is_named_and_those_of_the_page_are_enough() 
     as_owner(&url, "GRANT INSERT ON entries TO chat").await;
     as_owner(&url, "REVOKE EXECUTE ON FUNCTION commit_changes FROM PUBLIC").await;
     assert!(refused(&chat).await.contains("lacks EXECUTE on FUNCTION commit_changes(jsonb)"));
+    as_owner(&url, "GRANT EXECUTE ON FUNCTION commit_changes TO chat").await;
+    served(&chat).await;
+
+    // A function of another version is replaced by the owner, and the role may still call it.
+    as_owner(&url, "UPDATE functions SET sum = 'x' WHERE name = 'commit_changes'").await;
+    let said = refused(&chat).await;
+    assert!(said.contains("its role chat may not change what postgres owns"), "{said}");
+    assert!(said.contains("run `tidemark migrate` of this version with the role postgres"), "{said}");
+    assert_eq!(run(place.path(), &url, &["migrate"]).await.0, 0);
+    served(&chat).await;
     assert_eq!(tables(&url).await, made);
 }
 

@@ -43,5 +43,6 @@ BEGIN
             RAISE EXCEPTION '% cannot run where % lies', function_name, colocate_with;
         END IF;
     END IF;
-    INSERT INTO distributed_functions VALUES (function_name, distribution_arg_name);
+    INSERT INTO distributed_functions VALUES (function_name, distribution_arg_name)
+        ON CONFLICT (name) DO UPDATE SET of_argument = excluded.of_argument;
 END $$;

@@ -13,6 +13,7 @@ use tidemark::config::Config;
 use tidemark::domain::{Clock, Timestamp};
 use tidemark::store::postgres::Replication;
 use tidemark::store::sqlite::OpenError;
+use tidemark_process::Version;
 use tidemark_test_support::servers::postgres::durable_database;
 use tidemark_test_support::until::until;
 use uuid::Uuid;
@@ -177,7 +178,7 @@ impl TestApp {
         // A program that a test beside this one starts holds what it inherits, the lock of the files that were closed a moment ago too,
         // until it has become that program.
         until("the database is not in use", async || {
-            started = Some(boot::start(&self.config, clock.clone()).await);
+            started = Some(boot::start(&self.config, clock.clone(), Version::default()).await);
             !matches!(started, Some(Err(BootError::Open(OpenError::InUse { .. }))))
         })
         .await;

@@ -1,11 +1,9 @@
 //! Tables by their wire protocol: the real program, called by the official SDKs as their registries have them, and by hand for what no SDK
 //! sends.
 
+mod before;
 mod docs;
 mod export;
-#[path = "../support/fixtures.rs"]
-mod fixtures;
-mod formats;
 mod inbox;
 mod kills;
 mod node;

@@ -80,9 +80,15 @@ impl World {
 
     /// A server over what a file of an export has, in files of its own.
     pub(crate) async fn of_export(file: &Path) -> World {
-        let place = Place { data: tempfile::tempdir().expect("a folder"), settings: Vec::new() };
+        World::of_export_with(file, &[]).await
+    }
+
+    /// The same with these settings, which may name another database.
+    pub(crate) async fn of_export_with(file: &Path, settings: &[(&'static str, &str)]) -> World {
+        let named = settings.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        let place = Place { data: tempfile::tempdir().expect("a folder"), settings: named };
         output(place.command(&["import", file.to_str().expect("UTF-8")])).await;
-        World::over(place.data, &[]).await
+        World::over(place.data, settings).await
     }
 
     /// The program with these arguments, over this database.

@@ -77,7 +77,7 @@ pub struct SetConfig {
     #[serde(default = "default_raise_wait")]
     pub(crate) raise_wait_ms: u64,
     /// How long, at a stop, the arbiter has to move the sections elsewhere, in milliseconds. Default 2,000.
-    #[serde(default = "default_drain_wait", alias = "leave_wait_ms")]
+    #[serde(default = "default_drain_wait")]
     pub(crate) drain_wait_ms: u64,
     /// Its stores.
     pub stores: StoresConfig,

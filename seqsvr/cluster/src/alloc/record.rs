@@ -14,8 +14,8 @@ use seqsvr_core::file_lock::FileLock;
 use seqsvr_core::ids::{Epoch, SectionId};
 use seqsvr_core::store::Owner;
 
-/// Stored, must stay. The first form, without the kernel that wrote it, is not relied on.
-const HEAD: &str = "seqsvr serving 2";
+/// Stored, must stay.
+const HEAD: &str = "seqsvr serving 1";
 /// Tells this run of this machine's kernel from every other one, also of a clone of the machine.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
@@ -73,7 +73,7 @@ impl Record {
         let Some((boot, read)) = parse(&text) else {
             tracing::warn!(
                 path = %self.path.display(),
-                "the record of serving is damaged, or of an earlier version, and is not relied on"
+                "the record of serving is damaged and is not relied on"
             );
             return None;
         };
@@ -170,19 +170,19 @@ mod tests {
     #[test]
     fn the_text_of_a_record_stays_as_it_is() {
         let stored = "\
-seqsvr serving 2
+seqsvr serving 1
 boot b
 incarnation 18446744073709551615
 256 1 0 4
 256 1 6 6
 256 9 42949 42949
-sha256 31ec390d382b21bd9f01f898773376d4b40a37f9c506aa6e89e150db2302a8a0
+sha256 ceaed0be559850e3585b4986568385467a801d2204f7154a0e3db88c6b7232ca
 ";
         assert_eq!(render("b", u64::MAX, &serving()), stored);
     }
 
     #[test]
-    fn a_record_of_another_machine_or_version_is_not_relied_on() {
+    fn a_record_of_another_machine_is_not_relied_on() {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDir::open(folder.path()).unwrap();
         let here = data.record(0);
@@ -194,9 +194,6 @@ sha256 31ec390d382b21bd9f01f898773376d4b40a37f9c506aa6e89e150db2302a8a0
         let unknown = Record { boot: String::new(), ..here.clone() };
         unknown.save(7, &serving()).unwrap();
         assert_eq!(unknown.load(), None, "no two unknown kernels are the same");
-        let body = "seqsvr serving 1\nincarnation 7\n256 1 0 4\n";
-        fs::write(folder.path().join("serving-0"), format!("{body}sha256 {}\n", checksum(body))).unwrap();
-        assert_eq!(here.load(), None);
     }
 
     #[test]

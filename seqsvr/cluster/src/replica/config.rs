@@ -86,7 +86,7 @@ pub struct PeersConfig {
     /// How long a rejoin waits before it copies, in milliseconds: until no caller counts what this replica had answered, which
     /// is 4.4 times the largest `patience_ms` of any caller. 1,000 to 600,000. The default, 22,000, is enough for every
     /// patience that callers may have; less is safe only where all of theirs are known to be smaller.
-    #[serde(default = "default_rejoin_wait", alias = "settle_ms")]
+    #[serde(default = "default_rejoin_wait")]
     pub rejoin_wait_ms: u64,
     /// How long an `--init` waits until all of the others have said that they are new, too, in milliseconds: 100 to 600,000. Default
     /// 30,000.

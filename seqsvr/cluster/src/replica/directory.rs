@@ -141,9 +141,8 @@ impl Directory {
         if read.place < confirmed {
             return Err(OpenError::RolledBack { path, found: read.place, confirmed });
         }
-        let state = identified(read.state);
-        let files = self.begin(number + 1, &state)?;
-        Ok((state, files))
+        let files = self.begin(number + 1, &read.state)?;
+        Ok((read.state, files))
     }
 
     /// Notes that nothing here may be voted by until [`rejoined`](Self::rejoined); a directory of another replica is refused.
@@ -182,7 +181,8 @@ impl Directory {
         let last = self.numbers()?.into_iter().max().unwrap_or(0);
         let number = last.max(self.noted()?.map_or(0, |place| place.file)) + 1;
         // Readers that knew this replica before take it for changed, whatever revision they saw.
-        let state = identified(State::restored(copy, number << 32, Flaws::default()).with_id(id));
+        let id = if id == 0 { fresh_id() } else { id };
+        let state = State::restored(copy, number << 32, Flaws::default()).with_id(id);
         let marker = self.rejoining();
         let files = self.begin(number, &state)?;
         fs::remove_file(&marker).map_err(OpenError::io(&marker))?;
@@ -267,11 +267,6 @@ impl Directory {
         }
         Ok(numbers)
     }
-}
-
-/// With an id of its own, if files of an earlier version gave it none.
-fn identified(state: State) -> State {
-    if state.id() == 0 { state.with_id(fresh_id()) } else { state }
 }
 
 fn fresh_id() -> u64 {

@@ -88,8 +88,8 @@ pub enum OpenError {
     /// A rejoin was begun and not finished: what is there may be too old to vote by.
     #[error("a rejoin of {} was not finished; start with --rejoin again", .0.display())]
     Rejoining(PathBuf),
-    /// A newer program wrote it.
-    #[error("{} has format {format}, which this program does not know; use the newer one", path.display())]
+    /// Another program wrote it.
+    #[error("{} has format {format}, which this program does not know; use the one that wrote it", path.display())]
     Format {
         /// Which file.
         path: PathBuf,

@@ -15,14 +15,11 @@ use super::frame::{self, Damage, FileId, Found};
 use super::identity::{Identity, OpenError, Place};
 use super::state::{Change, State};
 use seqsvr_core::flaws::Flaws;
-use seqsvr_core::store::Configured;
 use seqsvr_core::store::message::Copy;
 use seqsvr_rpc::v1;
 
-/// Stored; grows when older programs could misread a file: one without a configuration is as they know it, and they would forget the
-/// other's.
-const PLAIN: u32 = 1;
-const CONFIGURED: u32 = 2;
+/// Stored in each file.
+const FORMAT: u32 = 1;
 /// Files are whole blocks of the usual file system.
 const BLOCK: usize = 4_096;
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
@@ -45,7 +42,7 @@ struct Head {
     number: u64,
     #[prost(uint64, tag = "6")]
     revision: u64,
-    /// The replica's id among the members; 0 in files of earlier versions.
+    /// The replica's id among the members.
     #[prost(uint64, tag = "7")]
     id: u64,
 }
@@ -82,7 +79,7 @@ impl Journal {
         room: usize,
     ) -> io::Result<Self> {
         let head = Head {
-            format: if *state.configured() == Configured::default() { PLAIN } else { CONFIGURED },
+            format: FORMAT,
             cluster: identity.cluster.clone(),
             set: identity.set,
             name: identity.name.clone(),
@@ -191,7 +188,7 @@ pub(super) fn read(path: &Path, number: u64) -> Result<Read, OpenError> {
         |at: usize, why: &dyn std::fmt::Display| damaged(format!("damaged at byte {at}: {why}"));
     let (at, head) = next("its beginning")?;
     let head = Head::decode(head).map_err(|why| undecodable(at, &why))?;
-    if ![PLAIN, CONFIGURED].contains(&head.format) {
+    if head.format != FORMAT {
         return Err(OpenError::Format { path: path.to_owned(), format: head.format });
     }
     if head.number != number {
@@ -236,27 +233,36 @@ impl<'a> Frames<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use proptest::prelude::*;
 
     use super::*;
 
-    /// A file that an earlier version wrote: its head, the state, and batches.
-    const WRITTEN: &[u8] = include_bytes!("directory/of_7c39f1b/state.1");
-
-    fn payloads() -> (FileId, Vec<Vec<u8>>) {
-        let mut frames = Frames { bytes: WRITTEN, id: None, offset: 0, sequence: 0 };
+    /// The frames of a file: its head, the state, and one of each change.
+    static WRITTEN: LazyLock<(FileId, Vec<Vec<u8>>)> = LazyLock::new(|| {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let identity = Identity { cluster: "test".to_owned(), set: 0, name: "s1".to_owned() };
+        let state = State::new(Flaws::default()).with_id(7);
+        let begun = file.reopen().and_then(|file| Journal::begin(file, 0, &identity, 1, &state, BLOCK));
+        let mut journal = begun.expect("written");
+        for (_, change) in super::super::record::tests::changes() {
+            journal.append(&batch(&[change])).expect("written");
+        }
+        let bytes = std::fs::read(file.path()).expect("read");
+        let mut frames = Frames { bytes: &bytes, id: None, offset: 0, sequence: 0 };
         let mut payloads = Vec::new();
         while let Some(payload) = frames.next().expect("undamaged") {
             payloads.push(payload.to_vec());
         }
         (frames.id.expect("it has a head"), payloads)
-    }
+    });
 
     #[test]
     fn the_bytes_of_a_head_stay_as_they_are() {
         let (cluster, name) = ("test".to_owned(), "s1".to_owned());
-        let head = Head { format: CONFIGURED, cluster, set: 3, name, number: 2, revision: 9, id: 7 };
-        assert_eq!(head.encode_to_vec(), b"\x08\x02\x12\x04test\x18\x03\x22\x02s1\x28\x02\x30\x09\x38\x07");
+        let head = Head { format: FORMAT, cluster, set: 3, name, number: 2, revision: 9, id: 7 };
+        assert_eq!(head.encode_to_vec(), b"\x08\x01\x12\x04test\x18\x03\x22\x02s1\x28\x02\x30\x09\x38\x07");
     }
 
     proptest! {
@@ -268,7 +274,7 @@ mod tests {
             which in any::<prop::sample::Index>(), from in any::<prop::sample::Index>(),
             to in any::<prop::sample::Index>(), piece in prop::collection::vec(any::<u8>(), 0..24),
         ) {
-            let (id, mut payloads) = payloads();
+            let (id, mut payloads) = WRITTEN.clone();
             let which = which.index(payloads.len());
             let payload = &mut payloads[which];
             let (from, to) = (from.index(payload.len() + 1), to.index(payload.len() + 1));

@@ -74,4 +74,4 @@ impl TryFrom<Request> for Change {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -142,14 +142,9 @@ impl Peers {
         let link = &self.links[index].1;
         let asked = self.init.min(PATIENCE);
         let described = timeout(asked, link.ask(Question::Describe)).await;
-        match described.unwrap_or_else(|_| Err(format!("no answer within {asked:?}"))) {
-            Ok(Answer::Described(what)) => Ok(what.in_use),
-            Ok(_) => Err("it answers another question".to_owned()),
-            // Earlier versions do not know that question.
-            Err(why) => match timeout(asked, self.copy_of(index)).await {
-                Ok(Ok(copy)) => Ok(copy.in_use()),
-                _ => Err(why),
-            },
+        match described.unwrap_or_else(|_| Err(format!("no answer within {asked:?}")))? {
+            Answer::Described(what) => Ok(what.in_use),
+            _ => Err("it answers another question".to_owned()),
         }
     }
 
@@ -206,6 +201,7 @@ impl Peers {
     async fn copy_of(&self, index: usize) -> Result<Copy, String> {
         match self.links[index].1.ask(Question::Copy).await {
             Ok(Answer::Copy(copy)) => Ok(copy),
+            Ok(Answer::Misaddressed { why, .. }) => Err(why.to_string()),
             Ok(_) => Err("it answers another question".to_owned()),
             Err(why) => Err(why),
         }

@@ -75,6 +75,8 @@ pub struct Replica {
     server: GrpcServer,
     /// Where metrics are served.
     page: Option<TcpListener>,
+    /// Metrics that its program adds to its own.
+    more_metrics: String,
     state: State,
     files: Files,
 }
@@ -119,7 +121,12 @@ impl Replica {
             Some(listen) => Some(bind(listen).await.map_err(ServeError::Server)?),
             None => None,
         };
-        Ok(Self { config, listen, server, page, state, files })
+        Ok(Self { config, listen, server, page, more_metrics: String::new(), state, files })
+    }
+
+    /// Shows these lines among its metrics.
+    pub fn with_metrics(self, lines: String) -> Self {
+        Self { more_metrics: lines, ..self }
     }
 
     /// Where callers reach it: `http://host:port` or `https://host:port`.
@@ -138,7 +145,7 @@ impl Replica {
     ///
     /// [`ServeError::Files`] when the storage failed: nothing was answered since. [`ServeError::Server`].
     pub async fn serve(self, shutdown: impl Future<Output = ()> + Send) -> Result<(), ServeError> {
-        let Self { config, listen, server, page, state, files } = self;
+        let Self { config, listen, server, page, more_metrics, state, files } = self;
         let identity = Arc::new(config.identity());
         let stop = CancellationToken::new();
         let metrics = Metrics::new();
@@ -173,7 +180,7 @@ impl Replica {
         };
         let shown = async {
             let Some(page) = page else { return Ok(()) };
-            serve_metrics(page, limiter, move || metrics.text(), stop.clone()).await
+            serve_metrics(page, limiter, move || more_metrics.clone() + &metrics.text(), stop.clone()).await
         };
         let (served, shown, ()) = tokio::join!(served, shown, halt);
         writer.stop().await?;

@@ -61,8 +61,6 @@ impl v1::store_server::Store for Service {
             return Ok(Response::new(v1::StoreReply { reply: Some(Reply::Describe((&what).into())) }));
         };
         match asker.call(to, question).await {
-            // Callers of earlier versions know no other refusal.
-            Ok(Answer::Misaddressed { why, .. }) if to.is_none() => refused(format!("{mine}: {why}")),
             Ok(Answer::Described(what)) => {
                 let what = Description { name, ..what };
                 Ok(Response::new(v1::StoreReply { reply: Some(Reply::Describe((&what).into())) }))

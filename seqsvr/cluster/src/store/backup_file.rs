@@ -1,5 +1,5 @@
 //! A backup as a file: JSON Lines. The first line says what it is, the last one holds the SHA-256 of all before it, so
-//! a file that was cut or changed is refused. Stored, must stay readable: a later form has a larger version.
+//! a file that was cut or changed is refused. Stored, must stay readable.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -18,10 +18,7 @@ use seqsvr_core::store::backup::Backup;
 use seqsvr_core::store::{Layout, MAX_CEILING};
 
 const FORMAT: &str = "seqsvr backup";
-/// Of a backup.
 const VERSION: u32 = 1;
-/// Of uids that were given up: programs of version 1 must not restore them.
-const MOVED: u32 = 2;
 /// Larger files are not read: 429,497 sections, each on a line of its own, take 30 MiB.
 const LARGEST: u64 = 256 << 20;
 
@@ -196,7 +193,7 @@ impl BackupFile {
         let Backup { layout, promised, newest, floor, table, ceilings } = &self.backup;
         let head = Head {
             format: FORMAT.to_owned(),
-            version: if self.moved.is_some() { MOVED } else { VERSION },
+            version: VERSION,
             cluster: self.cluster.clone(),
             set: self.set,
             section_size: layout.map(|layout| layout.section_size),
@@ -234,8 +231,11 @@ fn parse(text: &str) -> Result<BackupFile, String> {
     if head["format"] != FORMAT {
         return Err(other());
     }
-    if head["version"].as_u64().is_none_or(|version| version > MOVED.into()) {
-        return Err(format!("a newer program wrote it (version {}); use that one", head["version"]));
+    if head["version"] != VERSION {
+        return Err(format!(
+            "it has version {}, which this program does not know (it knows {VERSION}); use the one that wrote it",
+            head["version"]
+        ));
     }
     let cut = || "it is not whole: its last line, the checksum, is missing; use another copy".to_owned();
     let body = text.strip_suffix('\n').ok_or_else(cut)?;
@@ -395,18 +395,11 @@ mod tests {
     }
 
     #[test]
-    fn the_text_of_both_versions_stays_as_it_is() {
+    fn the_text_stays_as_it_is() {
         let moved = BackupFile { moved: Some(500_000..=999_999), ..file() };
-        assert_eq!(file().render(), include_str!("backup_file/version_1.backup"));
-        assert_eq!(moved.render(), include_str!("backup_file/version_2.backup"));
-    }
-
-    #[test]
-    fn uids_that_were_given_up_are_in_a_form_that_older_programs_refuse() {
-        let moved = BackupFile { moved: Some(500_000..=999_999), ..file() };
-        let text = moved.render();
-        assert!(text.contains("\"version\":2"), "{text}");
-        assert_eq!(parse(&text), Ok(moved));
+        assert_eq!(file().render(), include_str!("backup_file/whole.backup"));
+        assert_eq!(parse(&moved.render()).as_ref(), Ok(&moved));
+        assert_eq!(moved.render(), include_str!("backup_file/moved.backup"));
     }
 
     #[test]
@@ -429,9 +422,9 @@ mod tests {
         }
         let changed = parse(&whole.replace("10000\"", "10001\"")).unwrap_err();
         assert!(changed.contains("its checksum is wrong"), "{changed}");
-        let newer =
+        let other =
             parse(&whole.replace("\"version\":1,\"cluster\"", "\"version\":3,\"cluster\"")).unwrap_err();
-        assert!(newer.contains("a newer program wrote it (version 3)"), "{newer}");
+        assert!(other.contains("version 3, which this program does not know"), "{other}");
         assert_eq!(parse("{}\n").unwrap_err(), "it is no backup of seqsvr");
     }
 }

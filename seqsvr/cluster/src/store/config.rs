@@ -22,8 +22,6 @@ pub struct StoresConfig {
     /// The StoreSvrs: `http://host:port` or `https://host:port`, N different ones.
     #[serde(default)]
     pub replicas: Vec<String>,
-    /// Has no effect: a read needs as many answers as a write. Kept so that the files of earlier versions can be read.
-    pub read: Option<usize>,
     /// W: how many must answer a call, reads too. Default: a majority.
     pub write: Option<usize>,
     /// How long one question may take, in milliseconds: 1 to 5,000. Default 500. `rejoin_wait_ms` of every replica must be 4.4 times
@@ -116,12 +114,6 @@ impl StoresConfig {
     fn open_quorum(&self, cluster: &str, set: u32) -> Result<Stores, StoresError> {
         let majority = Sizes::majority(self.replicas.len())?;
         let sizes = Sizes::new(self.replicas.len(), self.write.unwrap_or(majority.w()))?;
-        if let Some(read) = self.read {
-            tracing::warn!(
-                "[stores]: read = {read} has no effect, every call needs {} answers; remove it",
-                sizes.w()
-            );
-        }
         let patience = Duration::from_millis(self.patience_ms);
         let call = Call::load(&self.security)?;
         let mut links: Vec<(String, Arc<dyn Link>)> = Vec::new();
@@ -165,8 +157,6 @@ mod tests {
         let three = r#"replicas = ["http://127.0.0.1:1", "http://127.0.0.1:2", "http://127.0.0.1:3"]"#;
         let sound: StoresConfig = toml::from_str(three).unwrap();
         assert!(sound.open("test", 0).is_ok());
-        let earlier: StoresConfig = toml::from_str(&format!("{three}\nread = 1\nwrite = 3")).unwrap();
-        assert!(earlier.open("test", 0).is_ok(), "a file of an earlier version");
         assert!(refusal(&format!("{three}\nwrite = 1")).contains("set write = 2 or more"));
         assert!(refusal(&format!("{three}\npatience_ms = 0")).contains("patience_ms = 0"));
         assert!(refusal("replicas = []").contains("N must be 1 to 15"));

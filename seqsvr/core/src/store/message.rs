@@ -198,12 +198,7 @@ pub struct Description {
     pub configuration: Option<Arc<Configuration>>,
     /// That is being changed.
     pub sealed: bool,
-    /// The newest form of configurations that it understands: `FORM` in this version, 0 in the first that had any.
-    pub form: u32,
 }
-
-/// The form of configurations of this version: 1 has another lease as a transition, 2 has other uids.
-pub const FORM: u32 = 2;
 
 /// How far a replica is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -237,13 +232,6 @@ pub struct Earlier {
     pub owner: Owner,
     /// Whether that owner has released them.
     pub released: bool,
-}
-
-impl Copy {
-    /// Whether it holds more than what a replica is made with.
-    pub fn in_use(&self) -> bool {
-        self.promised > 0 || self.table.is_some() || !self.sections.is_empty()
-    }
 }
 
 /// Everything that a replica votes by.

@@ -40,7 +40,7 @@ impl PostgresSections {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Unavailable`]: a wrong name or URL, the server does not answer, or a newer program wrote the schema.
+    /// [`StoreError::Unavailable`]: a wrong name or URL, the server does not answer, or another program wrote the schema.
     pub async fn open(url: &str, schema: &str) -> Result<Self, StoreError> {
         let fits = |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == b'_';
         if schema.is_empty() || schema.len() > 40 || !schema.bytes().all(fits) {

@@ -12,13 +12,15 @@ use crate::store::message::Held;
 pub(super) type HandsRow =
     (i64, i64, i64, i64, i64, bool, Option<i64>, Option<i64>, Option<i64>, Option<bool>);
 
-/// Refuses tables that a newer program wrote; `tables` is what people call them.
-pub(super) fn known_version(tables: &str, stored: i64, newest: i64) -> Result<(), sqlx::Error> {
-    if stored <= newest {
+/// Refuses tables that another program wrote; `tables` is what people call them.
+pub(super) fn known_version(tables: &str, stored: i64, known: i64) -> Result<(), sqlx::Error> {
+    if stored == known {
         return Ok(());
     }
-    let newer = format!("{tables} was written by a newer program (version {stored}); use that one");
-    Err(sqlx::Error::Configuration(newer.into()))
+    let other = format!(
+        "{tables} has version {stored}, which this program does not know (it knows {known}); use the one that wrote it"
+    );
+    Err(sqlx::Error::Configuration(other.into()))
 }
 
 /// Whether the layout is still to be stored; other settings than the stored ones are refused.

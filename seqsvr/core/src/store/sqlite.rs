@@ -41,7 +41,7 @@ impl SqliteSections {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Unavailable`]: the file cannot be opened, another process uses it, or a newer program
+    /// [`StoreError::Unavailable`]: the file cannot be opened, another process uses it, or another program
     /// wrote it.
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref().to_owned();

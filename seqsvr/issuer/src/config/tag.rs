@@ -114,6 +114,8 @@ pub struct TagConfig {
     pub when_database_down: Option<WhenDatabaseDown>,
     /// With `extend`: how many segments are taken ahead. Default 2.
     pub extend_segments: Option<u32>,
+    /// Milliseconds until a Redis that does not answer is asked again.
+    pub redis_timeout_ms: Option<u64>,
     /// Whether a process goes on from its memory while Redis is away (`memory`, the default) or refuses (`refuse`).
     pub when_redis_down: Option<WhenRedisDown>,
     /// Snowflakes: how the 63 bits are split. Default 41 time, 10 worker, 12 sequence.
@@ -158,6 +160,7 @@ impl Default for TagConfig {
             wait_ms: None,
             when_database_down: None,
             extend_segments: None,
+            redis_timeout_ms: None,
             when_redis_down: None,
             bits: None,
             epoch: None,
@@ -185,7 +188,10 @@ impl TagConfig {
             ("extend_segments", self.extend_segments.is_some()),
         ];
         let of_memory = [("reserve_minutes", self.reserve_minutes.is_some())];
-        let of_redis = [("when_redis_down", self.when_redis_down.is_some())];
+        let of_redis = [
+            ("redis_timeout_ms", self.redis_timeout_ms.is_some()),
+            ("when_redis_down", self.when_redis_down.is_some()),
+        ];
         let of_snowflakes = [("bits", self.bits.is_some()), ("epoch", self.epoch.is_some())];
         let stranger = |keys: &[(&'static str, bool)]| keys.iter().find(|key| key.1).map(|key| key.0);
         let stranger = match self.strategy {
@@ -236,13 +242,15 @@ impl TagConfig {
 
     pub(super) fn redis(&self, urls: &[String]) -> RedisOptions {
         let limit = self.limit.unwrap_or(MAX_EXACT);
+        let default = RedisOptions::new(urls.to_vec());
         RedisOptions {
+            timeout: self.redis_timeout_ms.map_or(default.timeout, Duration::from_millis),
             when_down: match self.when_redis_down.unwrap_or_default() {
                 WhenRedisDown::Memory => WhenHotDown::Memory,
                 WhenRedisDown::Refuse => WhenHotDown::Refuse,
             },
             segment: SegmentOptions { limit, ..self.segment() },
-            ..RedisOptions::new(urls.to_vec())
+            ..default
         }
     }
 

@@ -234,6 +234,7 @@ async fn each_mistake_has_one_clear_error() {
         (tag("prepare_at = 100"), "prepare_at = 100"),
         (tag("epoch = 1"), "tag order: epoch does not belong to the tag's strategy"),
         (tag("when_redis_down = \"refuse\""), "when_redis_down does not belong"),
+        (tag("redis_timeout_ms = 100"), "redis_timeout_ms does not belong"),
         (tag("extend_segments = 2"), "extend_segments goes with when_database_down = \"extend\""),
         (
             tag("when_database_down = \"extend\""),
@@ -242,6 +243,10 @@ async fn each_mistake_has_one_clear_error() {
         (tag("plugins = [\"magic\"]"), "tag order: unknown plugin \"magic\"; there are history and rate"),
         (tag("fall_back_to = \"other\""), "tag order falls back to other: name another, configured tag"),
         (tag("strategy = \"redis\""), "order: name at least one URL of Redis"),
+        (
+            format!("redis = [\"redis://h\"]\n{}", tag("strategy = \"redis\"\nredis_timeout_ms = 0")),
+            "the timeout of Redis must be more than 0",
+        ),
         (
             format!("redis = [\"nonsense\"]\n{}", tag("strategy = \"redis\"")),
             "a URL of Redis cannot be understood",

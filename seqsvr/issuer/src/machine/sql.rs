@@ -164,28 +164,6 @@ mod tests {
         }
     }
 
-    /// As the program of commit 07793cb made it.
-    const EARLIER: &str = "
-        CREATE TABLE issuer_machines (pool TEXT NOT NULL, machine BIGINT NOT NULL,
-            instance TEXT NOT NULL, holder BIGINT NOT NULL, used_until BIGINT NOT NULL,
-            lease_end BIGINT NOT NULL, version BIGINT NOT NULL, PRIMARY KEY (pool, machine));
-        INSERT INTO issuer_machines VALUES ('test', 17, 'a', 42, 1795318426261, 1795318426261, 3);";
-
-    #[tokio::test]
-    async fn the_machine_ids_of_an_earlier_version_stay_with_their_instances() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("machines.db");
-        let earlier = sqlite_pool(&path, WAIT, EARLIER).await.unwrap();
-        earlier.close().await;
-        let registry = SqliteRegistry::open(&path, "test").await.unwrap();
-        let instance = Instance::named("a").unwrap();
-        let entry = Entry { machine: 17, instance, holder: 42, used_until: 1_795_318_426_261 };
-        let rows = registry.rows().await.unwrap();
-        assert_eq!(rows.iter().map(|row| (&row.entry, row.version)).collect::<Vec<_>>(), [(&entry, 3)]);
-        assert_eq!(registry.write(&entry, 3, WAIT).await, Ok(true));
-        assert_eq!(registry.write(&entry, 3, WAIT).await, Ok(false), "it has another version now");
-    }
-
     #[tokio::test]
     async fn pools_of_one_file_do_not_touch_each_other() {
         let (one, folder) = fresh().await;

@@ -76,12 +76,16 @@ pub(super) struct Claim {
     pub(super) lasted: Option<Duration>,
 }
 
-/// Why nothing is known to have happened.
-#[derive(Debug)]
+/// Why a command has no answer.
+#[derive(Debug, thiserror::Error)]
 pub(super) enum HashError {
-    /// Another script keeps Redis busy: try again; SCRIPT KILL ends that one.
+    /// Another script keeps Redis busy, so nothing happened; try again.
+    #[error("Redis is busy with a script; SCRIPT KILL ends it")]
     Busy,
-    /// Redis cannot be used.
+    /// No answer came in time, or the connection was lost. The command may have happened, or may happen yet; try again.
+    #[error("Redis cannot be used: {0}")]
+    Unanswered(String),
+    #[error("Redis cannot be used: {0}")]
     Down(String),
 }
 
@@ -182,6 +186,11 @@ impl Hash {
         self.link = Some(link);
     }
 
+    /// Connects, unless it is connected.
+    pub(super) async fn connect(&mut self) -> Result<(), HashError> {
+        self.link().await.map(|_| ())
+    }
+
     async fn link(&mut self) -> Result<Link, HashError> {
         match &self.link {
             Some(link) => Ok(link.clone()),
@@ -189,13 +198,21 @@ impl Hash {
         }
     }
 
-    /// After an error nobody knows who will answer next: the connection is given up, unless Redis is merely busy.
+    /// Gives up the connection, and with it a command that is under way.
+    pub(super) fn disconnect(&mut self) {
+        self.link = None;
+    }
+
+    /// After an error nobody knows which Redis will answer next: the connection is given up, unless Redis is merely busy.
     fn failed(&mut self, error: &RedisError) -> HashError {
         if error.code() == Some("BUSY") {
             return HashError::Busy;
         }
-        self.link = None;
-        HashError::Down(format!("Redis cannot be used: {error}"))
+        self.disconnect();
+        match error.is_io_error() {
+            true => HashError::Unanswered(error.to_string()),
+            false => HashError::Down(error.to_string()),
+        }
     }
 }
 
@@ -207,15 +224,20 @@ fn forbidden(error: &RedisError) -> bool {
 
 async fn search(urls: Vec<String>, timeout: Duration) -> Result<Link, HashError> {
     let mut problems = Vec::new();
+    let mut unanswered = false;
     for url in &urls {
         match connect(url, timeout).await {
             Ok(Some(link)) => return Ok(link),
             Ok(None) => problems.push(format!("{} is a replica", shown(url))),
             Err(error) if error.code() == Some("BUSY") => return Err(HashError::Busy),
-            Err(error) => problems.push(format!("{}: {error}", shown(url))),
+            Err(error) => {
+                unanswered |= error.is_timeout();
+                problems.push(format!("{}: {error}", shown(url)));
+            }
         }
     }
-    Err(HashError::Down(format!("Redis cannot be used: {}", problems.join("; "))))
+    let problem = problems.join("; ");
+    Err(if unanswered { HashError::Unanswered(problem) } else { HashError::Down(problem) })
 }
 
 /// A URL without what may be a password.

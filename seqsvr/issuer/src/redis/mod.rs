@@ -1,12 +1,12 @@
 //! Segments whose counter is in Redis, shared by all processes (S22): a tag increases across processes too. Durable is
 //! the row in the repository; Redis itself need not be, and its own persistence may be off.
 //!
-//! One short script advances the hash, since a script stops everybody else: while another one keeps Redis busy, calls
-//! are repeated (SCRIPT KILL ends it). Where scripts are forbidden, plain commands in a transaction do the same. One
-//! process prepares the next segment for all. A restart or a promotion of Redis abandons the hash, and numbers go on at
-//! the durable `max` + 1; while Redis is away they come from a durable segment in memory. `turn` says what a step of
-//! the hash is (pure), `hash` and `plain` take it in Redis, `worker` is the one task for each tag, with its `stock` of
-//! segments.
+//! One short script advances the hash, since a script stops everybody else: while another one keeps Redis busy (SCRIPT
+//! KILL ends it), or no answer comes, calls are repeated; a repeated step only skips numbers. Where scripts are
+//! forbidden, plain commands in a transaction do the same. One process prepares the next segment for all. A restart or
+//! a promotion of Redis abandons the hash, and numbers go on at the durable `max` + 1; while Redis is away they come
+//! from a durable segment in memory. `turn` says what a step of the hash is (pure), `hash` and `plain` take it in
+//! Redis, `worker` is the one task for each tag, with its `stock` of segments.
 
 #[cfg(test)]
 mod agreement;
@@ -51,7 +51,8 @@ pub struct RedisOptions {
     pub urls: Vec<String>,
     /// What the key of a tag's hash begins with. Default `issuer:`.
     pub prefix: String,
-    /// How long connecting and each command may take. Default 500 ms.
+    /// How long connecting and each command may take before they are tried again, until `segment.wait` is over. Default
+    /// 500 ms.
     pub timeout: Duration,
     /// What happens while Redis is away. Default [`WhenHotDown::Memory`].
     pub when_down: WhenHotDown,
@@ -91,7 +92,7 @@ impl RedisOptions {
             ));
         }
         if self.queue == 0 || self.timeout.is_zero() {
-            return Err("queue and timeout must be more than 0".to_owned());
+            return Err("the queue and the timeout of Redis must be more than 0".to_owned());
         }
         Ok(())
     }

@@ -103,6 +103,13 @@ async fn look(
         redis::cmd("UNWATCH").exec_async(connection).await?;
         return Ok(Some((stored, life, turn)));
     }
+    if let Some(taken) = turn.taken
+        && stored == (Stored { cur: stored.cur, ..before })
+    {
+        // There are numbers again: others, who take them all the time, would get into the way of a replacement.
+        redis::cmd("UNWATCH").exec_async(connection).await?;
+        return add(connection, keys, run, &Ask { count: taken.count(), ..*ask }).await;
+    }
     let mut replace = redis::pipe();
     replace.atomic().del(&keys.hash).ignore().hset_multiple(&keys.hash, &stored.fields()).ignore();
     let replaced: Option<()> = replace.query_async(connection).await?;

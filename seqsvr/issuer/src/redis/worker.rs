@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -19,8 +19,8 @@ use crate::range::Range;
 use crate::segment::{Source, Supply, Task};
 use crate::strategy::{IssueError, Issued};
 
-/// How long to wait before a busy Redis is asked again.
-const BUSY_PAUSE: Duration = Duration::from_millis(5);
+/// How long to wait before Redis is asked again.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// How long to wait before looking for the segment that another process brings: at first, and at most.
 const LOOK_PAUSES: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(32));
@@ -32,6 +32,15 @@ const TOGETHER: u64 = 100_000;
 pub(super) struct Request {
     pub(super) count: u32,
     pub(super) answer: oneshot::Sender<Result<Issued, IssueError>>,
+}
+
+/// How long a call is still tried.
+struct Patience {
+    deadline: Instant,
+    /// The next pause before it looks for another process's segment.
+    look_pause: Duration,
+    /// Redis answered the last attempt that ended.
+    answered: bool,
 }
 
 pub(super) struct Worker {
@@ -166,12 +175,12 @@ impl Worker {
     /// Takes `count` numbers; after an error `taken` holds fewer.
     async fn take(&mut self, count: u64, taken: &mut Vec<Range>) -> Result<(), IssueError> {
         let deadline = Instant::now() + self.options.segment.wait;
-        let mut look_pause = LOOK_PAUSES.0;
+        let mut patience = Patience { deadline, look_pause: LOOK_PAUSES.0, answered: false };
         let mut missing = count;
         while missing > 0 {
-            let range = match self.step(missing, deadline, &mut look_pause).await? {
+            let range = match self.step(missing, &mut patience).await? {
                 Some(range) => range,
-                None if Instant::now() < deadline => continue,
+                None if Instant::now() < patience.deadline => continue,
                 None => {
                     let tag = &self.shared.tag;
                     return Err(IssueError::Retryable(format!("{tag}: no numbers in time; try again")));
@@ -188,33 +197,47 @@ impl Worker {
     }
 
     /// One step towards `missing` numbers; `None`: look again.
-    async fn step(
-        &mut self,
-        missing: u64,
-        deadline: Instant,
-        look_pause: &mut Duration,
-    ) -> Result<Option<Range>, IssueError> {
+    async fn step(&mut self, missing: u64, patience: &mut Patience) -> Result<Option<Range>, IssueError> {
         if self.away && self.options.when_down == WhenHotDown::Memory {
-            return self.through_memory(missing, deadline).await;
+            return self.through_memory(missing, patience.deadline).await;
         }
-        let stepped = match self.through_redis(missing).await {
+        let stepped = match self.through_redis_until(missing, patience).await {
             Ok(stepped) => stepped,
-            Err(HashError::Busy) if Instant::now() < deadline => {
-                sleep_until(deadline.min(Instant::now() + BUSY_PAUSE)).await;
+            Err(HashError::Busy | HashError::Unanswered(_)) if Instant::now() < patience.deadline => {
+                patience.answered = false;
+                sleep_until(patience.deadline.min(Instant::now() + PAUSE)).await;
                 return Ok(None);
             }
-            Err(HashError::Busy) => {
-                let busy = "Redis is busy with a script; SCRIPT KILL ends it".to_owned();
-                return self.away(busy).map(|()| None);
+            Err(error) => {
+                self.away(error.to_string())?;
+                // The database, which is asked now, has as long as Redis had.
+                patience.deadline = Instant::now() + self.options.segment.wait;
+                return Ok(None);
             }
-            Err(HashError::Down(problem)) => return self.away(problem).map(|()| None),
         };
         self.back();
+        patience.answered = true;
         if stepped.is_none() {
-            self.wait(deadline.min(Instant::now() + *look_pause)).await?;
-            *look_pause = LOOK_PAUSES.1.min(*look_pause * 2);
+            self.wait(patience.deadline.min(Instant::now() + patience.look_pause)).await?;
+            patience.look_pause = LOOK_PAUSES.1.min(patience.look_pause * 2);
         }
         Ok(stepped)
+    }
+
+    /// The same as `through_redis`, given up at the deadline. A Redis that answered until then merely had no numbers.
+    async fn through_redis_until(
+        &mut self,
+        missing: u64,
+        patience: &Patience,
+    ) -> Result<Option<Range>, HashError> {
+        if let Ok(stepped) = timeout_at(patience.deadline, self.through_redis(missing)).await {
+            return stepped;
+        }
+        self.hash.disconnect();
+        if patience.answered {
+            return Ok(None);
+        }
+        Err(HashError::Unanswered("it did not answer in time".to_owned()))
     }
 
     async fn through_redis(&mut self, missing: u64) -> Result<Option<Range>, HashError> {
@@ -291,20 +314,26 @@ impl Worker {
         Ok(())
     }
 
-    /// Lets the segment that this process has brought follow.
+    /// Lets the segment that this process has brought follow. It may have got there though no answer came, so after that it
+    /// is never used otherwise: if it did not, it is a gap.
     async fn install(&mut self) -> Result<(), HashError> {
-        if let Some((segment, life)) = &self.ready {
-            self.hash.install(*segment, life).await?;
-            self.ready = None;
+        if self.ready.is_none() {
+            return Ok(());
         }
-        Ok(())
+        self.hash.connect().await?;
+        let Some((segment, life)) = self.ready.take() else { return Ok(()) };
+        let installed = self.hash.install(segment, &life).await;
+        if let Err(HashError::Busy) = installed {
+            self.ready = Some((segment, life));
+        }
+        installed
     }
 
     /// The same apart from callers. Busy: the next of them, or the next tick, tries again.
     async fn deliver(&mut self) {
-        if let Err(HashError::Down(problem)) = self.install().await {
+        if let Err(error @ HashError::Down(_)) = self.install().await {
             // An error is for callers; there is none.
-            let _ = self.away(problem);
+            let _ = self.away(error.to_string());
         }
     }
 

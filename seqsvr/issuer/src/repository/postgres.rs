@@ -96,8 +96,7 @@ repository!(
 mod tests {
     use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 
-    use super::{PostgresRepository, Repository as _, Values};
-    use crate::tag::Tag;
+    use super::PostgresRepository;
     use tidemark_test_support::servers::postgres::{fresh_schema, url};
 
     async fn fresh() -> (PostgresRepository, ()) {
@@ -108,32 +107,4 @@ mod tests {
     }
 
     super::super::conformance::conformance!(fresh);
-
-    /// As the program of commit 371db61 made it.
-    const EARLIER: &str = "
-        CREATE TABLE issuer_tags (biz_tag varchar(64) PRIMARY KEY, start bigint NOT NULL,
-            max bigint NOT NULL, step bigint NOT NULL, updated_at bigint NOT NULL);
-        CREATE TABLE issuer_extensions (biz_tag varchar(64) NOT NULL, first bigint NOT NULL,
-            last bigint NOT NULL, used_at bigint NOT NULL, PRIMARY KEY (biz_tag, first));
-        INSERT INTO issuer_tags VALUES ('order', 1, 300, 100, 1795318426246);
-        INSERT INTO issuer_extensions VALUES ('order', 101, 200, 1795318426261);";
-
-    #[tokio::test]
-    async fn the_rows_of_an_earlier_version_go_on() {
-        let schema = fresh_schema();
-        let mut connection = PgConnection::connect(url()).await.unwrap();
-        let make = format!("CREATE SCHEMA {schema}; SET search_path TO {schema}; {EARLIER}");
-        sqlx::raw_sql(AssertSqlSafe(make)).execute(&mut connection).await.unwrap();
-        let repository =
-            PostgresRepository::new(&format!("{}&options[search_path]={schema}", url())).unwrap();
-        let order = Tag::new("order").unwrap();
-        let values = |max| Values { start: 1, max, step: 100 };
-        assert_eq!(repository.get(&order).await.unwrap().map(|row| row.values), Some(values(300)));
-        assert_eq!(repository.take(&order, 300, values(400)).await, Ok(true));
-        let used = repository.extensions(&order).await.unwrap();
-        assert_eq!(
-            used.iter().map(|one| (one.range.first, one.range.last)).collect::<Vec<_>>(),
-            [(101, 200)]
-        );
-    }
 }

@@ -42,7 +42,7 @@ pub fn pages(issuer: Issuer, guard: Guard) -> Router {
 
 /// The process is there and answers.
 async fn health() -> Response {
-    Json(json!({ "status": "up" })).into_response()
+    Json(json!({ "status": "up", "version": env!("CARGO_PKG_VERSION") })).into_response()
 }
 
 /// Every tag can issue. One that is in trouble and lives on what it has in memory still can.

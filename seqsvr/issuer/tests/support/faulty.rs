@@ -1,5 +1,6 @@
 //! The repository in memory. It can be made unavailable or slow, as a database can be.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ pub(crate) struct FaultyRepository {
     pub(crate) behind: MemoryRepository,
     shut: AtomicBool,
     delay_ms: AtomicU64,
+    before_next: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 impl FaultyRepository {
@@ -26,7 +28,16 @@ impl FaultyRepository {
         self.delay_ms.store(delay.as_millis() as u64, Ordering::SeqCst);
     }
 
+    /// Does this when the next call arrives.
+    #[allow(dead_code, reason = "not every test needs it")]
+    pub(crate) fn before_next(&self, action: impl FnOnce() + Send + 'static) {
+        *self.before_next.lock().unwrap() = Some(Box::new(action));
+    }
+
     async fn pass(&self) -> Result<&MemoryRepository, RepositoryError> {
+        if let Some(action) = self.before_next.lock().unwrap().take() {
+            action();
+        }
         let delay = Duration::from_millis(self.delay_ms.load(Ordering::SeqCst));
         if !delay.is_zero() {
             tokio::time::sleep(delay).await;

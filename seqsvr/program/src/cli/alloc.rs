@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use futures_util::future::join_all;
+use tidemark_process::Version;
 use tokio::time::interval;
 use tokio_util::sync::CancellationToken;
 use tonic::service::interceptor::InterceptedService;
@@ -35,7 +36,7 @@ pub(super) struct AllocArgs {
 }
 
 /// Serves until a signal ends it: then nothing more is admitted once the sections have moved, and what was served is released.
-pub(super) async fn run(args: AllocArgs) -> Result<(), ExitError> {
+pub(super) async fn run(args: AllocArgs, version: Version) -> Result<(), ExitError> {
     let config: AllocConfig = load(&args.config)?;
     let settings = config.settings(rand::random()).map_err(ExitError::usage)?;
     let limits = config.limits().map_err(ExitError::usage)?;
@@ -74,7 +75,13 @@ pub(super) async fn run(args: AllocArgs) -> Result<(), ExitError> {
     let shown_health = show_health(health, Arc::clone(&sets), leave.clone());
     let page = async {
         let Some(listener) = metrics else { return Ok(()) };
-        serve_metrics(listener, limiter, move || page::render(&sets), stop.clone()).await
+        serve_metrics(
+            listener,
+            limiter,
+            move || version.metric("seqsvr") + &page::render(&sets),
+            stop.clone(),
+        )
+        .await
     };
     let serve = async {
         let served = join_all(shells.into_iter().map(|shell| shell.run(leave.clone()))).await;

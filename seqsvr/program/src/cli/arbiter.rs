@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use tidemark_process::Version;
 use tokio::sync::watch;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -35,7 +36,7 @@ pub(super) struct ArbiterArgs {
 }
 
 /// Arbitrates until a signal ends it.
-pub(super) async fn run(args: ArbiterArgs) -> Result<(), ExitError> {
+pub(super) async fn run(args: ArbiterArgs, version: Version) -> Result<(), ExitError> {
     let config: ArbiterConfig = load(&args.config)?;
     let rules = config.rules().map_err(ExitError::usage)?;
     let set = rules.seed.set;
@@ -72,7 +73,7 @@ pub(super) async fn run(args: ArbiterArgs) -> Result<(), ExitError> {
         let view = handle.view();
         let stores = watch::Sender::new(Arc::<[StoreHealth]>::default());
         let shown = stores.subscribe();
-        let render = move || view.borrow().render(&shown.borrow());
+        let render = move || version.metric("seqsvr") + &view.borrow().render(&shown.borrow());
         let served = serve_metrics(listener, limiter, render, stop.clone());
         let looked = look_at_stores(lookout, handle.clone(), stores);
         tokio::select! {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Deserialize;
+use tidemark_process::Version;
 use tokio::time::interval;
 use tokio_util::sync::CancellationToken;
 use tonic::service::interceptor::InterceptedService;
@@ -62,7 +63,7 @@ struct RoleConfig {
 }
 
 /// Issues until a signal ends it.
-pub(super) async fn run(args: IssuerArgs) -> Result<(), ExitError> {
+pub(super) async fn run(args: IssuerArgs, version: Version) -> Result<(), ExitError> {
     let config: RoleConfig = load(&args.config)?;
     config.connections.check().map_err(ExitError::usage)?;
     let listen = Listen::load(&config.security, config.listen, false).map_err(ExitError::usage)?;
@@ -84,7 +85,8 @@ pub(super) async fn run(args: IssuerArgs) -> Result<(), ExitError> {
     let page = async {
         let Some(listener) = metrics else { return Ok(()) };
         let issuer = running.issuer.clone();
-        serve_metrics(listener, limiter, move || render(&issuer), stop.clone()).await
+        serve_metrics(listener, limiter, move || version.metric("seqsvr") + &render(&issuer), stop.clone())
+            .await
     };
     let halt = async {
         tokio::select! {

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal as _;
 
 use clap::{Parser, Subcommand};
+use tracing::info;
 use tracing_subscriber::EnvFilter;
 
 mod alloc;
@@ -23,7 +24,7 @@ mod store;
 
 pub(crate) use role::load;
 
-use tidemark_process::{ExitError, Signals, allow_many_files};
+use tidemark_process::{ExitError, Manual, Signals, Version, allow_many_files, parse};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -43,7 +44,7 @@ Exit codes: 0 done, 1 failed, 2 wrong use.";
 
 /// A sequence service: one increasing sequence for each user, which never goes back.
 #[derive(Debug, Parser)]
-#[command(name = "seqsvr", version, about, after_help = EXAMPLES)]
+#[command(name = "seqsvr", about, after_help = EXAMPLES)]
 pub(crate) struct Cli {
     /// What to write to standard error: error, warn, info, debug, or by module (seqsvr_cluster::arbiter=debug) [default: info for
     /// roles, error for commands]
@@ -90,26 +91,32 @@ enum Command {
         after_help = "Examples:\n  seqsvr rebalance --config client.toml\n  seqsvr rebalance --set 1 --json"
     )]
     Rebalance(change::ChangeArgs),
+    /// Writes man pages and completions into a folder
+    #[command(hide = true)]
+    Manual(Manual),
 }
 
 impl Command {
     /// Gives one answer and ends; a role goes on until it is stopped.
     fn answers(&self) -> bool {
         use Command::{
-            Add, Backup, Current, Drain, Issue, Next, Rebalance, Remove, Restore, Route, Status, Tags,
+            Add, Backup, Current, Drain, Issue, Manual, Next, Rebalance, Remove, Restore, Route, Status, Tags,
         };
         let changes = matches!(self, Drain(_) | Add(_) | Remove(_) | Rebalance(_));
         let of_the_cluster = changes || matches!(self, Next(_) | Current(_) | Status(_) | Route(_));
         of_the_cluster
-            || matches!(self, Issue(_) | Tags(_) | Backup(_) | Restore(_))
+            || matches!(self, Issue(_) | Tags(_) | Backup(_) | Restore(_) | Manual(_))
             || matches!(self, Command::Store(args) if args.answers())
     }
 }
 
 impl Cli {
     /// Understands the command line, or says in one line why not.
-    pub(crate) fn read(args: impl IntoIterator<Item = OsString>) -> Result<Self, ExitError> {
-        Self::try_parse_from(args).map_err(ExitError::from)
+    pub(crate) fn read(
+        args: impl IntoIterator<Item = OsString>,
+        version: Version,
+    ) -> Result<Self, ExitError> {
+        parse(args, version)
     }
 
     /// Starts the log on standard error; standard output is for results.
@@ -126,8 +133,9 @@ impl Cli {
     }
 
     /// Does what was asked.
-    pub(crate) async fn run(self) -> Result<(), ExitError> {
+    pub(crate) async fn run(self, version: Version) -> Result<(), ExitError> {
         if !self.command.answers() {
+            info!(%version, "seqsvr starts");
             allow_many_files();
         }
         match self.command {
@@ -141,12 +149,37 @@ impl Cli {
             Command::Restore(args) => backup::restore_file(args).await,
             Command::Remove(args) => change::remove(args).await,
             Command::Rebalance(args) => change::rebalance(args).await,
-            Command::Alloc(args) => alloc::run(args).await,
-            Command::Arbiter(args) => arbiter::run(args).await,
-            Command::Store(args) => store::run(args).await,
-            Command::Issuer(args) => issuer::run(args).await,
+            Command::Alloc(args) => alloc::run(args, version).await,
+            Command::Arbiter(args) => arbiter::run(args, version).await,
+            Command::Store(args) => store::run(args, version).await,
+            Command::Issuer(args) => issuer::run(args, version).await,
             Command::Issue(args) => issue::issue(args).await,
             Command::Tags(args) => issue::tags(args).await,
+            Command::Manual(manual) => Ok(manual.write::<Self>(version)?),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_units_of_the_package_start_each_role() {
+        let unit = include_str!("../../../../packaging/seqsvr-ROLE@.service");
+        let line = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).expect("a command");
+        let command = Cli::command();
+        for role in ["store", "alloc", "arbiter", "issuer"] {
+            let words = line.replace("ROLE", role);
+            let cli = Cli::read(words.split(' ').map(Into::into), Version::default()).expect(role);
+            assert!(!cli.command.answers() && command.find_subcommand(role).is_some(), "{role}");
         }
     }
 }

@@ -7,6 +7,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use tidemark_process::Version;
+
 use super::{ExitError, Signals, load};
 use seqsvr_cluster::arbiter::config::ArbiterConfig;
 use seqsvr_cluster::replica::{Replica, ServeError, Start, StoreConfig};
@@ -256,7 +258,7 @@ async fn take(args: TakeArgs) -> Result<(), ExitError> {
 }
 
 /// Serves until a signal ends it.
-pub(super) async fn run(args: StoreArgs) -> Result<(), ExitError> {
+pub(super) async fn run(args: StoreArgs, version: Version) -> Result<(), ExitError> {
     match args.command {
         Some(StoreCommand::Replace(args)) => return replace(args).await,
         Some(StoreCommand::Lease(args)) => return lease(args).await,
@@ -278,6 +280,7 @@ pub(super) async fn run(args: StoreArgs) -> Result<(), ExitError> {
         replica = Replica::open(config, start) => replica.map_err(not_served)?,
         () = signals.next() => return Ok(()),
     };
+    let replica = replica.with_metrics(version.metric("seqsvr"));
     println!("listening on {}", replica.address().map_err(not_served)?);
     replica.serve(async move { signals.next().await }).await.map_err(not_served)?;
     Ok(())

@@ -2,6 +2,7 @@
 
 mod process;
 mod refusals;
+mod version;
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;

@@ -177,7 +177,6 @@ impl From<&Description> for v1::DescribeReply {
             layout: what.layout.map(v1::Layout::from),
             configuration: wire(&what.configuration),
             sealed: what.sealed,
-            configuration_form: what.form,
         }
     }
 }
@@ -199,7 +198,6 @@ impl TryFrom<v1::DescribeReply> for Description {
             layout: what.layout.map(TryInto::try_into).transpose()?,
             configuration: plain(what.configuration)?,
             sealed: what.sealed,
-            form: what.configuration_form,
         })
     }
 }

@@ -31,21 +31,18 @@ impl From<&Configuration> for v1::Configuration {
     fn from(one: &Configuration) -> v1::Configuration {
         let member = |one: &Member| v1::Member { id: one.id, name: one.name.clone(), addr: one.addr.clone() };
         let millis = |lease: Duration| lease.as_millis() as u64;
-        let (lease_ms, transition) = match &one.transition {
-            None => (millis(one.lease), None),
-            // Who does not know of it must not go by either lease.
-            Some(Transition::Shortening { earlier }) => {
-                let shortening = v1::Shortening { lease_ms: millis(one.lease), earlier_ms: millis(*earlier) };
-                (0, Some(Wire::Shortening(shortening)))
+        let transition = one.transition.as_ref().map(|transition| match transition {
+            Transition::Shortening { earlier } => {
+                Wire::Shortening(v1::Shortening { earlier_ms: millis(*earlier) })
             }
-            Some(Transition::Giving(uids)) => (millis(one.lease), Some(Wire::Giving(to_uids(uids)))),
-            Some(Transition::Taking(uids)) => (millis(one.lease), Some(Wire::Taking(to_uids(uids)))),
-        };
+            Transition::Giving(uids) => Wire::Giving(to_uids(uids)),
+            Transition::Taking(uids) => Wire::Taking(to_uids(uids)),
+        });
         v1::Configuration {
             number: one.number,
             members: one.members.iter().map(member).collect(),
             write: one.write as u32,
-            lease_ms,
+            lease_ms: millis(one.lease),
             layout: Some(one.layout.into()),
             first_uid: *one.uids.start(),
             last_uid: *one.uids.end(),
@@ -64,19 +61,18 @@ impl TryFrom<v1::Configuration> for Configuration {
         }
         let member = |one: v1::Member| Member { id: one.id, name: one.name, addr: one.addr };
         let millis = Duration::from_millis;
-        let (lease, transition) = match one.transition {
-            None => (millis(one.lease_ms), None),
-            Some(Wire::Shortening(v1::Shortening { lease_ms, earlier_ms })) => {
-                (millis(lease_ms), Some(Transition::Shortening { earlier: millis(earlier_ms) }))
+        let transition = one.transition.map(|transition| match transition {
+            Wire::Shortening(v1::Shortening { earlier_ms }) => {
+                Transition::Shortening { earlier: millis(earlier_ms) }
             }
-            Some(Wire::Giving(uids)) => (millis(one.lease_ms), Some(Transition::Giving(from_uids(&uids)))),
-            Some(Wire::Taking(uids)) => (millis(one.lease_ms), Some(Transition::Taking(from_uids(&uids)))),
-        };
+            Wire::Giving(uids) => Transition::Giving(from_uids(&uids)),
+            Wire::Taking(uids) => Transition::Taking(from_uids(&uids)),
+        });
         let configuration = Configuration {
             number: one.number,
             members: one.members.into_iter().map(member).collect(),
             write: one.write as usize,
-            lease,
+            lease: millis(one.lease_ms),
             layout: one.layout.ok_or(WireError::Missing("layout"))?.try_into()?,
             uids: one.first_uid..=one.last_uid,
             transition,

@@ -137,7 +137,6 @@ fn answers_survive_the_wire() {
             layout: Some(LAYOUT),
             configuration: Some(configuration(3)),
             sealed: true,
-            form: 2,
         }),
         Answer::Sealed { accepted: Some((4, configuration(4))), copy: some_copy() },
         Answer::Accepted,

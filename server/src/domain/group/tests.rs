@@ -60,7 +60,7 @@ fn ownership_is_handed_over_and_the_owner_so_far_is_an_administrator() {
 }
 
 #[test]
-fn a_group_of_an_earlier_version_has_an_owner_whatever_is_changed_first() {
+fn an_imported_group_without_roles_has_an_owner_whatever_is_changed_first() {
     let mut group = made();
     for member in &mut group.members {
         member.standing = Standing::from_code(true, 0, 0);

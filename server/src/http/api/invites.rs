@@ -98,7 +98,7 @@ struct OpenInvite {
     /// From when on nobody comes in by it, in UTC.
     #[schema(format = DateTime)]
     expires_at: String,
-    /// How many may come in by it in all; of one that an earlier version made, how many could at the update.
+    /// How many may come in by it in all.
     #[schema(minimum = 1)]
     uses: u32,
     /// How many may still come in by it.

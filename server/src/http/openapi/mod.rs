@@ -28,7 +28,6 @@ pub(super) mod refusals;
 #[openapi(
     info(
         title = "Tidemark",
-        version = "1",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
         description = "Chat in which every device stays in step. A device keeps the latest id that it has and asks for what \
                        is newer. Every refusal is a problem document with a stable `code` and `retryable`. A body is a JSON \

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use tidemark_process::Version;
+
 use super::*;
 use crate::config::Config;
 use crate::domain::{Kind, Setting};
@@ -48,6 +50,11 @@ fn every_call_is_described_and_every_description_is_a_call() {
     let described: BTreeSet<(String, String)> =
         operations(&document).map(|(path, method, _)| (path.clone(), method.clone())).collect();
     assert_eq!(described, served);
+}
+
+#[test]
+fn the_document_says_the_version_of_the_server() {
+    assert_eq!(document()["info"]["version"], Version::default().number());
 }
 
 #[test]

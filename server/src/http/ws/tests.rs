@@ -9,6 +9,7 @@ use std::time::Duration;
 use futures_util::{Sink, Stream};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use tidemark_process::Version;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, advance, sleep};
@@ -216,6 +217,7 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Memor
         Groups::new(store.clone(), directory.clone(), queues.clone(), ids.clone(), consent, new_uuid);
     let people = People::new(store.clone(), directory.clone(), queues.clone(), 10);
     let state = AppState {
+        version: Version::default(),
         accounts: Accounts::new(directory.clone(), accounts, clock.clone()),
         messages: Messages::new(queues.clone()),
         sync: InboxSync::new(
@@ -245,7 +247,7 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Memor
         docs: Arc::new(Docs::new(&config.limits)),
         tables: None,
         password_places: ConcurrencyLimiter::new(10, 10),
-        metrics: Arc::new(Metrics::new(Vec::new())),
+        metrics: Arc::new(Metrics::new(Version::default(), Vec::new())),
         sockets: Sockets {
             limiter: ConcurrencyLimiter::new(10, 10),
             stopping: CancellationToken::new(),

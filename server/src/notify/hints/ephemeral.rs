@@ -1,9 +1,9 @@
 //! What servers tell each other and nobody stores: who is typing, and who is online where.
 //!
 //! All of it may be lost. Who came is told again and again, so what was lost is made up for. The payloads begin with
-//! `e`, so a server of an earlier version takes them for none of its own and passes them over. Words: `t`, the sender,
-//! the group if it is in one, and the receivers; `c`, `w` and `x` with people who came, went, or see others anew; `s`
-//! alone, the last one of a server that stops. All numbers are in base 36.
+//! `e`, which tells them from [hints](super::text). Words: `t`, the sender, the group if it is in one, and the
+//! receivers; `c`, `w` and `x` with people who came, went, or see others anew; `s` alone, the last one of a server that
+//! stops. All numbers are in base 36.
 
 use std::collections::{HashMap, HashSet};
 
@@ -224,7 +224,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn what_is_told_is_what_is_heard_and_older_programs_pass_it_over(said in anything()) {
+        fn what_is_told_is_what_is_heard_and_no_hint(said in anything()) {
             let mut heard = Vec::new();
             for payload in encode(SERVER, &said) {
                 prop_assert!(payload.len() <= LONGEST, "{}", payload.len());

@@ -1,4 +1,4 @@
-//! The arguments of `commit_messages` (migrations/postgres/0004_commit.sql), which explains them, and its answer.
+//! The arguments of `commit_messages` (migrations/postgres/functions), which explains them, and its answer.
 
 use std::collections::BTreeMap;
 

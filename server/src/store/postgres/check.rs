@@ -59,14 +59,25 @@ pub enum Refusal {
     },
     /// The role may not make the tables that are missing.
     #[error(
-        "tables are missing, and its role {role} lacks CREATE on SCHEMA {schema}; start once with the role that owns the database, or let \
-         that one run GRANT CREATE ON SCHEMA {schema} TO {role}"
+        "tables or functions are missing, and its role {role} lacks CREATE on SCHEMA {schema}; run `tidemark migrate` with the role that \
+         owns the database, or let that one run GRANT CREATE ON SCHEMA {schema} TO {role}"
     )]
     Create {
         /// The role.
         role: String,
         /// Where they would be.
         schema: String,
+    },
+    /// The role may not change the tables and functions that are there.
+    #[error(
+        "its tables or functions are those of another version, and its role {role} may not change what {owner} owns; run `tidemark \
+         migrate` of this version with the role {owner}"
+    )]
+    Owner {
+        /// The role.
+        role: String,
+        /// The role that owns them.
+        owner: String,
     },
     /// No schema can be used.
     #[error(

@@ -8,7 +8,6 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sqlx::migrate::Migrator;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{Connection as _, PgConnection, Postgres};
@@ -24,7 +23,8 @@ use super::options::{Replication, connection, place};
 use super::schema::{self, Unfit};
 use super::{PgOpenError, PgOptions, Refusal, rights};
 use crate::log_limit::LogLimit;
-use crate::store::{StoreError, migrations};
+use crate::store::StoreError;
+use crate::store::migrations::{self, PostgresSchema};
 
 /// A connection that nobody used for so long is tried before it is given out.
 const TRIED_AFTER: Duration = Duration::from_secs(10);
@@ -52,7 +52,7 @@ pub struct PgDb {
     /// The history that is served, which each new connection must lead to.
     pub(super) life: Arc<Life>,
     pub(super) clock: Arc<DbClock>,
-    known: &'static Migrator,
+    program: &'static PostgresSchema,
     pub(super) known_groups: usize,
     /// How the tables lie.
     pub(super) layout: Layout,
@@ -61,18 +61,19 @@ pub struct PgDb {
 /// What a new connection must lead to.
 #[derive(Clone)]
 struct Expected {
-    known: &'static Migrator,
+    program: &'static PostgresSchema,
     life: Arc<Life>,
     layout: Layout,
 }
 
 impl PgDb {
-    /// Opens the database at `url` (`postgres://USER:PASSWORD@HOST/DATABASE`), checks it, and applies the migrations that it lacks.
+    /// Opens the database at `url` (`postgres://USER:PASSWORD@HOST/DATABASE`), checks it, and makes the tables and functions that it
+    /// lacks.
     ///
     /// # Errors
     /// When nothing answers, what answers would not keep what it commits, or a newer version has changed it too much.
     pub async fn open(url: &str, options: &PgOptions) -> Result<Arc<PgDb>, PgOpenError> {
-        PgDb::open_knowing(url, options, &migrations::POSTGRES).await
+        PgDb::open_as(&migrations::POSTGRES, url, options).await
     }
 
     /// Waits until the database at `url` takes a connection, and for `limit` at most.
@@ -124,11 +125,11 @@ impl PgDb {
         is_used.map_err(|source| PgOpenError::Unreadable { place, source: source.into() })
     }
 
-    /// The same for a program that knows these migrations.
-    pub(super) async fn open_knowing(
+    /// The same for a program that has these migrations and functions.
+    pub(super) async fn open_as(
+        program: &'static PostgresSchema,
         url: &str,
         options: &PgOptions,
-        known: &'static Migrator,
     ) -> Result<Arc<PgDb>, PgOpenError> {
         let plain = connection(url)?;
         let place = place(&plain);
@@ -138,7 +139,7 @@ impl PgDb {
         let refused = |refusal| PgOpenError::Refused { place: place.clone(), refusal };
         check(&mut first).await.map_err(unreadable)?.map_err(refused)?;
         rights::check(&mut first).await.map_err(unreadable)?.map_err(refused)?;
-        schema::migrate(&mut first, known).await.map_err(|unfit| unfit.at(&place))?;
+        schema::migrate(&mut first, program).await.map_err(|unfit| unfit.at(&place))?;
         let layout = layout::read(&mut first).await.map_err(unreadable)?;
         if layout == Layout::Distributed && options.replication == Replication::Asynchronous {
             return Err(PgOpenError::Asynchronous { place });
@@ -154,7 +155,7 @@ impl PgDb {
         let clock = Arc::new(DbClock::default());
         let life = Arc::new(Life::new(options.replication, Arc::clone(&clock)));
         let pool = |connections| {
-            let expected = Expected { known, life: Arc::clone(&life), layout };
+            let expected = Expected { program, life: Arc::clone(&life), layout };
             pool(connections, &connect, options, expected, Arc::clone(&refusal))
         };
         let places = (options.connections as usize).saturating_add(options.waiting_reads);
@@ -167,7 +168,7 @@ impl PgDb {
             refusal,
             life,
             clock,
-            known,
+            program,
             known_groups: options.known_groups,
             layout,
             place,
@@ -229,7 +230,7 @@ impl PgDb {
 
     /// What is wrong with a connection, if it were a new one.
     pub(super) async fn wrong_with(&self, connection: &mut PgConnection) -> Option<String> {
-        let expected = Expected { known: self.known, life: Arc::clone(&self.life), layout: self.layout };
+        let expected = Expected { program: self.program, life: Arc::clone(&self.life), layout: self.layout };
         wrong_with(connection, &expected).await
     }
 
@@ -359,7 +360,7 @@ async fn wrong_with(connection: &mut PgConnection, expected: &Expected) -> Optio
         }
         Err(error) => return unreadable(error),
     }
-    if let Err(unfit) = schema::check(connection, expected.known).await {
+    if let Err(unfit) = schema::check(connection, expected.program).await {
         let is_too_new = matches!(unfit, Unfit::Newer(..));
         let wrong = unfit.at(database).to_string();
         if is_too_new {
@@ -387,6 +388,7 @@ impl Unfit {
         let place = place.to_owned();
         match self {
             Unfit::Newer(oldest, known) => PgOpenError::Newer { place, oldest, known },
+            Unfit::Earlier => PgOpenError::Earlier { place },
             Unfit::Refused(refusal) => PgOpenError::Refused { place, refusal },
             Unfit::Migration(source) => PgOpenError::Migration { place, source },
             Unfit::Unreadable(source) => PgOpenError::Unreadable { place, source: source.into() },

@@ -1,16 +1,13 @@
 //! Deleted accounts in PostgreSQL, and the rows that go with them.
 
 use async_trait::async_trait;
-use sqlx::{Connection as _, PgConnection, Row as _};
+use sqlx::{Connection as _, Row as _};
 
 use super::credentials::forget_codes;
 use super::directory::{count, key_of, uid_of};
 use super::{PgDb, PgDirectory};
 use crate::domain::{Timestamp, Uid, name_endings};
 use crate::store::{Deletions, Forgotten, StoreError};
-
-/// The migration that a program must know from the first deletion on.
-const OLDEST_PROGRAM: i64 = 75;
 
 #[async_trait]
 impl Deletions for PgDirectory {
@@ -23,8 +20,6 @@ impl Deletions for PgDirectory {
         let delete = async {
             let number = i64::from(uid.0);
             let mut connection = self.db.reader().await?;
-            // Before the mark, and by itself.
-            keep_older_programs_away(&mut connection).await?;
             let mut tx = connection.begin().await?;
             let mark = sqlx::query_scalar(
                 "UPDATE accounts SET deleted_at = $3, disabled = true, password_hash = '' \
@@ -84,15 +79,6 @@ impl Deletions for PgDirectory {
     fn forget_names(&self, of: Option<Uid>) {
         self.drop_names(of);
     }
-}
-
-/// A program that does not know the mark would write to a deleted account.
-pub(super) async fn keep_older_programs_away(connection: &mut PgConnection) -> Result<(), StoreError> {
-    sqlx::query("UPDATE meta SET value = $1::text WHERE key = 'oldest_program' AND value::bigint < $1")
-        .bind(OLDEST_PROGRAM)
-        .execute(connection)
-        .await?;
-    Ok(())
 }
 
 /// What a user has, one kind a statement; all of it lies in the user's partition.

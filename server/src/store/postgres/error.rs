@@ -36,7 +36,7 @@ pub enum PgOpenError {
         /// Which database.
         place: String,
     },
-    /// Only earlier versions have used it.
+    /// It lacks migrations of this version.
     #[error("{place} is of an earlier version; run `tidemark migrate` first")]
     Outdated {
         /// Which database.
@@ -70,6 +70,15 @@ pub enum PgOpenError {
         /// Which database.
         place: String,
     },
+    /// It has tables of the time before 0.1.0.
+    #[error(
+        "{place} was made by a build before 0.1.0; export it with that program (tidemark export), and import it into an empty database \
+         with this one (tidemark import)"
+    )]
+    Earlier {
+        /// Which database.
+        place: String,
+    },
     /// A newer server has changed it so that this one would go wrong.
     #[error(
         "{place} was changed by a newer version: a program must know migration {oldest} to use it, and this one knows those up to {known}; \
@@ -83,8 +92,8 @@ pub enum PgOpenError {
         /// The newest one that is.
         known: i64,
     },
-    /// A migration failed, or one that was applied is not the one that this server knows.
-    #[error("{place} cannot be migrated: {source}{}", owner_needed(source))]
+    /// A migration failed, or a stored function cannot be made.
+    #[error("{place} cannot be migrated: {source}")]
     Migration {
         /// Which database.
         place: String,
@@ -148,18 +157,5 @@ fn advice(source: &sqlx::Error) -> &'static str {
             "check sslmode and sslrootcert in the URL, and ssl, its certificate and the name in that in PostgreSQL's configuration"
         }
         false => "check that it runs there, and the user and password",
-    }
-}
-
-/// What to do where the role may not change the tables.
-fn owner_needed(source: &MigrateError) -> &'static str {
-    const NO_RIGHT: &str = "42501";
-    let cause = match source {
-        MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _) => cause,
-        _ => return "",
-    };
-    match cause.as_database_error().and_then(|error| error.code()) {
-        Some(code) if code == NO_RIGHT => "; start once with the role that owns the tables",
-        _ => "",
     }
 }

@@ -166,7 +166,6 @@ const INVITES: &str =
 fn invite_of(row: &PgRow) -> Result<Invite, StoreError> {
     let wrong = || StoreError::corrupt("an invitation is out of range");
     let small = |value: i64| u32::try_from(value).map_err(|_| wrong());
-    let uses_left = small(row.try_get("uses_left")?)?;
     let client_id = row.try_get::<Option<Vec<u8>>, _>("client_id")?;
     let client_id = client_id.map(|bytes| Uuid::from_slice(&bytes).map(ClientId)).transpose();
     Ok(Invite {
@@ -175,9 +174,8 @@ fn invite_of(row: &PgRow) -> Result<Invite, StoreError> {
         made_by: Uid(small(row.try_get("made_by")?)?),
         made_at: Timestamp(row.try_get("made_at")?),
         expires_at: Timestamp(row.try_get("expires_at")?),
-        // A server of the version before writes none.
-        uses: small(row.try_get("uses")?)?.max(uses_left),
-        uses_left,
+        uses: small(row.try_get("uses")?)?,
+        uses_left: small(row.try_get("uses_left")?)?,
         client_id: client_id.map_err(|_| wrong())?,
     })
 }

@@ -2,7 +2,7 @@
 //!
 //! Each key is looked up by itself, along the table's key, in the order of the keys. `LATERAL` with a limit leaves
 //! the database no other way, also where it knows nothing of the table yet. What changes with every message is looked
-//! up from the end of the key where its newest version lies (migrations/postgres/0005_newest_version.sql).
+//! up from the end of the key where its newest version lies (migrations/postgres/functions/commit_messages.sql).
 
 use std::collections::HashMap;
 use std::sync::Arc;

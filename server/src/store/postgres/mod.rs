@@ -19,6 +19,7 @@ mod directory;
 mod distributed;
 mod error;
 mod export_snapshot;
+mod functions;
 mod heads;
 mod inbox_import;
 mod invites;

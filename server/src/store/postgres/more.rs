@@ -1,5 +1,5 @@
 //! What few calls of `commit_messages` have: groups, read markers, copies owed. One JSON object, which the function
-//! explains (migrations/postgres/0004_commit.sql); and its answer, where something else is there than was expected.
+//! explains (migrations/postgres/functions); and its answer, where something else is there than was expected.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use sqlx::{Connection as _, PgConnection};
 
-use super::deletions::keep_older_programs_away;
 use super::life::{HISTORY, IMPORT, IMPORTED};
 use super::meta::put;
 use super::tables::archive;
@@ -78,9 +77,6 @@ impl Restore for PgRestore {
         let mut connection = self.db.reader().await?;
         let mut tx = connection.begin().await.map_err(StoreError::from)?;
         // In the order of the archive, though a chunk seldom has more than one kind.
-        if accounts.iter().any(|(account, ..)| account.deleted_at.is_some()) {
-            keep_older_programs_away(&mut tx).await?;
-        }
         bulk::accounts(&mut tx, &accounts).await?;
         bulk::groups(&mut tx, &groups).await?;
         bulk::ended_epochs(&mut tx, &ended).await?;

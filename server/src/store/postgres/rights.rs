@@ -12,7 +12,7 @@ const ASK: &str = "WITH here AS (SELECT relnamespace AS schema, relowner AS owne
         SELECT lacked, 'TABLE ' || oid::regclass AS what FROM pg_class JOIN here ON relnamespace = schema AND relowner = owner,
             unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS lacked
             WHERE CASE WHEN relkind IN ('r', 'p') THEN NOT has_table_privilege(oid, lacked) END
-            AND (lacked = 'SELECT' OR relname <> '_sqlx_migrations')
+            AND (lacked = 'SELECT' OR relname NOT IN ('_sqlx_migrations', 'functions'))
         UNION ALL SELECT 'USAGE', 'SEQUENCE ' || oid::regclass FROM pg_class JOIN here ON relnamespace = schema AND relowner = owner
             WHERE CASE WHEN relkind = 'S' THEN NOT has_sequence_privilege(oid, 'USAGE') END
         UNION ALL SELECT 'EXECUTE', 'FUNCTION ' || oid::regprocedure FROM pg_proc JOIN here ON pronamespace = schema AND proowner = owner
@@ -23,8 +23,10 @@ const ASK: &str = "WITH here AS (SELECT relnamespace AS schema, relowner AS owne
     SELECT current_user::text, current_schema()::text, current_setting('search_path'),
         (SELECT ARRAY[lacked, what] FROM wanted ORDER BY what, lacked LIMIT 1)::text[]";
 
-/// The role, and the schema in which missing tables would be made if it may not make them.
-const ASK_TO_CREATE: &str = "SELECT current_user::text, current_schema()::text WHERE NOT has_schema_privilege(current_schema(), 'CREATE')";
+/// The role, the schema in which missing tables would be made, whether it may make them, and the owner of those that are
+/// there, if it may not do what that one may.
+const ASK_TO_CHANGE: &str = "SELECT current_user::text, current_schema()::text, has_schema_privilege(current_schema(), 'CREATE'),
+    (SELECT pg_get_userbyid(relowner)::text FROM pg_class WHERE oid = to_regclass('meta') AND NOT pg_has_role(relowner, 'USAGE'))";
 
 /// Asks it.
 pub(super) async fn check(connection: &mut PgConnection) -> Result<Result<(), Refusal>, sqlx::Error> {
@@ -39,10 +41,12 @@ pub(super) async fn check(connection: &mut PgConnection) -> Result<Result<(), Re
     }
 }
 
-/// Whether missing tables can be made.
-pub(super) async fn may_create(connection: &mut PgConnection) -> Result<Result<(), Refusal>, sqlx::Error> {
-    match sqlx::raw_sql(ASK_TO_CREATE).fetch_optional(connection).await? {
-        Some(row) => Ok(Err(Refusal::Create { role: row.try_get(0)?, schema: row.try_get(1)? })),
-        None => Ok(Ok(())),
+/// Whether the role may make missing tables, and change those and the functions that are there.
+pub(super) async fn may_change(connection: &mut PgConnection) -> Result<Result<(), Refusal>, sqlx::Error> {
+    let row = sqlx::raw_sql(ASK_TO_CHANGE).fetch_one(connection).await?;
+    let role = row.try_get(0)?;
+    if let Some(owner) = row.try_get(3)? {
+        return Ok(Err(Refusal::Owner { role, owner }));
     }
+    Ok(if row.try_get(2)? { Ok(()) } else { Err(Refusal::Create { role, schema: row.try_get(1)? }) })
 }

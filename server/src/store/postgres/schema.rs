@@ -1,17 +1,20 @@
-//! The migrations: applied once, whichever server starts first, and told apart from those of newer programs.
+//! What a start makes of a database: the migrations that it lacks, and the stored functions of this program. Servers that
+//! start together do it once.
 //!
-//! Newer programs first *expand*: they add tables and columns that an older program does not need to know. It serves
-//! on. What an older program would go wrong with raises `oldest_program` in `meta` in the same migration, and is
-//! refused here.
+//! A newer program first *expands*: it adds tables and columns that an older program does not need to know. The older
+//! one serves on. A migration with which it would go wrong raises `oldest_program` in `meta`, and it is refused here.
 
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::{Connection as _, PgConnection, Row as _};
 use tracing::warn;
 
 use super::commit::MOST_CONFLICTS;
+use super::functions::Functions;
+use super::layout::{self, Layout};
 use super::{Refusal, rights};
+use crate::store::migrations::PostgresSchema;
 
-/// The number of the lock under which migrations are applied; the program's own.
+/// The number of the lock under which the database is changed; the program's own.
 const LOCK: i64 = 7_316_201;
 
 /// How a database does not fit this program.
@@ -19,9 +22,11 @@ const LOCK: i64 = 7_316_201;
 pub(super) enum Unfit {
     /// A program must know the first migration; this one knows those up to the second.
     Newer(i64, i64),
+    /// A build before 0.1.0 made it.
+    Earlier,
     /// The role may not make what is missing.
     Refused(Refusal),
-    /// A migration failed, or is another one than this program's.
+    /// A migration or a function failed.
     Migration(MigrateError),
     /// It cannot be read.
     Unreadable(sqlx::Error),
@@ -44,43 +49,60 @@ impl From<sqlx::Error> for Unfit {
     }
 }
 
-/// Applies what is missing of `known`. Servers that start together take turns: the lock goes with the transaction, so a pooler that
-/// hands out another session for the next one does no harm. A database that lacks nothing is not written to, so that a role without
-/// the right to change tables is enough to serve.
-pub(super) async fn migrate(connection: &mut PgConnection, known: &Migrator) -> Result<(), Unfit> {
-    check(connection, known).await?;
-    if lacks_nothing(connection, known).await? {
+/// What a database lacks.
+struct Lacks {
+    migrations: bool,
+    /// The functions, if it has others.
+    functions: Option<Functions>,
+}
+
+/// Makes what the database lacks of `program`. Servers that start together take turns: the lock goes with the transaction, so a
+/// pooler that hands out another session for the next one does no harm. A database that lacks nothing is not written to, so that a
+/// role without the right to change tables is enough to serve.
+pub(super) async fn migrate(connection: &mut PgConnection, program: &PostgresSchema) -> Result<(), Unfit> {
+    if let Lacks { migrations: false, functions: None } = lacks(connection, program).await? {
         return Ok(());
     }
-    rights::may_create(connection).await?.map_err(Unfit::Refused)?;
+    rights::may_change(connection).await?.map_err(Unfit::Refused)?;
     for _ in 0..MOST_CONFLICTS {
-        match apply(connection, known).await {
+        match apply(connection, program).await {
             Err(unfit) if unfit.is_deadlock() => {
                 warn!("a server that was writing got in the way of the migrations; they begin anew")
             }
             done => return done,
         }
     }
-    apply(connection, known).await
+    apply(connection, program).await
 }
 
-/// Applies them in one transaction.
-async fn apply(connection: &mut PgConnection, known: &Migrator) -> Result<(), Unfit> {
+/// Makes it in one transaction.
+async fn apply(connection: &mut PgConnection, program: &PostgresSchema) -> Result<(), Unfit> {
     let mut tx = connection.begin().await?;
     // As long as it takes.
     sqlx::raw_sql("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0").execute(&mut *tx).await?;
     sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(LOCK).execute(&mut *tx).await?;
-    // Whoever had the lock before may have been a newer program.
-    check(&mut tx, known).await?;
-    let mut migrator = Migrator::with_migrations(known.iter().cloned().collect());
-    migrator.set_locking(false).set_ignore_missing(true);
-    migrator.run_direct(None, &mut *tx, false).await.map_err(Unfit::Migration)?;
+    // The program that had the lock before may have made it, or be a newer one.
+    let Lacks { migrations, functions } = lacks(&mut tx, program).await?;
+    let failed = |error| Unfit::Migration(MigrateError::Execute(error));
+    // Before the migrations, which may make triggers of them. Those that go, go after the migrations, which may drop
+    // triggers.
+    if let Some(functions) = &functions {
+        functions.make(&mut tx).await.map_err(failed)?;
+    }
+    if migrations {
+        let mut migrator = Migrator::with_migrations(program.migrations.iter().cloned().collect());
+        migrator.set_locking(false).set_ignore_missing(true);
+        migrator.run_direct(None, &mut *tx, false).await.map_err(Unfit::Migration)?;
+    }
+    if let Some(functions) = &functions {
+        functions.note(&mut tx).await.map_err(failed)?;
+    }
     tx.commit().await?;
     Ok(())
 }
 
-/// Whether a program that knows these migrations may use the database.
-pub(super) async fn check(connection: &mut PgConnection, known: &Migrator) -> Result<(), Unfit> {
+/// Whether the database admits a program that knows these migrations.
+pub(super) async fn check(connection: &mut PgConnection, program: &PostgresSchema) -> Result<(), Unfit> {
     if !is_there(connection, "meta").await? {
         return Ok(());
     }
@@ -89,7 +111,7 @@ pub(super) async fn check(connection: &mut PgConnection, known: &Migrator) -> Re
     let oldest = oldest.map(|row| row.try_get::<String, _>(0)).transpose()?;
     let oldest = oldest.map_or(Ok(0), |text| text.parse::<i64>());
     let oldest = oldest.map_err(|why| Unfit::Unreadable(sqlx::Error::Decode(why.into())))?;
-    let newest = known.iter().map(|migration| migration.version).max().unwrap_or(0);
+    let newest = newest(program);
     if oldest > newest { Err(Unfit::Newer(oldest, newest)) } else { Ok(()) }
 }
 
@@ -98,33 +120,50 @@ pub(super) async fn is_used(connection: &mut PgConnection) -> Result<bool, sqlx:
     is_there(connection, "_sqlx_migrations").await
 }
 
-/// Whether the database lacks none of these migrations, and a program that knows them may use it.
-pub(super) async fn is_current(connection: &mut PgConnection, known: &Migrator) -> Result<bool, Unfit> {
-    check(connection, known).await?;
-    lacks_nothing(connection, known).await
+/// Whether the database lacks no migration of `program`, and admits it.
+pub(super) async fn is_current(
+    connection: &mut PgConnection,
+    program: &PostgresSchema,
+) -> Result<bool, Unfit> {
+    Ok(!lacks(connection, program).await?.migrations)
 }
 
-async fn lacks_nothing(connection: &mut PgConnection, known: &Migrator) -> Result<bool, Unfit> {
-    if !is_there(connection, "_sqlx_migrations").await? {
-        return Ok(false);
-    }
-    let applied: Vec<(i64, Vec<u8>)> =
-        sqlx::query_as("SELECT version, checksum FROM _sqlx_migrations WHERE success")
-            .fetch_all(connection)
-            .await?;
-    for migration in known.iter() {
+async fn lacks(connection: &mut PgConnection, program: &PostgresSchema) -> Result<Lacks, Unfit> {
+    let applied = applied(connection).await?;
+    let mut migrations = false;
+    for migration in program.migrations.iter() {
         match applied.iter().find(|(version, _)| *version == migration.version) {
-            None => return Ok(false),
-            Some((_, checksum)) if *checksum != *migration.checksum => {
-                return Err(Unfit::Migration(MigrateError::VersionMismatch(migration.version)));
-            }
+            None => migrations = true,
+            Some((_, checksum)) if *checksum != *migration.checksum => return Err(Unfit::Earlier),
             Some(_) => {}
         }
     }
-    Ok(true)
+    check(connection, program).await?;
+    // The functions of a newer program serve this one, too; the other way round they need not.
+    if applied.iter().any(|(version, _)| *version > newest(program)) {
+        return Ok(Lacks { migrations, functions: None });
+    }
+    let has_base = is_there(connection, "functions").await?;
+    let layout = if has_base { layout::read(connection).await? } else { Layout::Plain };
+    let functions = Functions::of(program, layout);
+    let are_there = has_base && functions.are_there(connection).await?;
+    Ok(Lacks { migrations, functions: (!are_there).then_some(functions) })
 }
 
-/// Neither this nor the check above prepares a statement, which a pooler could lose.
+/// The migrations that were applied, and their checksums.
+async fn applied(connection: &mut PgConnection) -> Result<Vec<(i64, Vec<u8>)>, sqlx::Error> {
+    if !is_used(connection).await? {
+        return Ok(Vec::new());
+    }
+    let asked = sqlx::raw_sql("SELECT version, checksum FROM _sqlx_migrations WHERE success");
+    asked.fetch_all(connection).await?.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+}
+
+fn newest(program: &PostgresSchema) -> i64 {
+    program.migrations.iter().map(|migration| migration.version).max().unwrap_or(0)
+}
+
+/// Nothing that only looks prepares a statement, which a pooler could lose.
 async fn is_there(connection: &mut PgConnection, table: &'static str) -> Result<bool, sqlx::Error> {
     let asked = sqlx::AssertSqlSafe(format!("SELECT to_regclass('{table}') IS NOT NULL"));
     sqlx::raw_sql(asked).fetch_one(connection).await?.try_get(0)
@@ -138,6 +177,7 @@ mod tests {
     use tidemark_test_support::until::until;
 
     use super::*;
+    use crate::store::migrations::POSTGRES;
 
     /// Servers write to several tables in a transaction, in an order of their own.
     #[tokio::test]
@@ -146,15 +186,20 @@ mod tests {
         let connect = async || PgConnection::connect(&url).await.expect("connected");
         let (mut migrating, mut writing, mut watching) = (connect().await, connect().await, connect().await);
         writing.execute("CREATE TABLE one (n int); CREATE TABLE two (n int)").await.expect("made");
+        migrate(&mut migrating, &POSTGRES).await.expect("made");
         // The migration is the one that PostgreSQL ends, since the other one does not look for a deadlock that early.
         writing
             .execute("BEGIN; SET LOCAL deadlock_timeout = '60s'; INSERT INTO two VALUES (1)")
             .await
             .expect("begun");
         let sql = "ALTER TABLE one ADD COLUMN added int; ALTER TABLE two ADD COLUMN added int";
-        let migration = Migration::new(1, "columns".into(), MigrationType::Simple, sql.into_sql_str(), false);
-        let known = Migrator::with_migrations(vec![migration]);
-        let applied = tokio::spawn(async move { migrate(&mut migrating, &known).await });
+        let columns =
+            Migration::new(9_000, "columns".into(), MigrationType::Simple, sql.into_sql_str(), false);
+        let migrations = POSTGRES.migrations.iter().cloned().chain([columns]).collect();
+        let migrations = Migrator::with_migrations(migrations);
+        let (functions, distributed) = (POSTGRES.functions.clone(), POSTGRES.distributed.clone());
+        let program = PostgresSchema { migrations, functions, distributed };
+        let applied = tokio::spawn(async move { migrate(&mut migrating, &program).await });
         until("the migration waits for the other", async || {
             let waiting =
                 "SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'two'::regclass AND NOT granted)";

@@ -1,20 +1,19 @@
-//! On real servers: what is refused, what is migrated once, and what is bounded.
+//! On real servers: what is refused, and what is bounded.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use futures_util::future::join_all;
-use sqlx::migrate::{Migration, MigrationType, Migrator};
-use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, SqlSafeStr as _};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 use tidemark_test_support::servers::postgres::{Server, durable_database, url};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
 
 use super::*;
-use crate::store::{StoreError, migrations};
+use crate::store::StoreError;
 
 mod directory;
+mod schema;
 
 async fn opened(url: &str) -> Arc<PgDb> {
     PgDb::open(url, &PgOptions::default()).await.expect("opened")
@@ -28,73 +27,6 @@ async fn refused(url: &str) -> String {
 async fn run(url: &str, sql: &str) {
     let mut connection = PgConnection::connect(url).await.expect("connected");
     connection.execute(AssertSqlSafe(sql)).await.expect(sql);
-}
-
-/// The program's own migrations, and one more.
-fn with_one_more(sql: &'static str) -> &'static Migrator {
-    let mut all: Vec<Migration> = migrations::POSTGRES.iter().cloned().collect();
-    all.push(Migration::new(9_000, "later".into(), MigrationType::Simple, sql.into_sql_str(), false));
-    Box::leak(Box::new(Migrator::with_migrations(all)))
-}
-
-#[tokio::test]
-async fn servers_that_start_together_migrate_once() {
-    let url = durable_database().await;
-    let later = with_one_more("SELECT pg_sleep(0.2); CREATE TABLE later (n int)");
-    let options = PgOptions::default();
-    let opening = (0..6).map(|_| PgDb::open_knowing(&url, &options, later));
-    for opened in join_all(opening).await {
-        opened.expect("opened").close().await;
-    }
-    let db = opened(&url).await;
-    let applied: i64 = sqlx::query_scalar("SELECT count(*) FROM _sqlx_migrations")
-        .fetch_one(&mut *db.reader().await.expect("a connection"))
-        .await
-        .expect("counted");
-    assert_eq!(applied, later.iter().count() as i64);
-}
-
-#[tokio::test]
-async fn an_older_program_serves_on_until_a_migration_says_no() {
-    let url = durable_database().await;
-    let before = opened(&url).await;
-    let expands = with_one_more("ALTER TABLE accounts ADD COLUMN picture text");
-    PgDb::open_knowing(&url, &PgOptions::default(), expands).await.expect("expanded");
-    let reopened = opened(&url).await;
-    reopened.reader().await.expect("an older program reads");
-
-    run(&url, "UPDATE meta SET value = '9000' WHERE key = 'oldest_program'").await;
-    let newest = migrations::POSTGRES.iter().map(|known| known.version).max().expect("some");
-    let why = refused(&url).await;
-    assert!(
-        why.contains(&format!("must know migration 9000 to use it, and this one knows those up to {newest}")),
-        "{why}"
-    );
-    PgDb::open_knowing(&url, &PgOptions::default(), expands).await.expect("the newer program");
-    // One that runs already ends with its next connection.
-    let said = before.for_queues().await.expect_err("refused");
-    assert!(matches!(&said, StoreError::Unavailable(why) if why.contains("migration 9000")), "{said}");
-}
-
-#[tokio::test]
-async fn an_export_migrates_nothing() {
-    let url = durable_database().await;
-    let take = async || PgExportSnapshot::take(&url, &PgOptions::default()).await;
-    let why = take().await.err().expect("refused").to_string();
-    assert!(why.contains("has no tables of Tidemark"), "{why}");
-    let first = Migrator::with_migrations(migrations::POSTGRES.iter().take(1).cloned().collect());
-    PgDb::open_knowing(&url, &PgOptions::default(), Box::leak(Box::new(first))).await.expect("opened");
-    let why = take().await.err().expect("refused").to_string();
-    assert!(why.contains("is of an earlier version; run `tidemark migrate` first"), "{why}");
-}
-
-#[tokio::test]
-async fn a_migration_that_became_another_one_is_refused() {
-    let url = durable_database().await;
-    opened(&url).await.close().await;
-    run(&url, "UPDATE _sqlx_migrations SET checksum = 'x' WHERE version = 1").await;
-    let why = refused(&url).await;
-    assert!(why.contains("cannot be migrated") && why.contains('1'), "{why}");
 }
 
 #[tokio::test]

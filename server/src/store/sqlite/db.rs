@@ -68,7 +68,7 @@ impl Db {
     /// Opens or makes the database at `path`, takes its lock, and applies the migrations that it lacks.
     ///
     /// # Errors
-    /// When another process has it, a newer version wrote it, or it is not a database.
+    /// When another process has it, a newer version or a build before 0.1.0 wrote it, or it is not a database.
     pub async fn open_with(path: &Path, options: &SqliteOptions) -> Result<Arc<Db>, OpenError> {
         if let Some(directory) = path.parent() {
             let io = |source| OpenError::Io { path: directory.to_owned(), source };
@@ -92,8 +92,7 @@ impl Db {
         let connect = writing_options(path, options).create_if_missing(false);
         let refused = |source| OpenError::Database { path: path.to_owned(), source };
         let mut writer = SqliteConnection::connect_with(&connect).await.map_err(refused)?;
-        let unreadable = |source| OpenError::Unreadable { path: path.to_owned(), source };
-        check_migrated(&mut writer).await.map_err(unreadable)?;
+        check_migrated(path, &mut writer).await?;
         Ok(Db::over(path, options, connect, writer, Right::Beside))
     }
 
@@ -347,20 +346,35 @@ pub(super) fn connect_options(path: &Path, options: &SqliteOptions) -> SqliteCon
 }
 
 /// Refuses a database to which other migrations were applied than this version knows, for those who cannot apply them.
-pub(super) async fn check_migrated(connection: &mut SqliteConnection) -> Result<(), StoreError> {
-    let applied: Vec<i64> =
-        sqlx::query_scalar("SELECT version FROM _sqlx_migrations WHERE success ORDER BY version")
-            .fetch_all(connection)
-            .await?;
-    if applied.iter().copied().eq(migrations::SQLITE.iter().map(|migration| migration.version)) {
+pub(super) async fn check_migrated(path: &Path, connection: &mut SqliteConnection) -> Result<(), OpenError> {
+    check_base(path, connection).await?;
+    let applied = "SELECT version FROM _sqlx_migrations WHERE success ORDER BY version";
+    let applied = sqlx::query_scalar::<_, i64>(applied).fetch_all(connection).await;
+    let applied = applied.map_err(|source| OpenError::Database { path: path.to_owned(), source })?;
+    if applied.into_iter().eq(migrations::SQLITE.iter().map(|migration| migration.version)) {
         return Ok(());
     }
-    Err(StoreError::unavailable(
-        "it belongs to another version; use that one, or run `tidemark migrate` first",
-    ))
+    let why = "it belongs to another version; use that one, or run `tidemark migrate` first";
+    Err(OpenError::Unreadable { path: path.to_owned(), source: StoreError::unavailable(why) })
+}
+
+/// Refuses a database that was made from another base schema than this program's.
+async fn check_base(path: &Path, connection: &mut SqliteConnection) -> Result<(), OpenError> {
+    let refused = |source| OpenError::Database { path: path.to_owned(), source };
+    let migrated = "SELECT count(*) FROM sqlite_master WHERE name = '_sqlx_migrations'";
+    if sqlx::query_scalar::<_, i64>(migrated).fetch_one(&mut *connection).await.map_err(refused)? == 0 {
+        return Ok(());
+    }
+    let base = migrations::SQLITE.iter().next().expect("the base schema");
+    let applied = sqlx::query_scalar::<_, Vec<u8>>("SELECT checksum FROM _sqlx_migrations WHERE version = ?");
+    match applied.bind(base.version).fetch_optional(connection).await.map_err(refused)? {
+        Some(sum) if sum != *base.checksum => Err(OpenError::Earlier { path: path.to_owned() }),
+        _ => Ok(()),
+    }
 }
 
 async fn migrate(path: &Path, connection: &mut SqliteConnection) -> Result<(), OpenError> {
+    check_base(path, connection).await?;
     migrations::SQLITE.run(connection).await.map_err(|source| match source {
         MigrateError::VersionMissing(migration) => OpenError::Newer { path: path.to_owned(), migration },
         source => OpenError::Migration { path: path.to_owned(), source },

@@ -23,6 +23,15 @@ pub enum OpenError {
         /// Which.
         path: PathBuf,
     },
+    /// Its base schema is that of the time before 0.1.0.
+    #[error(
+        "{path} was made by a build before 0.1.0; export it with that program (tidemark export), and import it into an empty data \
+         directory with this one (tidemark import)"
+    )]
+    Earlier {
+        /// Which.
+        path: PathBuf,
+    },
     /// A newer server has changed it.
     #[error(
         "{path} was written by a newer version (its migration {migration} is unknown here); run that version"

@@ -22,7 +22,7 @@ pub(super) const RESTORING: &str = "restoring";
 /// What is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// The installation; `None`: only earlier versions used it.
+    /// The installation; `None`: no start began yet.
     pub installation: Option<Uuid>,
     /// The last start.
     pub current: Option<Start>,
@@ -32,8 +32,6 @@ pub struct Identity {
     pub files: Vec<String>,
     /// The fingerprint of the key of invitations.
     pub key: Option<String>,
-    /// Whether a batch of a journal was ever flushed into it, so that there was one.
-    pub flushed: bool,
     /// Files were restored, and what has to be done then did not come to its end.
     pub restoring: bool,
 }
@@ -44,8 +42,6 @@ impl Identity {
         let mut facts = meta::all(db.readers()).await?;
         let mut text = |key| facts.remove(key);
         let installation = text(INSTALLATION).map(|text| parsed(text.parse(), INSTALLATION)).transpose()?;
-        let flushed =
-            text(meta::FLUSHED).map(|text| parsed(text.parse::<u64>(), meta::FLUSHED)).transpose()?;
         let files = text(FILES).unwrap_or_default();
         Ok(Identity {
             installation,
@@ -53,7 +49,6 @@ impl Identity {
             next: start(text(NEXT))?,
             files: files.split(',').filter(|role| !role.is_empty()).map(str::to_owned).collect(),
             key: text(KEY),
-            flushed: flushed.is_some_and(|through| through > 0),
             restoring: text(RESTORING).is_some(),
         })
     }

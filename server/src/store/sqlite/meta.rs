@@ -20,9 +20,8 @@ const HISTORY: &str = "history";
 /// How often all sessions of an account were ended; absent: never.
 pub(super) const ENDINGS: &str = "endings_of_sessions";
 
-/// Who assigns the ids of messages; absent where only earlier versions served, which had the sequence service.
+/// Who assigns the ids of messages; absent in an installation that has not been used yet.
 const MESSAGE_IDS: &str = "message_ids";
-const SEQUENCE_SERVICE: &str = "seqsvr";
 
 /// While an import fills the installation: the checksum of its file.
 const IMPORT: &str = "import";
@@ -99,10 +98,8 @@ pub async fn agreed_message_ids(db: &Db, proposal: &str) -> Result<String, Store
     if let Some(agreed) = text(db.readers(), MESSAGE_IDS).await? {
         return Ok(agreed);
     }
-    let is_used = history(db.readers()).await?.is_some();
-    let agreed = if is_used { SEQUENCE_SERVICE } else { proposal };
-    put_message_ids(db, agreed).await?;
-    Ok(agreed.to_owned())
+    put_message_ids(db, proposal).await?;
+    Ok(proposal.to_owned())
 }
 
 /// Changes who assigns the ids of messages.

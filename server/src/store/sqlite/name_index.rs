@@ -109,9 +109,9 @@ mod tests {
     use crate::store::sqlite::Db;
     use crate::store::{Directory, NewAccount};
 
-    /// Accounts as an earlier version or an import made them.
+    /// Accounts as an import makes them.
     #[tokio::test]
-    async fn names_of_before_are_indexed_in_steps_and_those_that_look_alike_stay() {
+    async fn imported_names_are_indexed_in_steps_and_those_that_look_alike_stay() {
         let place = tempfile::tempdir().expect("a directory");
         let db = Db::open(&place.path().join("tidemark.db")).await.expect("opened");
         let directory = SqliteDirectory::new(Arc::clone(&db), 4);

@@ -17,14 +17,14 @@ use uuid::Uuid;
 
 use super::private;
 
-/// Of the files of this version; a larger one was written by a newer program, which keeps things where this one would not look. 2: the
-/// journal is a log.
-const FORMAT: i64 = 2;
+/// Of the files of this version; a larger one was written by a newer program, which keeps things where this one would not look.
+const FORMAT: i64 = 1;
 
 /// How long to wait for a predecessor that is just closing the file.
 const BUSY: Duration = Duration::from_secs(2);
 
-const TABLE: &str = "CREATE TABLE IF NOT EXISTS tidemark_file (one INTEGER PRIMARY KEY CHECK (one = 1), format INTEGER NOT NULL,
+const TABLE: &str =
+    "CREATE TABLE IF NOT EXISTS stamp (one INTEGER PRIMARY KEY CHECK (one = 1), format INTEGER NOT NULL,
     role TEXT NOT NULL, installation TEXT NOT NULL, start INTEGER NOT NULL, token TEXT NOT NULL)";
 
 /// One start of an installation.
@@ -52,9 +52,9 @@ pub struct Stamp {
 pub enum Found {
     /// Nothing.
     Missing,
-    /// A file without a byte.
+    /// A file without a byte, or a database in which there is nothing.
     Empty,
-    /// A database that an earlier version used, or nobody.
+    /// A database with something in it and without a stamp.
     Unstamped,
     /// A file with a stamp.
     Stamped(Stamp),
@@ -180,18 +180,21 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
 }
 
 fn stamped(connection: &Connection) -> rusqlite::Result<Found> {
-    let table = "SELECT count(*) FROM sqlite_master WHERE name = 'tidemark_file'";
-    if connection.query_row(table, (), |row| row.get::<_, i64>(0))? == 0 {
-        return Ok(Found::Unstamped);
+    let tables = "SELECT count(*), coalesce(sum(name = 'stamp'), 0) FROM sqlite_master";
+    match connection.query_row(tables, (), |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))? {
+        // Made, and not stamped before the process ended.
+        (0, _) => return Ok(Found::Empty),
+        (_, 0) => return Ok(Found::Unstamped),
+        _ => {}
     }
     let format: Option<i64> =
-        connection.query_row("SELECT format FROM tidemark_file", (), |row| row.get(0)).optional()?;
+        connection.query_row("SELECT format FROM stamp", (), |row| row.get(0)).optional()?;
     match format {
         None => return Ok(Found::Unstamped),
         Some(1..=FORMAT) => {}
         Some(_) => return Ok(Found::Newer),
     }
-    let columns = "SELECT role, installation, start, token FROM tidemark_file";
+    let columns = "SELECT role, installation, start, token FROM stamp";
     let (role, installation, start, token): (String, String, i64, String) =
         connection.query_row(columns, (), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
     let uuid = |text: String| {
@@ -212,7 +215,7 @@ fn write(connection: &Connection, stamp: &Stamp) -> rusqlite::Result<()> {
     let transaction = connection.unchecked_transaction()?;
     transaction.execute(TABLE, ())?;
     transaction.execute(
-        "INSERT OR REPLACE INTO tidemark_file VALUES (1, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO stamp VALUES (1, ?, ?, ?, ?, ?)",
         params![
             FORMAT,
             stamp.role,
@@ -236,28 +239,43 @@ mod tests {
     fn what_a_killed_process_left_in_the_log_is_in_the_file_before_it_is_stamped() {
         let place = tempfile::tempdir().expect("a directory");
         let (path, log) = (place.path().join("ids.db"), place.path().join("ids.db-wal"));
+        let start = |number| Start { number, token: Uuid::from_u128(1) };
+        let stamp = |number| {
+            let (role, installation) = ("ids".to_owned(), Uuid::from_u128(2));
+            Stamp { role, installation, start: start(number) }
+        };
+        Opened::open(path.clone()).stamp(&stamp(1)).expect("made");
         let connection = Connection::open(&path).expect("opened");
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).expect("set");
-        let rows = "PRAGMA journal_mode = WAL; CREATE TABLE kept (n); INSERT INTO kept VALUES (7);";
+        let rows = "CREATE TABLE kept (n); INSERT INTO kept VALUES (7);";
         connection.execute_batch(rows).expect("stored");
         drop(connection);
         assert!(length(&log) > 0);
 
         let opened = Opened::open(path.clone());
-        assert_eq!((opened.found(), length(&log)), (&Found::Unstamped, 0));
+        assert_eq!((opened.found(), length(&log)), (&Found::Stamped(stamp(1)), 0));
         // Refused for the sake of another file: the process ends, and so does one that is killed here.
         drop(opened);
-        let start = Start { number: 1, token: Uuid::from_u128(1) };
-        let stamp = Stamp { role: "ids".to_owned(), installation: Uuid::from_u128(2), start };
-        let opened = Opened::open(path.clone());
-        assert_eq!(opened.found(), &Found::Unstamped);
-        opened.stamp(&stamp).expect("stamped");
+        Opened::open(path.clone()).stamp(&stamp(2)).expect("stamped");
         assert!(length(&log) > 0, "the next to open it reads the log");
 
         std::fs::remove_file(place.path().join("ids.db-shm")).expect("a power cut keeps no shared memory");
-        assert_eq!(Opened::open(path.clone()).found(), &Found::Stamped(stamp));
+        assert_eq!(Opened::open(path.clone()).found(), &Found::Stamped(stamp(2)));
         let kept =
             Connection::open(&path).expect("opened").query_row("SELECT n FROM kept", (), |row| row.get(0));
         assert_eq!(kept, Ok(7));
+    }
+    #[test]
+    fn a_database_without_a_stamp_is_empty_or_not_ours() {
+        let place = tempfile::tempdir().expect("a directory");
+        let path = place.path().join("ids.db");
+        let connection = Connection::open(&path).expect("opened");
+        connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA user_version = 1;").expect("made");
+        drop(connection);
+        assert_eq!(Opened::open(path.clone()).found(), &Found::Empty);
+        let connection = Connection::open(&path).expect("opened");
+        connection.execute_batch("CREATE TABLE kept (n)").expect("made");
+        drop(connection);
+        assert_eq!(Opened::open(path).found(), &Found::Unstamped);
     }
 }

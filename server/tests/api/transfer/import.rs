@@ -12,6 +12,7 @@ use tidemark::domain::{Clock, HistoryId};
 use tidemark::store::StoreError;
 use tidemark::store::archive::{Record, Restore, RestoreError};
 use tidemark::transfer::{self, TransferError};
+use tidemark_process::Version;
 
 use super::{World, done, lines, over, refused, seal, text};
 use crate::support::{PATIENCE, Person, client_id, is_on_postgres, message};
@@ -165,7 +166,7 @@ async fn a_damaged_file_is_refused_by_line_and_nothing_has_happened() {
         (good.replace("in the tables", "in the fables"), "the checksum does not fit"),
         (without(10), "the checksum does not fit"),
         (without(0), "line 1: the header must come first"),
-        (good.replacen("\"version\":2", "\"version\":9", 1), "line 1: this is tidemark-export version 9"),
+        (good.replacen("\"version\":3", "\"version\":9", 1), "line 1: this is tidemark-export version 9"),
         (good.replacen("\"type\":\"row\"", "\"type\":\"raw\"", 1), "`raw` is no type of record"),
         (format!("{good}{}\n", all[5]), "stands behind the footer"),
         (good.replacen('{', "[", 1), "line 1: "),
@@ -315,7 +316,8 @@ async fn an_interrupted_import_goes_on_after_its_last_chunk_and_is_not_served_be
     storage.close().await.expect("closed");
     drop((restore, numbers));
 
-    let not_served = boot::start(&config, Clock::system()).await.err().map(|error| error.to_string());
+    let not_served =
+        boot::start(&config, Clock::system(), Version::default()).await.err().map(|error| error.to_string());
     let why = "an import into it was not finished; run `tidemark import` with the same file again";
     assert!(not_served.as_ref().is_some_and(|reported| reported.contains(why)), "{not_served:?}");
     let other = world.file("other.jsonl");

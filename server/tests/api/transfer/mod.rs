@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use crate::support::{PATIENCE, Person, TestApp, is_on_postgres, message};
 
+mod before;
 mod export;
 mod import;
 mod one_user;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
+use super::super::frame;
 use super::*;
 use seqsvr_core::clock::Moment;
 use seqsvr_core::ids::{Epoch, SectionId};
@@ -210,7 +211,7 @@ fn a_rejoin_takes_the_place_of_damaged_files() {
 }
 
 #[test]
-fn the_configuration_survives_a_restart_and_older_programs_refuse_its_files() {
+fn the_configuration_survives_a_restart() {
     let (at, mut state, mut files) = fresh();
     let lease = std::time::Duration::from_secs(2);
     let members = vec![Member { id: state.id(), name: "s1".to_owned(), addr: "http://s1:1".to_owned() }];
@@ -226,49 +227,27 @@ fn the_configuration_survives_a_restart_and_older_programs_refuse_its_files() {
     let (read, _files) = open(&at).unwrap();
     assert_eq!((read.copy(), read.id()), (state.copy(), state.id()));
     assert_eq!((read.configured().number(), read.configured().ballot), (1, 5));
-    // What older programs compare: the number of the format.
-    let bytes = fs::read(last(&at)).unwrap();
-    assert!(bytes[..64].windows(2).any(|pair| pair == [0x08, 2]));
 }
 
-/// Written by the program of commit 7c39f1b, the last one without configurations, in a cluster of one store that was killed: three
-/// times 7 numbers of uid 42, 25,000 of uid 550,000.
 #[test]
-fn files_of_an_earlier_version_keep_every_ceiling() {
-    let at = tempfile::tempdir().unwrap();
-    fs::write(at.path().join("mark"), include_bytes!("of_7c39f1b/mark")).unwrap();
-    fs::write(at.path().join("state.1"), include_bytes!("of_7c39f1b/state.1")).unwrap();
-    let identity = Identity { cluster: "fixture".to_owned(), set: 0, name: "s1".to_owned() };
-    let read = |room| Directory::lock(at.path(), identity.clone(), LAYOUT, room).unwrap().open().unwrap();
-    let (state, mut files) = read(ROOM);
-    let ceilings = |state: &State| {
-        let copy = state.copy();
-        let raised = copy.sections.into_iter().filter(|(_, one)| one.ceiling > 0);
-        raised.map(|(run, one)| (run.start().get()..=run.end().get(), one.ceiling)).collect::<Vec<_>>()
-    };
-    assert_eq!(ceilings(&state), [(0..=0, 10_000), (5..=5, 30_000)]);
-    let copy = state.copy();
-    assert_eq!((copy.layout, copy.configured.number()), (Some(LAYOUT), 0));
-    assert_eq!(copy.table.map(|table| (table.version.term, table.uids.clone())), Some((256, 0..=999_999)));
-    // Rewritten in the form of this version, they say the same.
-    files.turn(&state).unwrap();
+fn a_file_of_an_unknown_format_is_refused() {
+    let (at, _state, files) = fresh();
     drop(files);
-    let (again, _files) = read(ROOM);
-    assert_eq!((ceilings(&again), again.id()), (ceilings(&state), state.id()));
-}
-
-/// Files of the version before have no id; they differ in nothing else.
-#[test]
-fn files_without_an_id_are_given_one_for_good() {
-    let at = tempfile::tempdir().unwrap();
-    let directory = lock(&at).unwrap();
-    let copy = Copy { layout: Some(LAYOUT), ..Copy::default() };
-    let files = directory.begin(1, &State::restored(copy, 1, Flaws::default())).unwrap();
-    drop(files);
-    let bytes = fs::read(last(&at)).unwrap();
-    assert!(bytes[..64].windows(2).any(|pair| pair == [0x08, 1]), "of the format of the version before");
-    let (first, files) = open(&at).unwrap();
-    drop(files);
-    assert_ne!(first.id(), 0);
-    assert_eq!(open(&at).unwrap().0.id(), first.id());
+    let path = last(&at);
+    let bytes = fs::read(&path).unwrap();
+    let (id, mut sequence, mut offset) = (frame::id(&bytes).unwrap(), 0, 0);
+    let mut changed = Vec::new();
+    while let frame::Found::Frame { payload, next } = frame::read(&bytes, id, offset, sequence).unwrap() {
+        let mut payload = payload.to_vec();
+        if sequence == 0 {
+            // The number of the format is the first field of the head.
+            assert_eq!(payload[..2], [0x08, 1]);
+            payload[1] = 2;
+        }
+        frame::write(id, sequence, &payload, &mut changed);
+        (offset, sequence) = (next, sequence + 1);
+    }
+    fs::write(&path, changed).unwrap();
+    let line = refusal(open(&at)).to_string();
+    assert!(line.contains("has format 2, which this program does not know"), "{line}");
 }

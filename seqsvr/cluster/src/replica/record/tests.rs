@@ -15,7 +15,7 @@ use super::*;
 const LAYOUT: Layout = Layout { section_size: 100_000, step: 10_000 };
 const OWNER: Owner = Owner { epoch: Epoch { term: 7, version: 3 }, incarnation: u64::MAX };
 
-/// Each change of [`changes`], in hex, as the version that introduced it wrote it. A line may be added; none may change.
+/// Each change of [`changes`], in hex.
 const STORED: &str = include_str!("stored.txt");
 
 fn sections(first: u32, last: u32) -> RangeInclusive<SectionId> {
@@ -61,7 +61,7 @@ fn whole(configured: Configured) -> Change {
 }
 
 /// One of each kind, with every field.
-fn changes() -> Vec<(&'static str, Change)> {
+pub(in crate::replica) fn changes() -> Vec<(&'static str, Change)> {
     let in_change = |transition| {
         let current = Some(configuration(None));
         whole(Configured {

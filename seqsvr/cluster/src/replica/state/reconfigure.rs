@@ -9,12 +9,12 @@ use crate::store::merge::merge;
 use seqsvr_core::clock::Moment;
 use seqsvr_core::flaws::Flaw;
 use seqsvr_core::ids::SectionId;
-use seqsvr_core::store::message::{Answer, Copy, Description, FORM, Misaddressed, Phase, Question};
+use seqsvr_core::store::message::{Answer, Copy, Description, Misaddressed, Phase, Question};
 use seqsvr_core::store::{Address, Configuration, Configured};
 
 impl State {
-    /// Answers a question that was sent to `to`, if it is meant for this replica and counts for its configuration. Callers of
-    /// earlier versions say nothing: they count until the first configuration is changed.
+    /// Answers a question that was sent to `to`, if it is meant for this replica and counts for its configuration.
+    /// Callers without an address know no configuration.
     pub fn call(&mut self, now: Moment, to: Option<Address>, question: &Question) -> Decision {
         match self.misaddressed(to, question) {
             None => self.ask(now, question),
@@ -27,7 +27,7 @@ impl State {
 
     fn misaddressed(&self, to: Option<Address>, question: &Question) -> Option<Misaddressed> {
         let Configured { current, ballot, joining, .. } = &self.configured;
-        let meant = to.map_or(0, |to| to.member);
+        let Address { number: of, member: meant } = to.unwrap_or_default();
         let number = self.configured.number();
         if meant != 0 && meant != self.id {
             return Some(Misaddressed::Member);
@@ -45,14 +45,10 @@ impl State {
             }
             _ => {}
         }
-        match to {
-            Some(to) if to.number != number && !self.flaws.has(Flaw::AnyNumber) => {
-                otherwise(to.number, number)
-            }
-            None if number > 1 => Some(Misaddressed::Newer),
-            _ if *ballot > 0 && !self.flaws.has(Flaw::VoteWhileSealed) => Some(Misaddressed::Sealed),
-            _ => None,
+        if of != number && !self.flaws.has(Flaw::AnyNumber) {
+            return otherwise(of, number);
         }
+        (*ballot > 0 && !self.flaws.has(Flaw::VoteWhileSealed)).then_some(Misaddressed::Sealed)
     }
 
     /// Whether a section is none of the Set: neither its own nor being taken in. Ceilings of sections that it gave up stay what
@@ -72,7 +68,6 @@ impl State {
             layout: self.layout,
             configuration: current.clone(),
             sealed: *ballot > 0,
-            form: FORM,
         }
     }
 

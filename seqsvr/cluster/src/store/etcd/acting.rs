@@ -28,8 +28,7 @@ pub(super) struct LastActivity {
 }
 
 impl LastActivity {
-    /// Takes in what was read `now`, and answers how long the arbiter has been silent, at least. A sign without a lease, as of
-    /// an arbiter of an earlier version, is as old as this process knows it.
+    /// Takes in what was read `now`, and answers how long the arbiter has been silent, at least.
     pub(super) fn note(&mut self, now: Moment, revision: i64, leased: bool) -> Duration {
         let newer = revision > self.revision;
         if newer {

@@ -8,8 +8,8 @@ use crate::store::StoresConfig;
 use seqsvr_core::store::conformance::{LAYOUT, owner, range, to};
 use seqsvr_core::store::tables::{Revisions, RoutingTableStore};
 use seqsvr_core::store::{Layout, RaiseError, SectionStore, Terms};
-use seqsvr_etcd::v3::{RangeRequest, TxnRequest};
-use seqsvr_etcd::{holds, prefix_end, put};
+use seqsvr_etcd::prefix_end;
+use seqsvr_etcd::v3::RangeRequest;
 use tidemark_test_support::servers::certificates::{self, Certificates};
 use tidemark_test_support::servers::etcd::{endpoints, fresh_prefix, tls};
 
@@ -199,37 +199,4 @@ async fn a_lease_that_is_over_tells_of_the_silence_and_the_arbiter_takes_another
     assert_eq!(arbiter.acting(3, TAKEOVER).await.unwrap(), 3);
     assert_ne!(lock(&arbiter.lease).unwrap(), lease);
     assert_eq!(silent(&other).await, Duration::ZERO);
-}
-
-/// What the version before put while it acted: the key without a lease.
-async fn act_as_before(store: &EtcdStore, term: u64) {
-    let success = vec![put(store.keys.acting.as_str(), term.to_be_bytes())];
-    let compare = vec![holds(store.keys.term.as_str(), term.to_be_bytes())];
-    let transaction = TxnRequest { compare, success, failure: vec![] };
-    assert!(store.members.transact(&transaction).await.unwrap().succeeded);
-}
-
-#[tokio::test]
-async fn an_arbiter_of_the_version_before_replaces_one_that_leases_and_is_heard_of() {
-    let prefix = fresh_prefix();
-    let (leasing, before) = (open(endpoints(), &prefix, PATIENCE), open(endpoints(), &prefix, PATIENCE));
-    leasing.promise(3).await.unwrap();
-    leasing.acting(3, TAKEOVER).await.unwrap();
-    let lease = lock(&leasing.lease).unwrap();
-    before.promise(7).await.unwrap();
-    act_as_before(&before, 7).await;
-    assert_eq!(leasing.acting(3, TAKEOVER).await.unwrap(), 7, "the one that was replaced is told");
-    let refused = leasing.write(&seqsvr_core::store::conformance::tables::table(3, 1)).await;
-    assert!(matches!(refused, Err(seqsvr_core::store::tables::WriteError::Outranked(7))), "{refused:?}");
-    // With the lease of the one no sign of the other ends.
-    leasing.members.revoke(lease).await.unwrap();
-    let earlier = lock(&leasing.last_activity).at;
-    assert!(silent(&leasing).await < TAKEOVER);
-    act_as_before(&before, 7).await;
-    silent(&leasing).await;
-    assert!(lock(&leasing.last_activity).at > earlier, "each put is a sign");
-    // And back again.
-    leasing.promise(11).await.unwrap();
-    assert_eq!(leasing.acting(11, TAKEOVER).await.unwrap(), 11);
-    assert_eq!(before.acting(7, TAKEOVER).await.unwrap(), 11);
 }

@@ -16,7 +16,7 @@ use crate::store::merge::LayoutsDiffer;
 use seqsvr_core::flaws::Flaws;
 use seqsvr_core::store::configuration::CannotChange;
 use seqsvr_core::store::message::{Answer, Question};
-use seqsvr_core::store::message::{Description, FORM, Phase};
+use seqsvr_core::store::message::{Description, Phase};
 use seqsvr_core::store::{Address, Configuration, Member};
 
 /// How often a change is begun anew after others were in the way.
@@ -34,9 +34,7 @@ pub struct Changed {
 /// Why the configuration was not changed.
 #[derive(Debug, Error)]
 pub enum Unchanged {
-    #[error(
-        "no configuration is stored yet: an AllocSvr of this version stores it once all stores answer and are of this version, too"
-    )]
+    #[error("no configuration is stored yet: an AllocSvr stores it once all stores answer")]
     Unconfigured,
     #[error("{old} is no member of configuration {number} of the Set; its members are {members}")]
     Unknown { old: String, number: u64, members: String },
@@ -52,8 +50,6 @@ pub enum Unchanged {
         "the new store keeps other sections than the Set: set section_size = {section_size} and step = {step} in its file, remove its files, and start it again"
     )]
     Layout { section_size: u32, step: u32 },
-    #[error("the store {0} is of an earlier version, which cannot keep this change; upgrade it first")]
-    Earlier(String),
     #[error(transparent)]
     Cannot(#[from] CannotChange),
     #[error(
@@ -63,7 +59,7 @@ pub enum Unchanged {
     #[error("the file has no layout; use the one that seqsvr store give wrote")]
     File,
     #[error(
-        "the table of the Set still has some of these uids, or there is none yet: an arbiter of this version takes them out; \
+        "the table of the Set still has some of these uids, or there is none yet: an arbiter takes them out; \
          start it, and run the same command again"
     )]
     Table,
@@ -99,7 +95,7 @@ impl Quorum {
     ///
     /// `Unchanged`. Cut off at any moment the Set serves, and takers wait longer than they need to; to be called again.
     pub async fn set_lease(&self, lease: Duration) -> Result<Changed, Unchanged> {
-        self.understood().await?;
+        self.serving().await?;
         let mut already = true;
         for _ in 0..ATTEMPTS {
             let first = self.reconfigure(|current| Ok(current.toward_lease(lease)?)).await?;
@@ -118,30 +114,21 @@ impl Quorum {
         Err(Unchanged::Unavailable("others change the stores at the same time".to_owned()))
     }
 
-    /// What the members of the configuration in force say of themselves; as many as it needs answer, and serve.
-    async fn serving(&self) -> Result<Vec<Description>, Unchanged> {
+    /// Makes sure that as many members of the configuration in force serve as it needs.
+    pub(super) async fn serving(&self) -> Result<(), Unchanged> {
         self.described(usize::MAX).await;
         let current = self.configuration().ok_or(Unchanged::Unconfigured)?;
         let links = self.ways.to(current.members.iter().map(|one| (one.id, one.addr.clone())));
         let ask = async |link: &Arc<dyn Link>| timeout(self.patience, link.ask(Question::Describe)).await;
-        let serving = join_all(links.iter().map(ask)).await.into_iter().filter_map(|answer| match answer {
-            Ok(Ok(Answer::Described(what))) if what.phase == Phase::Serving => Some(what),
-            _ => None,
-        });
-        let serving: Vec<_> = serving.collect();
-        if serving.len() < current.write {
-            let line = format!("{} of {} needed stores answer", serving.len(), current.write);
+        let serves = |answer: &_| {
+            matches!(answer, Ok(Ok(Answer::Described(Description { phase: Phase::Serving, .. }))))
+        };
+        let serving = join_all(links.iter().map(ask)).await.iter().filter(|answer| serves(answer)).count();
+        if serving < current.write {
+            let line = format!("{serving} of {} needed stores answer", current.write);
             return Err(Unchanged::Unavailable(line));
         }
-        Ok(serving)
-    }
-
-    /// As many stores as needed serve, and each of them understands configurations of this version.
-    pub(super) async fn understood(&self) -> Result<(), Unchanged> {
-        match self.serving().await?.into_iter().find(|what| what.form < FORM) {
-            Some(earlier) => Err(Unchanged::Earlier(earlier.name)),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// Makes the changes, one after the other, that `next` asks for of the configuration in force, until it asks for none.
@@ -253,7 +240,7 @@ impl Quorum {
         let silent = |why| Unchanged::Silent { addr: addr.to_owned(), why };
         match link.ask(Question::Describe).await.map_err(silent)? {
             Answer::Described(what) if what.id != 0 => Ok(what),
-            _ => Err(silent("it is of an earlier version".to_owned())),
+            _ => Err(silent("it answers another question".to_owned())),
         }
     }
 }
@@ -278,9 +265,6 @@ fn replacement(
     }
     if current.named(&new.name).is_some() {
         return Err(Unchanged::Name { addr: addr(), name: new.name.clone() });
-    }
-    if what.form < FORM && current.transition.is_some() {
-        return Err(Unchanged::Earlier(new.name.clone()));
     }
     if what.layout.is_some_and(|layout| layout != current.layout) {
         let (section_size, step) = (current.layout.section_size, current.layout.step);

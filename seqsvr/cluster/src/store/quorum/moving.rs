@@ -46,7 +46,7 @@ impl Quorum {
         uids: &RangeInclusive<u32>,
         save: impl Fn(&Moved) -> Result<(), E>,
     ) -> Result<Result<Changed, E>, Unchanged> {
-        self.understood().await?;
+        self.serving().await?;
         for _ in 0..ATTEMPTS {
             let given = self.reconfigure(|now| Ok(now.giving(uids)?)).await?.configuration;
             // No read of an earlier configuration is answered any more, and no raise of these sections is confirmed.
@@ -87,7 +87,7 @@ impl Quorum {
             self.keep(moved, there.layout.unwrap_or(layout), Owner { epoch, incarnation }).await?;
             return Ok(None);
         }
-        self.understood().await?;
+        self.serving().await?;
         let stored = self.configuration().ok_or(Unchanged::Unconfigured)?.layout;
         if stored.section_size != layout.section_size {
             let (stored, file) = (stored.section_size, layout.section_size);

@@ -253,7 +253,7 @@ impl Quorum {
     }
 
     /// Makes sure that the Set's configuration says what this role's file says, and stores the first one when there is none. While
-    /// that cannot be done, because a replica does not answer or is of an earlier version, the file alone is gone by. Compared
+    /// that cannot be done, because a replica does not answer, the file alone is gone by. Compared
     /// once: what is changed in the stores while the role runs is followed.
     ///
     /// Answers the stored lease; before one is stored, the role's own.

@@ -9,7 +9,7 @@ use crate::store::claims::Claims;
 use crate::store::sql::{self, HandsRow};
 use crate::store::{Ceiling, Layout, Ranges};
 
-/// Stored in the schema; one with a larger version was written by a newer program.
+/// Stored in the schema.
 const VERSION: i64 = 1;
 
 /// Taken while a schema is made, so that two processes that start at once do not both make it.

@@ -1,11 +1,7 @@
 //! The store in PostgreSQL, by the suite of all stores and by what only a server can do: be used by several at a time.
 
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
-
 use super::*;
-use crate::store::MAX_CEILING;
 use crate::store::conformance::{LAYOUT, owner, range, to};
-use crate::store::message::Earlier;
 use tidemark_test_support::servers::postgres::{fresh_schema, url};
 
 async fn fresh() -> (PostgresSections, ()) {
@@ -28,25 +24,6 @@ async fn two_processes_see_each_other() {
 }
 
 #[tokio::test]
-async fn a_schema_of_the_first_version_keeps_its_ceilings_and_claims() {
-    let schema = fresh_schema();
-    let mut raw = PgConnection::connect(url()).await.unwrap();
-    let make =
-        format!("CREATE SCHEMA {schema}; SET search_path TO {schema}; {}", include_str!("version_1.sql"));
-    sqlx::raw_sql(AssertSqlSafe(make)).execute(&mut raw).await.unwrap();
-    raw.close().await.unwrap();
-
-    let store = PostgresSections::open(url(), &schema).await.unwrap();
-    let (first, second, third) = (owner(1, 7), owner(2, u64::MAX), owner(3, 8));
-    assert_eq!(store.newest_epoch().await.unwrap(), second.epoch);
-    assert!(store.raise(first, &[to(0, 20_000)]).await[0].is_err(), "it was taken over");
-    let claimed = store.claim(&[range(0, 9)], third, LAYOUT).await.unwrap();
-    assert_eq!(claimed.ceilings, [to(0, 10_000), to(9, MAX_CEILING)]);
-    let held = |sections, owner| Earlier { sections, owner, released: false };
-    assert_eq!(claimed.earlier, [held(range(0, 4), second), held(range(5, 9), first)]);
-}
-
-#[tokio::test]
 async fn an_allocator_without_a_lease_is_refused() {
     let (store, ()) = fresh().await;
     let refused =
@@ -64,7 +41,7 @@ async fn what_cannot_be_kept_is_refused() {
 }
 
 #[tokio::test]
-async fn a_wrong_name_or_a_newer_schema_is_refused() {
+async fn a_wrong_name_or_an_unknown_schema_is_refused() {
     let error = PostgresSections::open(url(), "Set 1; --").await.unwrap_err().to_string();
     assert!(error.contains("no name of a schema"), "{error}");
     let schema = fresh_schema();
@@ -72,5 +49,5 @@ async fn a_wrong_name_or_a_newer_schema_is_refused() {
     sqlx::query("UPDATE schema_version SET version = 2").execute(&store.pool).await.unwrap();
     store.close().await;
     let error = PostgresSections::open(url(), &schema).await.unwrap_err().to_string();
-    assert!(error.contains("newer program (version 2)"), "{error}");
+    assert!(error.contains("version 2, which this program does not know"), "{error}");
 }

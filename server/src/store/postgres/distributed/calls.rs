@@ -1,5 +1,5 @@
-//! The functions of the distributed layout (migrations/postgres/0020_distributed.sql), which explains their arguments
-//! and answers. Each call is one statement and one transaction, in one partition.
+//! The functions of the distributed layout. Their files (migrations/postgres/distributed) explain the arguments and
+//! answers. Each call is one statement and one transaction, in one partition.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -276,13 +276,6 @@ pub(super) struct ChangedMember {
     pub(super) since: i64,
 }
 
-impl ChangedMember {
-    /// Whether a program that does not know roles and bans would go wrong with it.
-    pub(super) fn is_new(&self) -> bool {
-        matches!(self.standing, 1 | 4)
-    }
-}
-
 /// The change of a group.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
@@ -301,7 +294,7 @@ pub(super) struct Change {
 
 /// Changes a group.
 pub(super) async fn change(db: &PgDb, change: &Change) -> Result<Changed, Failure> {
-    const CALL: &str = "SELECT alter_group($1, $2, $3, $4, $5, $6, $7::jsonb, $8::jsonb)";
+    const CALL: &str = "SELECT change_group($1, $2, $3, $4, $5, $6, $7::jsonb, $8::jsonb)";
     let query = || {
         sqlx::query_scalar(CALL)
             .bind(change.gid.0.cast_signed())

@@ -48,11 +48,6 @@ impl Commit<'_> {
     async fn make(&self, accept: &Accept) -> Option<Result<Outcome, Failure>> {
         let change = accept.change.as_ref()?;
         let members: Vec<calls::ChangedMember> = change.members.iter().map(member).collect();
-        if members.iter().any(calls::ChangedMember::is_new)
-            && let Err(failure) = shut_out_earlier_programs(self.db).await
-        {
-            return Some(Err(failure));
-        }
         let GroupChange { gid, from_version, ref name, ref topic, history, .. } = *change;
         let (name, topic, by) = (name.clone(), topic.clone(), accept.content.sender);
         let accept_after = new_acceptance(accept);
@@ -150,14 +145,4 @@ fn member(member: &Member) -> calls::ChangedMember {
     let (standing, since) = member.standing.code();
     let (uid, epoch, active) = (member.uid.0, member.epoch.0, member.is_active());
     calls::ChangedMember { uid, epoch, active, standing, since }
-}
-
-/// Programs that do not know roles and bans would let members do what they may not.
-async fn shut_out_earlier_programs(db: &PgDb) -> Result<(), Failure> {
-    let update = async {
-        let sql = "UPDATE meta SET value = '60' WHERE key = 'oldest_program' AND value::int < 60";
-        sqlx::query(sql).execute(&mut *db.for_queues().await?).await?;
-        Ok(())
-    };
-    db.limited(update).await.map_err(Failure::Refused)
 }

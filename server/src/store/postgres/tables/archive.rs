@@ -3,7 +3,7 @@
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
-use super::definitions::{FLOOR, MIGRATION, tables_after};
+use super::definitions::{FLOOR, tables_after};
 use super::read::split;
 use crate::domain::PartitionKey;
 use crate::store::StoreError;
@@ -130,10 +130,6 @@ pub(in crate::store::postgres) async fn import(
     .bind(table.created_at.0)
     .execute(&mut *connection)
     .await?;
-    sqlx::query("UPDATE meta SET value = $1::text WHERE key = 'oldest_program' AND value::bigint < $1")
-        .bind(MIGRATION)
-        .execute(&mut *connection)
-        .await?;
     if begins_after > 0 {
         sqlx::query(
             "INSERT INTO meta AS known (key, value) VALUES ($1, $2::text)

@@ -10,10 +10,6 @@ use crate::store::postgres::PgDb;
 use crate::store::postgres::layout::Layout;
 use crate::store::tables::{LARGEST_ASSIGNED, TableId, TableMade, TableRecord, table_record};
 
-/// The migration that a program must know once there is a table: others would leave its rows out of exports, and give its numbers twice
-/// after a restore.
-pub(super) const MIGRATION: i64 = 41;
-
 /// After which number new counters begin; absent: from 1. `commit_rows` reads it.
 pub(super) const FLOOR: &str = "table_floor";
 
@@ -42,10 +38,6 @@ pub(super) async fn create(
     if usize::try_from(count).is_ok_and(|count| count >= most) {
         return Ok(TableMade::TooMany);
     }
-    sqlx::query("UPDATE meta SET value = $1::text WHERE key = 'oldest_program' AND value::bigint < $1")
-        .bind(MIGRATION)
-        .execute(&mut *tx)
-        .await?;
     let id: i64 = sqlx::query_scalar(
         "INSERT INTO tables (instance, name, definition, created_at) VALUES ($1, $2, $3, $4) RETURNING id",
     )

@@ -1,4 +1,4 @@
-//! What a commit of rows asks of the database: the arguments of `commit_rows` (migrations/postgres/0041_commit_rows.sql),
+//! What a commit of rows asks of the database: the arguments of `commit_rows` (migrations/postgres/functions),
 //! which explains them. Pure.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};

@@ -86,9 +86,9 @@ async fn of_two_servers_one_gets_a_name_that_looks_like_the_other() {
     }
 }
 
-/// Accounts as an earlier version, a server that runs it, or an import made them.
+/// Accounts as an import made them.
 #[tokio::test]
-async fn names_of_before_are_indexed_in_steps_by_all_servers_and_those_that_look_alike_stay() {
+async fn imported_names_are_indexed_in_steps_by_all_servers_and_those_that_look_alike_stay() {
     let (one, other) = servers().await;
     let old = "INSERT INTO accounts (partition_key, uid, name, name_key, password_hash, created_at) \
          SELECT left(md5(uid::text), 4), uid, name, lower(name), '', 0 \

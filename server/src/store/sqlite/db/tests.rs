@@ -3,6 +3,7 @@
 use futures_util::FutureExt as _;
 
 use super::*;
+use crate::store::sqlite::SqliteExportSnapshot;
 
 fn place() -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().expect("a directory");
@@ -135,6 +136,34 @@ async fn a_database_of_a_newer_version_is_refused() {
     drop(db);
     let refused = Db::open(&path).await.err().expect("refused");
     assert!(matches!(refused, OpenError::Newer { migration: 9999, .. }), "{refused}");
+}
+
+#[tokio::test]
+async fn a_database_of_a_build_before_the_first_version_is_refused_by_all_who_open_it() {
+    let (_directory, path) = place();
+    let db = Db::open(&path).await.expect("opened");
+    let mut tx = db.write().await.expect("begun");
+    // As those builds had it: another base, and more behind it.
+    sqlx::raw_sql(
+        "UPDATE _sqlx_migrations SET checksum = x'00';
+         INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+         VALUES (2, 'accounts', TRUE, x'00', 0)",
+    )
+    .execute(&mut *tx)
+    .await
+    .expect("marked");
+    tx.commit().await.expect("committed");
+    db.close().await.expect("closed");
+    let options = SqliteOptions::default();
+    let refused = [
+        Db::open(&path).await.err(),
+        Db::open_beside(&path, &options).await.err(),
+        SqliteExportSnapshot::take(&path, &options).await.err(),
+    ];
+    for refused in refused {
+        let refused = refused.expect("refused");
+        assert!(matches!(refused, OpenError::Earlier { .. }), "{refused}");
+    }
 }
 
 #[tokio::test]

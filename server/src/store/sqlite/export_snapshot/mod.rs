@@ -65,7 +65,7 @@ impl SqliteExportSnapshot {
         let journal = Journal::path_beside(path);
         let unreadable = |source| OpenError::Unreadable { path: path.to_owned(), source };
         for _ in 0..ATTEMPTS {
-            let tables = Tables::begin(&main).await.map_err(unreadable)?;
+            let tables = Tables::begin(path, &main).await?;
             if let Some(taken) = tables.with_journal(&journal, &main).await.map_err(unreadable)? {
                 return Ok(taken);
             }
@@ -128,12 +128,18 @@ struct Tables {
 }
 
 impl Tables {
-    async fn begin(main: &SqliteConnectOptions) -> Result<Tables, StoreError> {
-        let mut connection = SqliteConnection::connect_with(main).await?;
-        sqlx::query("BEGIN").execute(&mut connection).await?;
+    async fn begin(path: &Path, main: &SqliteConnectOptions) -> Result<Tables, OpenError> {
+        let refused = |source| OpenError::Database { path: path.to_owned(), source };
+        let mut connection = SqliteConnection::connect_with(main).await.map_err(refused)?;
+        sqlx::query("BEGIN").execute(&mut connection).await.map_err(refused)?;
         // The first reading fixes the moment.
+        db::check_migrated(path, &mut connection).await?;
+        let unreadable = |source| OpenError::Unreadable { path: path.to_owned(), source };
+        Tables::read(connection).await.map_err(unreadable)
+    }
+
+    async fn read(mut connection: SqliteConnection) -> Result<Tables, StoreError> {
         let flushed = meta::number(&mut connection, meta::FLUSHED).await?;
-        db::check_migrated(&mut connection).await?;
         meta::check_finished(&mut connection).await?;
         let Some(history) = meta::history(&mut connection).await? else {
             return Err(StoreError::corrupt("nothing was ever stored in it"));

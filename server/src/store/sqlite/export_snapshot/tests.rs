@@ -36,19 +36,19 @@ async fn what_was_flushed_or_signed_up_between_the_two_readings_makes_it_begin_a
     let (main, journal) = (connect(&path, &options), Journal::path_beside(&path));
     let flushed = async || meta::number(db.readers(), meta::FLUSHED).await.expect("read");
 
-    let before = Tables::begin(&main).await.expect("begun");
+    let before = Tables::begin(&path, &main).await.expect("begun");
     send_text(&store, (Uid(10_001), 1), (Uid(10_002), 1), 1).await;
     while flushed().await == before.flushed {
         tokio::task::yield_now().await;
     }
     assert!(before.with_journal(&journal, &main).await.expect("read").is_none(), "a flush ended");
 
-    let before = Tables::begin(&main).await.expect("begun");
+    let before = Tables::begin(&path, &main).await.expect("begun");
     let ann = NewAccount { name: "ann".into(), password_hash: String::new(), created_at: Timestamp(0) };
     SqliteDirectory::new(db.clone(), 1).create_account(Uid::FIRST, ann, None).await.expect("made");
     assert!(before.with_journal(&journal, &main).await.expect("read").is_none(), "an account was made");
 
-    let before = Tables::begin(&main).await.expect("begun");
+    let before = Tables::begin(&path, &main).await.expect("begun");
     let mut taken = before.with_journal(&journal, &main).await.expect("read").expect("nothing happened");
     assert_eq!(taken.about().await.expect("told").totals, [1, 0, 0, 2, 1, 0, 0, 0, 0]);
     store.close().await;

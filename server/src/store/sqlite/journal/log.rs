@@ -81,16 +81,13 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Makes a log that has these batches, in place of any file at `path`. Durable when it returns.
-    pub(super) fn make(path: &Path, log: LogId, batches: &[(u64, Vec<u8>)]) -> Result<Log, BadLog> {
+    /// Makes an empty log in place of any file at `path`. Durable when it returns.
+    pub(super) fn make(path: &Path, log: LogId) -> Result<Log, BadLog> {
         private::make_file(path)?;
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         file.set_len(0)?;
         let mut made = Log::over(file, log.id, VecDeque::new(), 0);
         made.grow(START)?;
-        for (seq, blob) in batches {
-            made.write(*seq, blob)?;
-        }
         made.write_header(Header { log, before: log.opening })?;
         made.sync()?;
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());

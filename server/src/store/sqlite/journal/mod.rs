@@ -192,27 +192,21 @@ pub(super) fn batches_after(
     path: &Path,
     flushed: u64,
 ) -> Result<Option<Vec<Vec<JournalRecord>>>, StoreError> {
-    let blobs = match note::read_beside(path)? {
-        (Some(noted), _) => {
-            let at = Journal::log_beside(path);
-            let (header, bytes) = log::read(&at).map_err(|error| in_log(&at, error))?;
-            if header.log.id != noted.log.id {
-                return Err(in_log(&at, BadLog::Other));
-            }
-            // What was written may not be synced yet, and a power cut would take it away again.
-            File::open(&at).and_then(|file| file.sync_data()).map_err(|error| in_log(&at, error))?;
-            let frames = frame::find(&bytes, header.log.id).whole;
-            let newer = frames.iter().filter(|frame| frame.seq > flushed);
-            newer.map(|frame| (frame.seq, frame.blob(&bytes).to_vec())).collect()
-        }
-        (None, earlier) => earlier,
-    };
-    let mut batches = Vec::with_capacity(blobs.len());
-    for ((seq, blob), due) in blobs.into_iter().filter(|(seq, _)| *seq > flushed).zip(flushed + 1..) {
-        if seq != due {
+    let Some(noted) = note::read_beside(path)? else { return Ok(Some(Vec::new())) };
+    let at = Journal::log_beside(path);
+    let (header, bytes) = log::read(&at).map_err(|error| in_log(&at, error))?;
+    if header.log.id != noted.log.id {
+        return Err(in_log(&at, BadLog::Other));
+    }
+    // What was written may not be synced yet, and a power cut would take it away again.
+    File::open(&at).and_then(|file| file.sync_data()).map_err(|error| in_log(&at, error))?;
+    let frames = frame::find(&bytes, header.log.id).whole;
+    let mut batches = Vec::new();
+    for (frame, due) in frames.iter().filter(|frame| frame.seq > flushed).zip(flushed + 1..) {
+        if frame.seq != due {
             return Ok(None);
         }
-        batches.push(decode(seq, &blob)?);
+        batches.push(decode(frame.seq, frame.blob(&bytes))?);
     }
     Ok(Some(batches))
 }
@@ -233,24 +227,18 @@ fn open_log(path: &Path, noted: Note, opening: u64, flushed: u64) -> Result<Log,
     Ok(log)
 }
 
-/// Makes the log, with what an earlier version kept in the note.
+/// Makes a log that begins behind what is flushed.
 fn make_log(
     path: &Path,
     connection: &mut Connection,
     log: LogId,
     flushed: u64,
 ) -> Result<(Note, Log), StoreError> {
-    let (mut batches, trimmed) = note::earlier_batches(connection)?;
-    let trimmed = trimmed.unwrap_or_else(|| batches.first().map_or(flushed, |(seq, _)| seq - 1));
-    check_unbroken(batches.iter().map(|(seq, _)| *seq), trimmed, flushed)?;
-    if batches.is_empty() {
-        // Nothing but what was lost with the note, or was given up with it, says that it is not needed.
-        if let Some(aside) = Log::set_aside(path).map_err(|error| in_log(path, error))? {
-            warn!(aside = %aside.display(), "there was a log that is not noted; it is kept aside, and nobody reads it");
-        }
+    // Nothing but what was lost with the note, or was given up with it, says that it is not needed.
+    if let Some(aside) = Log::set_aside(path).map_err(|error| in_log(path, error))? {
+        warn!(aside = %aside.display(), "there was a log that is not noted; it is kept aside, and nobody reads it");
     }
-    batches.retain(|(seq, _)| *seq > flushed);
-    let made = Log::make(path, log, &batches).map_err(|error| in_log(path, error))?;
+    let made = Log::make(path, log).map_err(|error| in_log(path, error))?;
     let noted = Note { log, after: flushed };
     note::put(connection, noted)?;
     Ok((noted, made))

@@ -1,8 +1,8 @@
-//! How a batch lies in the journal. Stored, must stay stable: a server must read what an older one wrote.
+//! How a batch lies in the journal. Stored, must stay stable.
 //!
 //! A blob is a version byte, the first eight bytes of SHA-256 over the rest, and the batch's records one after the
 //! other in postcard. These types are apart from the domain's, so that those may change; a change here needs a new
-//! version and the old reader kept. A delivery names its acceptance, so a body is stored once however wide its fan-out.
+//! version. A delivery names its acceptance, so a body is stored once however wide its fan-out.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use crate::domain::{
-    Body, ClientId, Content, Conversation, Digest, GroupChange, GroupId, GroupStep, History, Kind, Member,
+    Body, ClientId, Content, Conversation, Digest, GroupChange, GroupId, History, Kind, Member,
     MembershipEpoch, MessageId, PartitionKey, Standing, Timestamp, Uid,
 };
 use crate::store::sqlite::ledger::{MessageRecord, Open};
@@ -33,7 +33,7 @@ const VERSION: u8 = 1;
 /// Bytes before the records of a blob.
 pub(super) const HEADER: usize = 9;
 
-/// A blob that is not what this server, or an older one, wrote.
+/// A blob that is not what a server wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(in crate::store::sqlite) enum RecordError {
     /// Shorter than its header.
@@ -54,24 +54,20 @@ pub(in crate::store::sqlite) enum RecordError {
 enum StoredRecord<'a> {
     #[serde(borrow)]
     Accepted(StoredAcceptance<'a>),
-    Delivered {
-        acceptance: u64,
-        rows: Vec<(u32, u64)>,
-        void: Vec<u32>,
-    },
+    #[serde(borrow)]
+    Delivered(StoredDelivery<'a>),
     #[serde(borrow)]
     Rows(StoredRows<'a>),
-    /// A copy for one receiver, and what that one gets before it.
-    #[serde(borrow)]
-    DeliveredAfter(StoredJoining<'a>),
 }
 
 #[derive(Serialize, Deserialize)]
-struct StoredJoining<'a> {
+struct StoredDelivery<'a> {
     acceptance: u64,
+    /// What the only receiver gets before the copy.
     #[serde(borrow)]
     earlier: Vec<(StoredContent<'a>, u64)>,
-    row: (u32, u64),
+    rows: Vec<(u32, u64)>,
+    void: Vec<u32>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -132,31 +128,11 @@ enum StoredTarget {
 struct StoredChange<'a> {
     gid: u64,
     from_version: u64,
-    #[serde(borrow)]
-    step: StoredStep<'a>,
-}
-
-#[derive(Serialize, Deserialize)]
-enum StoredStep<'a> {
-    Created {
-        name: &'a str,
-        members: Vec<u32>,
-    },
-    Added(u32, u32),
-    Removed(u32, u32),
-    Left(u32, u32),
-    /// What changed. The others are of earlier versions, which said what happened.
-    Changed {
-        name: Option<&'a str>,
-        topic: Option<&'a str>,
-        members: Vec<(u32, u32, bool, u8, i64)>,
-        ends: Option<(u32, u32)>,
-    },
-    /// Those who join the group see more or less from now on.
-    History {
-        history: u8,
-        members: Vec<(u32, u32, bool, u8, i64)>,
-    },
+    name: Option<&'a str>,
+    topic: Option<&'a str>,
+    history: Option<u8>,
+    members: Vec<(u32, u32, bool, u8, i64)>,
+    ends: Option<(u32, u32)>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -250,22 +226,13 @@ fn stored_record(record: &JournalRecord) -> StoredRecord<'_> {
             rest: recipients(rest),
             change: change.as_ref().map(stored_change),
         }),
-        JournalRecord::Message(MessageRecord::Delivered { acceptance, earlier, rows, .. })
-            if let ([_, ..], [row]) = (&earlier[..], &rows[..]) =>
-        {
-            let earlier = earlier.iter().map(|(content, id)| (stored_content(content), id.get())).collect();
-            StoredRecord::DeliveredAfter(StoredJoining {
+        JournalRecord::Message(MessageRecord::Delivered { acceptance, earlier, rows, void }) => {
+            StoredRecord::Delivered(StoredDelivery {
                 acceptance: acceptance.0,
-                earlier,
-                row: (row.0.0, row.1.get()),
-            })
-        }
-        JournalRecord::Message(MessageRecord::Delivered { acceptance, rows, void, .. }) => {
-            StoredRecord::Delivered {
-                acceptance: acceptance.0,
+                earlier: earlier.iter().map(|(content, id)| (stored_content(content), id.get())).collect(),
                 rows: numbered(rows),
                 void: void.iter().map(|uid| uid.0).collect(),
-            }
+            })
         }
     }
 }
@@ -280,27 +247,20 @@ fn record(stored: StoredRecord<'_>) -> Option<JournalRecord> {
                 digest: Digest(stored.digest),
                 rows: to_numbered(stored.rows)?,
                 rest: to_recipients(stored.rest),
-                change: stored.change.map(|stored| change(stored, &content)),
+                change: stored.change.map(change),
                 content,
             }
         }
-        StoredRecord::DeliveredAfter(StoredJoining { acceptance, earlier, row }) => {
-            let ids = to_numbered(earlier.iter().map(|(_, id)| (row.0, *id)).collect())?;
-            let contents = earlier.into_iter().map(|(stored, _)| content(stored).map(Arc::new));
-            let contents: Option<Vec<_>> = contents.collect();
+        StoredRecord::Delivered(StoredDelivery { acceptance, earlier, rows, void }) => {
+            let earlier =
+                earlier.into_iter().map(|(stored, id)| Some((Arc::new(content(stored)?), nonzero(id)?)));
             MessageRecord::Delivered {
                 acceptance: AcceptanceId(acceptance),
-                earlier: contents?.into_iter().zip(ids.into_iter().map(|(_, id)| id)).collect(),
-                rows: to_numbered(vec![row])?,
-                void: Vec::new(),
+                earlier: earlier.collect::<Option<_>>()?,
+                rows: to_numbered(rows)?,
+                void: void.into_iter().map(Uid).collect(),
             }
         }
-        StoredRecord::Delivered { acceptance, rows, void } => MessageRecord::Delivered {
-            acceptance: AcceptanceId(acceptance),
-            earlier: Vec::new(),
-            rows: to_numbered(rows)?,
-            void: void.into_iter().map(Uid).collect(),
-        },
     };
     Some(JournalRecord::Message(message))
 }
@@ -360,47 +320,26 @@ fn stored_change(change: &GroupChange) -> StoredChange<'_> {
         let (code, number) = member.standing.code();
         (member.uid.0, member.epoch.0, member.is_active(), code, number)
     };
-    let members = change.members.iter().map(member).collect();
-    let step = match change.history {
-        Some(history) => StoredStep::History { history: history.code(), members },
-        None => StoredStep::Changed {
-            name: change.name.as_deref(),
-            topic: change.topic.as_deref(),
-            members,
-            ends: change.ends.map(|(uid, epoch)| (uid.0, epoch.0)),
-        },
-    };
-    StoredChange { gid: change.gid.0, from_version: change.from_version, step }
+    StoredChange {
+        gid: change.gid.0,
+        from_version: change.from_version,
+        name: change.name.as_deref(),
+        topic: change.topic.as_deref(),
+        history: change.history.map(History::code),
+        members: change.members.iter().map(member).collect(),
+        ends: change.ends.map(|(uid, epoch)| (uid.0, epoch.0)),
+    }
 }
 
-/// `content`: that of the acceptance, which says who made the change, and when.
-fn change(stored: StoredChange<'_>, content: &Content) -> GroupChange {
-    let StoredChange { gid, from_version, step } = stored;
-    let gid = GroupId(gid);
-    let earlier =
-        |step: &GroupStep| GroupChange::of_step(gid, from_version, content.sender, content.sent_at, step);
-    match step {
-        StoredStep::Created { name, members } => {
-            let members = members.into_iter().map(Uid).collect();
-            earlier(&GroupStep::Created { name: name.to_owned(), members })
-        }
-        StoredStep::Added(uid, epoch) => earlier(&GroupStep::Added(Uid(uid), MembershipEpoch(epoch))),
-        StoredStep::Removed(uid, epoch) => earlier(&GroupStep::Removed(Uid(uid), MembershipEpoch(epoch))),
-        StoredStep::Left(uid, epoch) => earlier(&GroupStep::Left(Uid(uid), MembershipEpoch(epoch))),
-        StoredStep::Changed { name, topic, members, ends } => GroupChange {
-            gid,
-            from_version,
-            name: name.map(str::to_owned),
-            topic: topic.map(str::to_owned),
-            history: None,
-            members: members.into_iter().map(member).collect(),
-            ends: ends.map(|(uid, epoch)| (Uid(uid), MembershipEpoch(epoch))),
-        },
-        StoredStep::History { history, members } => {
-            let members = members.into_iter().map(member).collect();
-            let (history, ends) = (Some(History::from_code(history)), None);
-            GroupChange { gid, from_version, name: None, topic: None, history, members, ends }
-        }
+fn change(stored: StoredChange<'_>) -> GroupChange {
+    GroupChange {
+        gid: GroupId(stored.gid),
+        from_version: stored.from_version,
+        name: stored.name.map(str::to_owned),
+        topic: stored.topic.map(str::to_owned),
+        history: stored.history.map(History::from_code),
+        members: stored.members.into_iter().map(member).collect(),
+        ends: stored.ends.map(|(uid, epoch)| (Uid(uid), MembershipEpoch(epoch))),
     }
 }
 
@@ -414,8 +353,11 @@ fn numbered(rows: &[(Uid, MessageId)]) -> Vec<(u32, u64)> {
 }
 
 fn to_numbered(rows: Vec<(u32, u64)>) -> Option<Vec<(Uid, MessageId)>> {
-    let nonzero = |(uid, id)| Some((Uid(uid), MessageId::new(id).filter(|id| *id > MessageId::ZERO)?));
-    rows.into_iter().map(nonzero).collect()
+    rows.into_iter().map(|(uid, id)| Some((Uid(uid), nonzero(id)?))).collect()
+}
+
+fn nonzero(id: u64) -> Option<MessageId> {
+    MessageId::new(id).filter(|id| *id > MessageId::ZERO)
 }
 
 fn recipients(list: &[Recipient]) -> Vec<(u32, u32)> {

@@ -1,20 +1,14 @@
-//! A table that its reader has does not come again, and one side of the version before gets, or sends, it each time.
-//! Over real replicas; the store of the version before is one that never sees the newer fields.
+//! A table that its reader has does not come again. Over real replicas.
 
 use prost::Message as _;
 use tonic::transport::Channel;
-use tonic::{Request, Response, Status};
 
 use super::*;
 use seqsvr_core::ids::Epoch;
-use seqsvr_rpc::connections::ConnectionsConfig;
-use seqsvr_rpc::grpc_server::GrpcServer;
-use seqsvr_rpc::security::{Listen, ListenConfig};
 use seqsvr_rpc::v1::store_client::StoreClient;
 use seqsvr_rpc::v1::store_reply::Reply;
 use seqsvr_rpc::v1::store_request::Request as Asked;
-use seqsvr_rpc::v1::store_server::{Store, StoreServer};
-use seqsvr_rpc::v1::{ReadReply, ReadRequest, StoreReply, StoreRequest};
+use seqsvr_rpc::v1::{ReadReply, ReadRequest, StoreRequest};
 
 /// A table with as many runs as moves for load leave at most.
 fn table(version: u64) -> Arc<Table> {
@@ -115,65 +109,5 @@ async fn a_reader_goes_by_the_table_that_it_has_until_another_comes() {
             assert_eq!(seen(&reader).await.1, Some(table(version)));
         }
     }
-    served.abort();
-}
-
-#[tokio::test]
-async fn a_reader_of_the_version_before_is_sent_the_table_each_time() {
-    let folder = tempfile::tempdir().unwrap();
-    let (addr, served) = replica(&folder).await;
-    remote(&addr).ask(Question::Write(table(1))).await.unwrap();
-    let mut client = client(&addr);
-    for _ in 0..3 {
-        let read = sent(&mut client, None).await;
-        assert!(read.table.is_some() && !read.same_table);
-    }
-    served.abort();
-}
-
-/// A StoreSvr of the version before.
-struct Before(StoreClient<Channel>);
-
-#[tonic::async_trait]
-impl Store for Before {
-    async fn call(&self, request: Request<StoreRequest>) -> Result<Response<StoreReply>, Status> {
-        let mut request = request.into_inner();
-        if let Some(Asked::Read(read)) = &mut request.request {
-            (read.known, read.table_only) = (None, false);
-        }
-        self.0.clone().call(request).await
-    }
-}
-
-#[tokio::test]
-async fn a_store_of_the_version_before_sends_the_table_each_time_and_wakes_for_a_release() {
-    let folder = tempfile::tempdir().unwrap();
-    let (addr, served) = replica(&folder).await;
-    let any = ([127, 0, 0, 1], 0).into();
-    let listen = Listen::load(&ListenConfig::default(), any, false).unwrap();
-    let server = GrpcServer::open(any, &listen, ConnectionsConfig::default()).await.unwrap();
-    let server = server.with(StoreServer::new(Before(client(&addr))));
-    let before = format!("http://{}", server.address().unwrap());
-    let stop = tokio_util::sync::CancellationToken::new();
-    tokio::spawn(server.serve(stop.clone()));
-
-    let (reader, writer) = (remote(&before), remote(&addr));
-    writer.ask(Question::Write(table(1))).await.unwrap();
-    for _ in 0..3 {
-        assert_eq!(seen(&reader).await.1, Some(table(1)));
-    }
-    let owner = Owner { epoch: Epoch { term: 1, version: 1 }, incarnation: 1 };
-    let sections = vec![SectionId::new(0)..=SectionId::new(9)];
-    let layout = Layout { section_size: 100_000, step: 10_000 };
-    writer.ask(Question::Claim { sections: sections.clone(), owner, layout }).await.unwrap();
-    let (revision, _) = seen(&reader).await;
-    let waiting = Question::Read { revision, wait: PATIENCE, releases: false };
-    let (woken, released) =
-        tokio::join!(reader.ask(waiting), writer.ask(Question::Release { owner, sections }));
-    assert_eq!(released, Ok(Answer::Released));
-    let Ok(Answer::Table { revision: now, table: same, .. }) = woken else { panic!("{woken:?}") };
-    assert!(now > revision);
-    assert_eq!(same, Some(table(1)));
-    stop.cancel();
     served.abort();
 }

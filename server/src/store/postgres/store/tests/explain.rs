@@ -44,7 +44,7 @@ const PEOPLE: &str = "
         SELECT left(md5(n::text), 4), n, 'user' || n, 'user' || n, '', 0 FROM generate_series(20001, 24000) n;
     INSERT INTO account_names SELECT 'user' || n, n FROM generate_series(20001, 24000) n;
     INSERT INTO name_skeletons SELECT 'user' || n, n FROM generate_series(20001, 24000) n;
-    INSERT INTO sessions SELECT sha256(n::text::bytea), n, 0, 10 FROM generate_series(20001, 24000) n;";
+    INSERT INTO sessions SELECT sha256(n::text::bytea), n, 0, 10, '' FROM generate_series(20001, 24000) n;";
 
 /// What `auto_explain` told this thread.
 #[derive(Clone, Default)]

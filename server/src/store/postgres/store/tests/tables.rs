@@ -270,20 +270,6 @@ async fn rows_become_visible_in_the_order_of_their_numbers() {
 }
 
 #[tokio::test]
-async fn a_table_with_older_programs_beside_it_is_theirs_no_more() {
-    let url = durable_database().await;
-    let store = open(&url).await;
-    let mut beside = connection(&url).await;
-    let mut oldest = async || -> String {
-        let sql = "SELECT value FROM meta WHERE key = 'oldest_program'";
-        sqlx::query_scalar(sql).fetch_one(&mut beside).await.expect("read")
-    };
-    assert_eq!(oldest().await, "1", "who uses no tables can serve with an older program");
-    table(&store, "first").await;
-    assert_eq!(oldest().await, "41");
-}
-
-#[tokio::test]
 async fn the_line_of_a_deleted_table_goes_when_no_commit_can_bring_a_row_any_more() {
     let url = durable_database().await;
     let store = open(&url).await;

@@ -28,7 +28,7 @@ fn content(seq: u64, bytes: usize) -> Vec<u8> {
 
 fn made(directory: &tempfile::TempDir) -> (std::path::PathBuf, Log) {
     let path = directory.path().join("log");
-    let log = Log::make(&path, LOG, &[]).expect("made");
+    let log = Log::make(&path, LOG).expect("made");
     (path, log)
 }
 
@@ -208,7 +208,7 @@ fn what_is_no_log_is_named() {
     std::fs::write(&path, [b'x'; 5_000]).expect("written");
     assert_eq!(refused(&path), Some(BadLog::Damaged("it does not begin as a log")));
     std::fs::remove_file(&path).expect("removed");
-    Log::make(&path, LOG, &[]).expect("made");
+    Log::make(&path, LOG).expect("made");
     assert_eq!(read_header(&path), Ok(Header { log: LOG, before: LOG.opening }));
     assert_eq!(Log::open(&path, 0, |header| header.log.id == 78).err(), Some(BadLog::Other));
     let file = OpenOptions::new().write(true).open(&path).expect("opened");
@@ -221,11 +221,12 @@ fn what_is_no_log_is_named() {
 fn the_bytes_of_a_log_stay_as_they_are() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("log");
-    Log::make(&path, LogId { id: 0x0102, opening: 3 }, &[(9, blob(b"batch"))]).expect("made");
+    let mut log = Log::make(&path, LogId { id: 0x0102, opening: 3 }).expect("made");
+    log.append(9, &blob(b"batch")).expect("appended");
     let file = std::fs::read(&path).expect("readable");
     let header = b"tmjl\x01\0\0\0\x02\x01\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0";
     assert_eq!(&file[..HEAD], header);
-    let head = b"tmjf\x0e\0\0\0\x09\0\0\0\0\0\0\0\x02\x01\0\0\0\0\0\0\0\0\0\0";
+    let head = b"tmjf\x0e\0\0\0\x09\0\0\0\0\0\0\0\x02\x01\0\0\0\0\0\0\x01\0\0\0";
     assert_eq!(&file[START as usize..][..SUMMED], head);
     let sum = Sha256::digest([&head[..], &blob(b"batch")[..9]].concat());
     assert_eq!(file[START as usize + SUMMED..][..4], sum[..4]);

@@ -1,7 +1,7 @@
 //! `migrations/postgres/distribute.sql`: what it does once, and what it refuses.
 
 use super::*;
-use crate::store::migrations;
+use crate::store::migrations::POSTGRES;
 use crate::store::postgres::{PgExportSnapshot, PgOpenError};
 
 /// What the script says.
@@ -45,6 +45,20 @@ async fn it_distributes_once_and_refuses_what_is_not_ready() {
             AND pg_class.oid NOT IN (SELECT name FROM distributed_tables)";
     let unplaced: Vec<String> = sqlx::query_scalar(unplaced).fetch_all(&mut owner).await.expect("asked");
     assert_eq!(unplaced, [] as [&str; 0], "every table of users' rows is distributed");
+
+    // The next start makes the functions of this layout, where their partitions are.
+    server(&url).await.close().await;
+    let placed = "SELECT name::regproc::text FROM distributed_functions ORDER BY 1";
+    let placed: Vec<String> = sqlx::query_scalar(placed).fetch_all(&mut owner).await.expect("asked");
+    let mut wanted: Vec<&str> = POSTGRES.distributed.iter().map(|(name, _)| *name).collect();
+    wanted.sort_unstable();
+    assert_eq!(placed, wanted);
+    let commit = "SELECT to_regproc('commit_messages') IS NULL AND to_regproc('commit_facts') IS NULL
+        AND to_regproc('commit_rows') IS NOT NULL";
+    assert!(sqlx::query_scalar::<_, bool>(commit).fetch_one(&mut owner).await.expect("asked"));
+    // One of them has another text: all are made anew.
+    run(&mut owner, "UPDATE functions SET sum = 'x' WHERE name = 'lock_head'").await;
+    server(&url).await.close().await;
 }
 
 #[tokio::test]
@@ -92,7 +106,7 @@ async fn a_server_of_the_other_layout_does_not_write() {
     let learnt = Learnt::default();
     let plan = crate::store::postgres::plan::CommitPlan::of(&writes, &learnt).expect("decided");
     let refused = plan.arguments.call(&plan.heads, &mut owner).await.expect_err("refused").to_string();
-    assert!(refused.contains("the tables are distributed; start the server again"), "{refused}");
+    assert!(refused.contains("function commit_messages") && refused.contains("does not exist"), "{refused}");
     assert!(matches!(plain.commit(writes.to_vec()).await, Err(CommitError::Refused(_))));
     run(&mut owner, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()").await;
     until("a new connection is refused", async || {
@@ -103,49 +117,10 @@ async fn a_server_of_the_other_layout_does_not_write() {
 
     let asynchronous = PgDb::open(&url, &PgOptions::default()).await.err().expect("refused");
     assert!(matches!(&asynchronous, PgOpenError::Asynchronous { .. }), "{asynchronous}");
-    let older: Vec<_> = migrations::POSTGRES.iter().filter(|known| known.version < 20).cloned().collect();
-    let older = Box::leak(Box::new(sqlx::migrate::Migrator::with_migrations(older)));
-    let refused = PgDb::open_knowing(&url, &options(), older).await.err().expect("refused").to_string();
-    assert!(refused.contains("must know migration 20"), "{refused}");
     let store = server(&url).await;
     store.commit(vec![Write::Accept(say(ANN, BOB, 1))]).await.expect("committed");
     let import = store.db.only_plain("an import").expect_err("refused").to_string();
     assert!(import.contains("an import does not work on them yet"), "{import}");
     let export = PgExportSnapshot::take(&url, &options()).await.err().expect("refused");
     assert!(matches!(&export, PgOpenError::Distributed { .. }), "{export}");
-}
-
-/// The script of that time did not know tables of other programs; their migration distributes them.
-#[tokio::test]
-async fn what_was_distributed_before_there_were_tables_distributes_them_as_well() {
-    let url = durable_database().await;
-    let older: Vec<_> = migrations::POSTGRES.iter().filter(|known| known.version < 40).cloned().collect();
-    let older = Box::leak(Box::new(sqlx::migrate::Migrator::with_migrations(older)));
-    PgDb::open_knowing(&url, &options(), older).await.expect("opened").close().await;
-    let mut owner = connection(&url).await;
-    run(&mut owner, CITUS).await;
-    let is_later = |line: &str| {
-        ["table('table_", "table('compaction_keys", "function('alter_group", "function('put_earlier"]
-            .iter()
-            .any(|what| line.starts_with(&format!("SELECT create_distributed_{what}")))
-    };
-    let of_then = DISTRIBUTE.lines().filter(|line| !is_later(line));
-    let of_then: Vec<&str> = of_then.collect();
-    let of_then = of_then.join("\n").replace("to_regclass('table_rows')", "to_regclass('changes')");
-    until("the tables are distributed", async || {
-        let done = owner.execute(sqlx::AssertSqlSafe(of_then.clone())).await.is_ok();
-        run(&mut owner, "ROLLBACK").await;
-        done
-    })
-    .await;
-    let store = server(&url).await;
-    let placed =
-        "SELECT name::text FROM distributed_tables WHERE name::text ~ '^(table|compaction)' ORDER BY 1";
-    let placed: Vec<String> = sqlx::query_scalar(placed).fetch_all(&mut owner).await.expect("asked");
-    assert_eq!(placed, ["compaction_keys", "table_counters", "table_rows"]);
-    let altered =
-        "SELECT count(*) FROM distributed_functions WHERE name::text ~ '^(alter_group|put_earlier)[(]'";
-    assert_eq!(sqlx::query_scalar::<_, i64>(altered).fetch_one(&mut owner).await.expect("asked"), 3);
-    run(&mut owner, PARTITIONS).await;
-    crate::store::conformance::tables::run(&store, true).await;
 }

@@ -1,0 +1,79 @@
+-- Delivers copies to one user, in this user's partition, those of each sender in the order of acceptance. Each of
+-- `copies`:
+--
+--   place                  told in the answer
+--   sender, acceptance, previous: which one, and the one before it that must be there
+--   kind, conversation, client_id (hex), body, sent_at
+--   id                     0: the next one
+--   gid, epoch             the membership epoch that must not have ended; epoch 0: none
+--   ends                   the membership epoch that ends with it; 0: none
+--   is_void                the inbox takes no such row: it counts as delivered
+--   earlier                rows that are stored before the copy, if the copy is; put_earlier has their fields
+--
+-- The answer has for each of them place and verdict. A copy that is early or late stays owed:
+--
+--   stored     with its id
+--   already    it is there
+--   void       no row: its membership epoch has ended, or is_void
+--   end        the inbox takes no more
+--   early      the one before it is not there
+--   late       its id is not larger than the latest
+CREATE OR REPLACE FUNCTION deliver_copies(key text, uid bigint, copies jsonb) RETURNS text
+LANGUAGE plpgsql VOLATILE
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+AS $$
+DECLARE
+    latest  bigint := lock_head(key, uid);
+    done    bigint;
+    next    bigint;
+    verdict text;
+    answers jsonb := '[]';
+    c       record;
+BEGIN
+    FOR c IN SELECT * FROM jsonb_to_recordset(copies) AS c(place int, sender bigint, acceptance bigint, previous bigint,
+        kind smallint, conversation text, client_id text, body text, sent_at bigint, id bigint, gid bigint,
+        epoch bigint, ends bigint, is_void boolean, earlier jsonb)
+    LOOP
+        next := CASE c.id WHEN 0 THEN latest + 1 ELSE c.id END;
+        SELECT last INTO done FROM links WHERE partition_key = key AND receiver = uid AND sender = c.sender;
+        done := coalesce(done, 0);
+        verdict := CASE
+            WHEN done >= c.acceptance THEN 'already'
+            WHEN done < c.previous THEN 'early'
+            WHEN c.is_void THEN 'void'
+            WHEN c.epoch > 0 AND EXISTS (SELECT FROM stays WHERE partition_key = key AND member = uid
+                AND gid = c.gid AND closed >= c.epoch) THEN 'void'
+            WHEN coalesce((c.earlier -> 0 ->> 'id')::bigint, next) <= latest THEN 'late'
+            WHEN next > 9007199254740991 THEN 'end'
+            ELSE 'stored'
+        END;
+        IF verdict = 'stored' THEN
+            IF c.earlier IS NOT NULL THEN
+                PERFORM put_earlier(key, uid, c.earlier);
+            END IF;
+            latest := next;
+            INSERT INTO entries
+                    (partition_key, receiver, message_id, kind, conversation, sender, client_id, body, sent_at)
+                VALUES (key, uid, next, c.kind, c.conversation, c.sender, decode(c.client_id, 'hex'), c.body,
+                    c.sent_at);
+            -- In the list a conversation shows a message (1) or a change of its group (3).
+            INSERT INTO conversations AS known (partition_key, owner, conversation, last_id, read_to)
+                VALUES (key, uid, c.conversation, CASE WHEN c.kind IN (1, 3) THEN next ELSE 0 END, 0)
+                ON CONFLICT (partition_key, owner, conversation) DO UPDATE
+                    SET last_id = greatest(known.last_id, excluded.last_id);
+            IF c.ends > 0 THEN
+                PERFORM close_stay(key, uid, c.gid, c.ends);
+            END IF;
+        END IF;
+        IF verdict IN ('stored', 'void', 'end') THEN
+            INSERT INTO links AS known (partition_key, receiver, sender, last) VALUES (key, uid, c.sender, c.acceptance)
+                ON CONFLICT (partition_key, receiver, sender) DO UPDATE SET last = greatest(known.last, excluded.last);
+        END IF;
+        answers := answers || jsonb_build_object('place', c.place, 'verdict', verdict, 'id', next);
+    END LOOP;
+    UPDATE heads SET last_id = latest WHERE partition_key = key AND receiver = uid AND last_id < latest;
+    RETURN answers;
+END $$;
+
+SELECT create_distributed_function('deliver_copies(text, bigint, jsonb)', 'key', colocate_with => 'heads');

@@ -1,0 +1,85 @@
+//! `cargo xtask test`: everything that must hold, each thing built once, all failures told at the end.
+
+mod build;
+mod report;
+mod tests;
+
+use std::process::Command;
+
+use crate::packages;
+use crate::run::{Failure, Stages, cargo, in_workspace, run};
+
+use build::Selection;
+use report::Report;
+
+/// Parts of the names of tests that take long: they start other programs, or go through thousands of random steps.
+const NOT_QUICK: &[&str] =
+    &["postgres", "redis", "etcd", "any_history", "a_history_moves", "names_that_come_and_go"];
+
+/// The crates that programs of other people use, as packages.
+const FOR_OTHERS: &[&str] = &["tidemark-client", "seqsvr-client", "seqsvr-issuer"];
+
+/// Everything. A failed stage does not keep the next one from running, unless there is nothing to run.
+pub(crate) fn all() -> Result<(), Failure> {
+    let mut stages = Stages::begin();
+    let mut report = Report::default();
+    stages.must("packages", || packages::install(packages::ALL))?;
+    before_the_build(&mut stages);
+    let programs =
+        stages.must("build, with lints (cargo xtask fix mends some)", || build::build(Selection::All))?;
+    stages.run("lints", || programs.lints());
+    for group in tests::Group::ALL {
+        stages.run(group.title(), || tests::run(programs.of(group), &[], &mut report));
+    }
+    stages.run("tests in documentation", || build::documentation_tests());
+    stages.run("documentation of the crates that others use", || documentation());
+    report.print();
+    stages.end()
+}
+
+/// What finds most mistakes, in under a minute when everything is built.
+pub(crate) fn quickly() -> Result<(), Failure> {
+    let mut stages = Stages::begin();
+    let mut report = Report::default();
+    before_the_build(&mut stages);
+    let programs =
+        stages.must("build, with lints (cargo xtask fix mends some)", || build::build(Selection::Quick))?;
+    stages.run("lints", || programs.lints());
+    let skip: Vec<String> =
+        NOT_QUICK.iter().flat_map(|name| ["--skip".to_owned(), (*name).to_owned()]).collect();
+    stages.run("tests inside the crates, but the simulation and those of other databases", || {
+        tests::run(programs.of(tests::Group::Inside), &skip, &mut report)
+    });
+    report.print();
+    stages.end()
+}
+
+/// Only what `names` match: a program of tests (`browser`), or a part of a test's name.
+pub(crate) fn named(names: &[String]) -> Result<(), Failure> {
+    let mut stages = Stages::begin();
+    let mut report = Report::default();
+    let programs = stages.must("build, with lints", || build::build(Selection::All))?;
+    stages.run("lints", || programs.lints());
+    stages.run("tests", || tests::run_matching(&programs, names, &mut report));
+    report.print();
+    stages.end()
+}
+
+fn before_the_build(stages: &mut Stages) {
+    stages.run("format (cargo xtask fix mends it)", || cargo(&["fmt", "--all", "--check"]));
+    stages.run("tests of the page's modules", || {
+        packages::install(&[packages::NODE])?;
+        let mut node = Command::new("node");
+        // Without a path: how folders are named to it differs between its versions.
+        node.args(["--test", "--test-reporter=spec"]).current_dir(in_workspace("web"));
+        run(node, "cd web && node --test")
+    });
+}
+
+fn documentation() -> Result<(), Failure> {
+    let packages: Vec<&str> = FOR_OTHERS.iter().flat_map(|name| ["--package", name]).collect();
+    let mut doc =
+        crate::run::command(&[&["doc", "--locked", "--no-deps", "--quiet"], packages.as_slice()].concat());
+    doc.env("RUSTDOCFLAGS", "--deny warnings");
+    run(doc, "cargo doc")
+}

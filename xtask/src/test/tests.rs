@@ -1,0 +1,128 @@
+//! Runs programs of tests one after the other, and reads what they say.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::build::{Program, Programs};
+use super::report::{Outcome, Report, Test};
+use crate::run::Failure;
+
+/// Which programs of tests make one stage.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Group {
+    /// Inside the crates.
+    Inside,
+    /// Of the server, and what they start.
+    Server,
+    /// Of all others: the cluster, the issuer, the fault runs.
+    Others,
+    /// In browsers.
+    Browser,
+}
+
+impl Group {
+    /// In the order in which they run.
+    pub(super) const ALL: [Group; 4] = [Group::Inside, Group::Server, Group::Others, Group::Browser];
+
+    pub(super) fn of(program: &Program) -> Group {
+        match (program.inside, program.name.as_str(), program.package.as_str()) {
+            (true, _, _) => Group::Inside,
+            (false, "browser", _) => Group::Browser,
+            (false, _, "server") => Group::Server,
+            (false, _, _) => Group::Others,
+        }
+    }
+
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Group::Inside => "tests inside the crates",
+            Group::Server => "tests of the server",
+            Group::Others => "tests of the cluster, the issuer and the fault runs",
+            Group::Browser => "tests in browsers",
+        }
+    }
+}
+
+/// Runs programs, each with these arguments.
+pub(super) fn run(programs: Vec<&Program>, arguments: &[String], report: &mut Report) -> Result<(), Failure> {
+    let failed: Vec<String> =
+        programs.into_iter().filter_map(|program| run_one(program, arguments, report).err()).collect();
+    if failed.is_empty() { Ok(()) } else { Err(Failure(failed.join("; "))) }
+}
+
+/// Runs the programs that have one of the names, and of the others the tests whose names contain one.
+pub(super) fn run_matching(
+    programs: &Programs,
+    names: &[String],
+    report: &mut Report,
+) -> Result<(), Failure> {
+    let is_program = |name: &String| programs.all().any(|program| program.name == *name);
+    let (whole, parts): (Vec<&String>, Vec<&String>) = names.iter().partition(|name| is_program(name));
+    let parts: Vec<String> = parts.into_iter().cloned().collect();
+    let mut failed = Vec::new();
+    for program in programs.all() {
+        if whole.contains(&&program.name) {
+            failed.extend(run_one(program, &[], report).err());
+        } else if !parts.is_empty() && lists_any(program, &parts)? {
+            failed.extend(run_one(program, &parts, report).err());
+        }
+    }
+    if report.is_empty() {
+        return Err(Failure(format!("no test and no program of tests matches {}", names.join(" "))));
+    }
+    if failed.is_empty() { Ok(()) } else { Err(Failure(failed.join("; "))) }
+}
+
+/// Whether it has tests whose names contain one of `parts`.
+fn lists_any(program: &Program, parts: &[String]) -> Result<bool, Failure> {
+    let listed = Command::new(&program.path).args(parts).arg("--list").current_dir(&program.folder).output();
+    let listed = listed
+        .map_err(|error| Failure(format!("{} could not be started: {error}", program.path.display())))?;
+    Ok(String::from_utf8_lossy(&listed.stdout).lines().any(|line| line.ends_with(": test")))
+}
+
+/// Runs one, shows what it says, and takes down each test.
+fn run_one(program: &Program, arguments: &[String], report: &mut Report) -> Result<(), String> {
+    let title = format!("{}/{}", program.package, program.name);
+    eprintln!("xtask: {title}");
+    let mut command = Command::new(&program.path);
+    command
+        .args(arguments)
+        // The time of each test is for a compiler that calls itself unstable; that is all that this word does here.
+        .args(["-Z", "unstable-options", "--report-time"])
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("CARGO_MANIFEST_DIR", &program.folder)
+        .current_dir(&program.folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    let mut running = command.spawn().map_err(|error| format!("{title} could not be started: {error}"))?;
+    let before = report.failed();
+    for line in BufReader::new(running.stdout.take().expect("piped")).split(b'\n') {
+        let line = line.map_err(|error| format!("{title} cannot be read: {error}"))?;
+        let line = String::from_utf8_lossy(&line);
+        println!("{line}");
+        report.tests.extend(test(&title, &line));
+    }
+    let status = running.wait().map_err(|error| format!("{title} was lost: {error}"))?;
+    match (status.success(), report.failed() - before) {
+        (true, 0) => Ok(()),
+        (_, 0) => Err(format!("{title} ended with {status}")),
+        (_, failed) => Err(format!("{title}: {failed} failed")),
+    }
+}
+
+/// What a line says of a test: `test NAME ... ok <1.234s>`.
+fn test(program: &str, line: &str) -> Option<Test> {
+    let (name, rest) = line.strip_prefix("test ")?.split_once(" ... ")?;
+    let (word, time) = rest.split_once(' ').unwrap_or((rest, ""));
+    let outcome = match word {
+        "ok" => Outcome::Passed,
+        "FAILED" => Outcome::Failed,
+        "ignored" | "ignored," => Outcome::Skipped,
+        _ => return None,
+    };
+    let seconds = time.trim_matches(['<', '>', 's']).parse().unwrap_or(0.0);
+    let name = name.strip_suffix(" - should panic").unwrap_or(name);
+    Some(Test { name: format!("{program} {name}"), outcome, took: Duration::from_secs_f64(seconds) })
+}
