@@ -1,5 +1,4 @@
-//! A whole server in the test's process: real router, port 0, and a real database of its own: SQLite, or PostgreSQL in the tests of that
-//! name.
+//! A whole server in the test's process: real router, port 0, and a real database of its own: SQLite or PostgreSQL.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -36,19 +35,69 @@ pub(crate) fn client_id(n: u128) -> String {
     Uuid::from_u128(0x1111_1111_1111_4111_8111_0000_0000_0000 + n).to_string()
 }
 
-/// Whether this is a program of tests that run on PostgreSQL.
-pub(crate) fn is_on_postgres() -> bool {
-    env!("CARGO_CRATE_NAME") == "postgres" || is_distributed()
+/// What a server stores in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Database {
+    Sqlite,
+    Postgres,
+    /// PostgreSQL with distributed tables.
+    Distributed,
 }
 
-/// Whether their tables are distributed.
-pub(crate) fn is_distributed() -> bool {
-    env!("CARGO_CRATE_NAME") == "distributed"
+impl Database {
+    /// The one that this run of the tests is asked to use.
+    #[expect(clippy::disallowed_methods, reason = "an argument of the tests, not of the program")]
+    pub(crate) fn asked() -> Database {
+        match std::env::var("TIDEMARK_TEST_DATABASE").as_deref() {
+            Err(_) | Ok("sqlite") => Database::Sqlite,
+            Ok("postgres") => Database::Postgres,
+            Ok("distributed") => Database::Distributed,
+            Ok(other) => {
+                panic!("TIDEMARK_TEST_DATABASE is sqlite, postgres or distributed, and not {other:?}")
+            }
+        }
+    }
+
+    /// Whether it is PostgreSQL.
+    pub(crate) fn is_postgres(self) -> bool {
+        self != Database::Sqlite
+    }
+
+    /// A server with the defaults, and passwords that cost little.
+    pub(crate) async fn start(self) -> TestApp {
+        self.start_with(|_| {}).await
+    }
+
+    /// The same, with the configuration changed.
+    pub(crate) async fn start_with(self, change: impl FnOnce(&mut Config)) -> TestApp {
+        self.start_late(Duration::ZERO, change).await
+    }
+
+    /// The same on PostgreSQL, where the server's role may not do what a test needs: this URL is that of the database's owner.
+    pub(crate) async fn start_prepared(self, owner: &str, change: impl FnOnce(&mut Config)) -> TestApp {
+        database_clock::begin(owner, FIRST_MOMENT).await;
+        self.start_with(change).await
+    }
+
+    /// The same, with a wall clock that is ahead by this time.
+    pub(crate) async fn start_late(
+        self,
+        clock_is_off: Duration,
+        change: impl FnOnce(&mut Config),
+    ) -> TestApp {
+        TestApp::over(self, clock_is_off, change).await
+    }
+}
+
+/// Whether this run of the tests uses PostgreSQL.
+pub(crate) fn is_on_postgres() -> bool {
+    Database::asked().is_postgres()
 }
 
 /// A server, and the way to talk to it.
 pub(crate) struct TestApp {
     running: Option<Running>,
+    database: Database,
     pub(crate) config: Config,
     pub(crate) address: String,
     /// Where the metrics are, if they have an address of their own.
@@ -118,36 +167,30 @@ impl TestApp {
 
     /// The same, with the configuration changed.
     pub(crate) async fn start_with(change: impl FnOnce(&mut Config)) -> TestApp {
-        TestApp::start_late(Duration::ZERO, change).await
+        Database::asked().start_with(change).await
     }
 
-    /// The same on PostgreSQL, where the server's role may not do what a test needs: this URL is that of the database's owner.
-    #[allow(dead_code, reason = "SQLite has no roles")]
-    pub(crate) async fn start_prepared(owner: &str, change: impl FnOnce(&mut Config)) -> TestApp {
-        database_clock::begin(owner, FIRST_MOMENT).await;
-        TestApp::start_with(change).await
-    }
-
-    /// The same, with a wall clock that is so far ahead.
-    pub(crate) async fn start_late(clock_is_off: Duration, change: impl FnOnce(&mut Config)) -> TestApp {
+    async fn over(database: Database, clock_is_off: Duration, change: impl FnOnce(&mut Config)) -> TestApp {
         let place = tempfile::tempdir().expect("a directory");
         let mut config = Config::default();
         config.server.listen = ([127, 0, 0, 1], 0).into();
         // One queue writes all copies of a message in one transaction: an answer means that everyone has it.
         config.queues.count = 1;
         config.storage.data_dir = place.path().join("data");
-        if is_distributed() {
-            config.storage.database_url = distributed::database().await.into();
-            config.storage.replication = Replication::Synchronous;
-        } else if is_on_postgres() {
-            config.storage.database_url = durable_database().await.into();
+        match database {
+            Database::Sqlite => {}
+            Database::Postgres => config.storage.database_url = durable_database().await.into(),
+            Database::Distributed => {
+                config.storage.database_url = distributed::database().await.into();
+                config.storage.replication = Replication::Synchronous;
+            }
         }
         config.accounts.password_memory_kib = 8;
         config.accounts.password_passes = 1;
         change(&mut config);
         config.check().expect("a good configuration");
         let time = Arc::new(AtomicI64::new(FIRST_MOMENT + clock_is_off.as_millis() as i64));
-        if is_on_postgres() {
+        if database.is_postgres() {
             let storage = &config.storage;
             // A pooler's connections may be older than what is set here.
             let direct =
@@ -156,6 +199,7 @@ impl TestApp {
         }
         let mut app = TestApp {
             running: None,
+            database,
             address: String::new(),
             metrics_address: None,
             http: reqwest::Client::builder()
@@ -200,7 +244,7 @@ impl TestApp {
                 server.time.fetch_add(time.as_millis() as i64, Ordering::Relaxed);
             }
         };
-        if is_on_postgres() {
+        if servers[0].database.is_postgres() {
             let url = &servers[0].config.storage.database_url;
             database_clock::pass(url.with_password(), time, own).await;
         } else {
@@ -220,7 +264,6 @@ impl TestApp {
     }
 
     /// Waits until the server says that it must not serve on.
-    #[allow(dead_code, reason = "a SQLite database never begins another life under its server")]
     pub(crate) async fn must_end(&self) -> String {
         let running = self.running.as_ref().expect("running");
         tokio::time::timeout(PATIENCE, running.must_end()).await.expect("noticed in time")

@@ -44,14 +44,57 @@ impl Group {
     }
 }
 
+/// The program that also runs over other databases than SQLite.
+const OF_DATABASES: &str = "it";
+
+/// The variable that tells it which.
+const DATABASE: &str = "TIDEMARK_TEST_DATABASE";
+
+/// Each database that is not the default, and the tests of that program that run over it too: `api` holds what must be so
+/// on every database, and over distributed tables its parts that write.
+const OTHER_DATABASES: &[(&str, &[&str])] = &[
+    ("postgres", &["api::"]),
+    (
+        "distributed",
+        &[
+            "api::accounts::",
+            "api::conversations::",
+            "api::deletion::",
+            "api::groups::",
+            "api::invites::",
+            "api::joiners::",
+            "api::messages::",
+            "api::people::",
+            "api::ws::",
+        ],
+    ),
+];
+
 /// Runs programs, each with these arguments.
 pub(super) fn run(programs: Vec<&Program>, arguments: &[String], report: &mut Report) -> Result<(), Failure> {
-    let failed: Vec<String> =
-        programs.into_iter().filter_map(|program| run_one(program, arguments, report).err()).collect();
+    let failed = programs.into_iter().flat_map(|program| run_everywhere(program, arguments, report));
+    verdict(failed.collect())
+}
+
+fn verdict(failed: Vec<String>) -> Result<(), Failure> {
     if failed.is_empty() { Ok(()) } else { Err(Failure(failed.join("; "))) }
 }
 
-/// Runs the programs that have one of the names, and of the others the tests whose names contain one.
+/// Runs one, over each database if it is the one that does so. Returns what failed.
+fn run_everywhere(program: &Program, arguments: &[String], report: &mut Report) -> Vec<String> {
+    let mut failed = Vec::new();
+    failed.extend(run_one(program, None, arguments, report).err());
+    if program.name == OF_DATABASES {
+        for (database, parts) in OTHER_DATABASES {
+            let parts: Vec<String> = parts.iter().map(|part| (*part).to_owned()).collect();
+            failed.extend(run_one(program, Some(database), &parts, report).err());
+        }
+    }
+    failed
+}
+
+/// Runs the programs that have one of the names, and of the others the tests whose names contain one: those over the database
+/// that the environment names.
 pub(super) fn run_matching(
     programs: &Programs,
     names: &[String],
@@ -63,15 +106,15 @@ pub(super) fn run_matching(
     let mut failed = Vec::new();
     for program in programs.all() {
         if whole.contains(&&program.name) {
-            failed.extend(run_one(program, &[], report).err());
+            failed.extend(run_everywhere(program, &[], report));
         } else if !parts.is_empty() && lists_any(program, &parts)? {
-            failed.extend(run_one(program, &parts, report).err());
+            failed.extend(run_one(program, None, &parts, report).err());
         }
     }
     if report.is_empty() {
         return Err(Failure(format!("no test and no program of tests matches {}", names.join(" "))));
     }
-    if failed.is_empty() { Ok(()) } else { Err(Failure(failed.join("; "))) }
+    verdict(failed)
 }
 
 /// Whether it has tests whose names contain one of `parts`.
@@ -83,8 +126,14 @@ fn lists_any(program: &Program, parts: &[String]) -> Result<bool, Failure> {
 }
 
 /// Runs one, shows what it says, and takes down each test.
-fn run_one(program: &Program, arguments: &[String], report: &mut Report) -> Result<(), String> {
-    let title = format!("{}/{}", program.package, program.name);
+fn run_one(
+    program: &Program,
+    database: Option<&str>,
+    arguments: &[String],
+    report: &mut Report,
+) -> Result<(), String> {
+    let over = database.map(|name| format!(" on {name}")).unwrap_or_default();
+    let title = format!("{}/{}{over}", program.package, program.name);
     eprintln!("xtask: {title}");
     let mut command = Command::new(&program.path);
     command
@@ -96,6 +145,9 @@ fn run_one(program: &Program, arguments: &[String], report: &mut Report) -> Resu
         .current_dir(&program.folder)
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
+    if let Some(database) = database {
+        command.env(DATABASE, database);
+    }
     let mut running = command.spawn().map_err(|error| format!("{title} could not be started: {error}"))?;
     let before = report.failed();
     for line in BufReader::new(running.stdout.take().expect("piped")).split(b'\n') {

@@ -1,0 +1,4 @@
+//! The Rust client against the real program.
+
+mod servers;
+mod sync;

@@ -1,0 +1,3 @@
+//! What only distributed tables can show (docs/CITUS.md). No transaction writes to two partitions.
+
+mod layout;

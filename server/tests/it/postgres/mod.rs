@@ -1,0 +1,14 @@
+//! What only several servers of one PostgreSQL can show.
+
+mod failover;
+mod held_up;
+mod moving;
+mod others;
+mod pooler;
+mod presence;
+mod refusals;
+mod rights;
+mod servers;
+mod strangers;
+mod told;
+mod two_versions;

@@ -1,0 +1,9 @@
+//! What only one server over its own files can show: starts, files, limits, an operator's commands.
+
+mod deletion_killed;
+mod files;
+mod ids;
+mod operation;
+mod operator;
+mod presence;
+mod restored;
