@@ -5,8 +5,8 @@ use std::process::Stdio;
 
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 use tidemark_test_support::servers::postgres::{Server, durable_database};
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
-use tokio::process::Command;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader, Lines};
+use tokio::process::{ChildStderr, Command};
 use tokio::time::timeout;
 
 use super::servers::run;
@@ -226,6 +226,13 @@ async fn a_wrong_password_a_wrong_name_and_nobody_there_are_told_apart() {
     says(&refused(&url.replace(name, "missing")).await, &["database \"missing\" does not exist"]);
 }
 
+/// The line of a log that follows the one that says which program begins.
+async fn second_line(log: &mut Lines<BufReader<ChildStderr>>) -> String {
+    let mut next = async || timeout(PATIENCE, log.next_line()).await.expect("in time").expect("text");
+    next().await.expect("the version");
+    next().await.expect("a line")
+}
+
 /// A server and its database may start together.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_does_not_run_yet_is_waited_for_and_not_for_ever() {
@@ -240,7 +247,7 @@ async fn a_database_that_does_not_run_yet_is_waited_for_and_not_for_ever() {
     command.env("TIDEMARK_DATABASE_URL", &url).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut serving = command.spawn().expect("runs");
     let mut log = BufReader::new(serving.stderr.take().expect("piped")).lines();
-    let line = timeout(PATIENCE, log.next_line()).await.expect("in time").expect("text").expect("a line");
+    let line = second_line(&mut log).await;
     says(&line, &["waiting for the database, 30 s at most", "check that it runs there"]);
     database.run();
     let mut first = [0];
@@ -261,7 +268,7 @@ async fn a_stop_ends_the_waiting_and_a_wrong_password_is_not_waited_for() {
     command.env("TIDEMARK_DATABASE_URL", &url).stderr(Stdio::piped());
     let mut serving = command.spawn().expect("runs");
     let mut log = BufReader::new(serving.stderr.take().expect("piped")).lines();
-    let line = timeout(PATIENCE, log.next_line()).await.expect("in time").expect("text").expect("a line");
+    let line = second_line(&mut log).await;
     says(&line, &["waiting for the database, 3600 s at most"]);
     let pid = serving.id().expect("it runs").to_string();
     assert!(Command::new("kill").args(["-TERM", &pid]).status().await.expect("runs").success());
