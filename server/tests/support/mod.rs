@@ -48,12 +48,12 @@ impl Database {
     /// The one that this run of the tests is asked to use.
     #[expect(clippy::disallowed_methods, reason = "an argument of the tests, not of the program")]
     pub(crate) fn asked() -> Database {
-        match std::env::var("TIDEMARK_TEST_DATABASE").as_deref() {
+        match std::env::var("TEST_DATABASE").as_deref() {
             Err(_) | Ok("sqlite") => Database::Sqlite,
             Ok("postgres") => Database::Postgres,
             Ok("distributed") => Database::Distributed,
             Ok(other) => {
-                panic!("TIDEMARK_TEST_DATABASE is sqlite, postgres or distributed, and not {other:?}")
+                panic!("TEST_DATABASE is sqlite, postgres or distributed, and not {other:?}")
             }
         }
     }

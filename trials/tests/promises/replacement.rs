@@ -145,7 +145,7 @@ async fn the_lease_is_changed_while_callers_take_numbers_and_sections_change_han
     running
         .says("has lease_ms = 2500, but this role's file has 1500; set lease_ms = 2500, or leave it out")
         .await;
-    drop(running);
+    running.kill().await;
     // Not the directory of the one that is just ending.
     let unset = altered(&alloc, "unsaid", &[("lease_ms = 1500\n", ""), ("/alloc2\"", "/alloc2-again\"")]);
     let mut running = Running::start("alloc", &unset);

@@ -58,7 +58,8 @@ pub(crate) async fn seqsvr(words: &[&str], config: &Path) -> Said {
 
 /// The one line by which `seqsvr` refuses, with the exit code `code` and nothing on standard output.
 pub(crate) async fn refusal(code: i32, words: &[&str], config: &Path) -> String {
-    let reported = seqsvr(words, config).await;
+    // A role that starts first logs which version it is.
+    let reported = seqsvr(&[&["--log", "warn"], words].concat(), config).await;
     assert_eq!((reported.code, reported.out.as_str()), (Some(code), ""), "{words:?}: {reported:?}");
     assert_eq!(reported.err.lines().count(), 1, "{words:?}: {reported:?}");
     reported.err.trim_end().to_owned()
@@ -67,7 +68,7 @@ pub(crate) async fn refusal(code: i32, words: &[&str], config: &Path) -> String 
 /// A role beside those of the cluster. Dropping it kills it.
 #[derive(Debug)]
 pub(crate) struct Running {
-    _process: Child,
+    process: Child,
     log: Lines<BufReader<ChildStderr>>,
 }
 
@@ -79,7 +80,12 @@ impl Running {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut process = command.spawn().unwrap();
         let log = BufReader::new(process.stderr.take().unwrap()).lines();
-        Running { _process: process, log }
+        Running { process, log }
+    }
+
+    /// Kills it, and waits until it has let go of its address.
+    pub(crate) async fn kill(mut self) {
+        self.process.kill().await.unwrap();
     }
 
     /// Waits for a line of its log.

@@ -48,7 +48,7 @@ impl Group {
 const OF_DATABASES: &str = "it";
 
 /// The variable that tells it which.
-const DATABASE: &str = "TIDEMARK_TEST_DATABASE";
+const DATABASE: &str = "TEST_DATABASE";
 
 /// Each database that is not the default, and the tests of that program that run over it too: `api` holds what must be so
 /// on every database, and over distributed tables its parts that write.
