@@ -21,9 +21,20 @@ fn a_program_is_found_in_the_path_and_a_file_where_it_is() {
     assert!(found("/proc/self/status"));
 }
 
-/// What every Debian and its shell have, what brings this program, and what only measurements start, which say so themselves.
-const GIVEN: [&str; 8] =
-    ["/bin/sh", "sh", "nice", "timeout", "ulimit", "apt-get", "cargo", "redis-benchmark"];
+/// What every Debian and its shell have, what brings this program, and what only measurements and a release start, which say so themselves;
+/// and git, without which a program does not say its commit.
+const GIVEN: [&str; 10] = [
+    "/bin/sh",
+    "sh",
+    "nice",
+    "timeout",
+    "ulimit",
+    "apt-get",
+    "cargo",
+    "git",
+    "redis-benchmark",
+    "systemd-analyze",
+];
 
 /// What stands before the name of a program where one is started.
 const STARTS: [&str; 3] = ["Command::new(\"", "command(\"/", "binary(\""];

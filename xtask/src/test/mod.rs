@@ -1,6 +1,6 @@
 //! `cargo xtask test`: everything that must hold, each thing built once, all failures told at the end.
 
-mod build;
+mod compile;
 mod report;
 mod tests;
 
@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::packages;
 use crate::run::{Failure, Stages, cargo, in_workspace, run};
 
-use build::Selection;
+use compile::Selection;
 use report::Report;
 
 /// Parts of the names of tests that take long: they start other programs, or go through thousands of random steps.
@@ -26,12 +26,12 @@ pub(crate) fn all() -> Result<(), Failure> {
     stages.must("packages", || packages::install(packages::ALL))?;
     before_the_build(&mut stages);
     let programs =
-        stages.must("build, with lints (cargo xtask fix mends some)", || build::build(Selection::All))?;
+        stages.must("build, with lints (cargo xtask fix mends some)", || compile::build(Selection::All))?;
     stages.run("lints", || programs.lints());
     for group in tests::Group::ALL {
         stages.run(group.title(), || tests::run(programs.of(group), &[], &mut report));
     }
-    stages.run("tests in documentation", build::documentation_tests);
+    stages.run("tests in documentation", compile::documentation_tests);
     stages.run("documentation of the crates that others use", documentation);
     report.print();
     stages.end()
@@ -43,7 +43,7 @@ pub(crate) fn quickly() -> Result<(), Failure> {
     let mut report = Report::default();
     before_the_build(&mut stages);
     let programs =
-        stages.must("build, with lints (cargo xtask fix mends some)", || build::build(Selection::Quick))?;
+        stages.must("build, with lints (cargo xtask fix mends some)", || compile::build(Selection::Quick))?;
     stages.run("lints", || programs.lints());
     let skip: Vec<String> =
         NOT_QUICK.iter().flat_map(|name| ["--skip".to_owned(), (*name).to_owned()]).collect();
@@ -58,7 +58,7 @@ pub(crate) fn quickly() -> Result<(), Failure> {
 pub(crate) fn named(names: &[String]) -> Result<(), Failure> {
     let mut stages = Stages::begin();
     let mut report = Report::default();
-    let programs = stages.must("build, with lints", || build::build(Selection::All))?;
+    let programs = stages.must("build, with lints", || compile::build(Selection::All))?;
     stages.run("lints", || programs.lints());
     stages.run("tests", || tests::run_matching(&programs, names, &mut report));
     report.print();

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::build::{Program, Programs};
+use super::compile::{Program, Programs};
 use super::report::{Outcome, Report, Test};
 use crate::run::Failure;
 
