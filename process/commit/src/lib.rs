@@ -16,7 +16,7 @@ use proc_macro::TokenStream;
 #[proc_macro]
 pub fn commit(_: TokenStream) -> TokenStream {
     let (commit, date) = given().or_else(from_git).unwrap_or_default();
-    // What the compiler reads here it looks at again before the next build.
+    // The compiler looks at these files again before the next build.
     let watched = match git(&["rev-parse", "--git-path", "logs/HEAD"]).map(|path| folder().join(path)) {
         Some(log) if log.is_file() => format!("const _: &[u8] = include_bytes!({log:?});"),
         _ => String::new(),
@@ -34,7 +34,7 @@ fn given() -> Option<(String, String)> {
     Some((said("TIDEMARK_COMMIT")?, said("TIDEMARK_COMMIT_DATE")?))
 }
 
-/// What the repository says, if the crate that is compiled is a part of it: an archive may have been unpacked inside another one.
+/// The answer of the repository, if the crate that is compiled is a part of it: an archive may have been unpacked inside another one.
 fn from_git() -> Option<(String, String)> {
     git(&["ls-files", "--error-unmatch", "Cargo.toml"])?;
     let said = git(&["-c", "core.abbrev=8", "log", "-1", "--format=%h %cs"])?;
