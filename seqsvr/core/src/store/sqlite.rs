@@ -1,6 +1,7 @@
 //! Ceilings in a SQLite file of their own: the default of a single server. Owns one connection, which holds
 //! the file's exclusive lock, so a second process is turned away instead of handing out the same numbers.
 
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,6 +12,7 @@ use sqlx::{Connection, SqliteConnection};
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::backup::Backup;
+use super::batches::batches;
 use super::claims::Claims;
 use super::sql::{layout_is_new, number, stored, stored_layout};
 use super::{Ceiling, Claimed, Layout, Owner, RaiseError, Ranges, SectionStore, StoreError};
@@ -20,6 +22,9 @@ mod schema;
 
 /// How long to wait for a predecessor that is just closing the file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The most ceilings in one statement: some 30 KB of JSON.
+const BATCH: usize = 1_000;
 
 const SQLITE_BUSY: u32 = 5;
 const SQLITE_CORRUPT: u32 = 11;
@@ -275,33 +280,43 @@ async fn raise(
     let claims = schema::load(&mut transaction).await?;
     let floor = load_floor(&mut transaction).await?;
     let mut answers = Vec::with_capacity(raises.len());
-    for &Ceiling { section, max } in raises {
-        if let Err(refusal) = claims.check(section, owner) {
-            answers.push(Err(refusal));
-            continue;
-        }
-        let upsert = sqlx::query(
-            "INSERT INTO sections VALUES (?1, ?2) ON CONFLICT (section) \
-             DO UPDATE SET ceiling = excluded.ceiling WHERE excluded.ceiling >= sections.ceiling",
-        );
-        let raised = max >= floor
-            && upsert
-                .bind(section.get())
-                .bind(stored(max)?)
-                .execute(&mut *transaction)
-                .await?
-                .rows_affected()
-                > 0;
-        if raised {
-            answers.push(Ok(max));
-            continue;
-        }
-        let now = sqlx::query_scalar("SELECT ceiling FROM sections WHERE section = ?1").bind(section.get());
-        let now: Option<i64> = now.fetch_optional(&mut *transaction).await?;
-        let now = now.map_or(0, i64::cast_unsigned).max(floor);
-        answers.push(Err(RaiseError::Smaller { stored: now }));
+    for batch in batches(raises, BATCH) {
+        let checked = batch.iter().map(|raise| claims.check(raise.section, owner).map(|()| raise.max));
+        let checked: Vec<_> = checked.collect();
+        let admitted =
+            batch.iter().zip(&checked).filter(|(_, answer)| answer.is_ok()).map(|(raise, _)| raise);
+        let larger = raise_all(&mut transaction, admitted, floor).await?;
+        answers.extend(batch.iter().zip(checked).map(|(raise, answer)| {
+            let stored = larger.get(&raise.section.get()).copied();
+            answer.and_then(|max| stored.map_or(Ok(max), |stored| Err(RaiseError::Smaller { stored })))
+        }));
     }
     Ok((answers, transaction.commit().await))
+}
+
+/// Raises the ceilings of different sections; answers with the ceilings, or the floor, that were above a target and stay.
+///
+/// Two statements for all: each is handed to the thread of SQLite and awaited, and who restores files raises 42,950.
+async fn raise_all(
+    connection: &mut SqliteConnection,
+    raises: impl Iterator<Item = &Ceiling>,
+    floor: u64,
+) -> Result<HashMap<u32, u64>, sqlx::Error> {
+    let pair = |raise: &Ceiling| Ok(format!("[{},{}]", raise.section.get(), stored(raise.max)?));
+    let pairs = raises.map(pair).collect::<Result<Vec<_>, sqlx::Error>>()?;
+    let asked = format!("[{}]", pairs.join(","));
+    let larger = sqlx::query_as(
+        "SELECT value ->> 0, max(ifnull(ceiling, 0), ?2) AS now FROM json_each(?1) \
+         LEFT JOIN sections ON section = value ->> 0 WHERE now > value ->> 1",
+    );
+    let larger = larger.bind(&asked).bind(floor.cast_signed());
+    let larger: Vec<(i64, i64)> = larger.fetch_all(&mut *connection).await?;
+    let raise = sqlx::query(
+        "INSERT INTO sections SELECT value ->> 0, value ->> 1 FROM json_each(?1) WHERE value ->> 1 >= ?2 \
+         ON CONFLICT (section) DO UPDATE SET ceiling = excluded.ceiling WHERE excluded.ceiling > sections.ceiling",
+    );
+    raise.bind(&asked).bind(floor.cast_signed()).execute(connection).await?;
+    larger.into_iter().map(|(section, ceiling)| Ok((number(section)?, ceiling.cast_unsigned()))).collect()
 }
 
 fn unavailable(path: &Path, error: &sqlx::Error) -> StoreError {
