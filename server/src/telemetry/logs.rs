@@ -3,8 +3,7 @@
 use std::io::IsTerminal as _;
 
 use tracing::{Level, Metadata};
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::filter::{Targets, filter_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
@@ -12,7 +11,8 @@ use crate::config::{LogFormat, LogSection, OWN_CRATES};
 
 /// Sends log lines to standard error from now on. Standard output stays free for answers.
 pub fn start(section: &LogSection) {
-    let chosen = EnvFilter::new(&section.filter);
+    // Checked with the other settings.
+    let chosen: Targets = section.filter.parse().unwrap_or_default();
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let all = tracing_subscriber::registry().with(chosen).with(filter_fn(may_be_shown));
     // A second start, as in tests, keeps the first one's choice.

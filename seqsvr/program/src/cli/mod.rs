@@ -6,7 +6,9 @@ use std::io::IsTerminal as _;
 
 use clap::{Parser, Subcommand};
 use tracing::info;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 mod alloc;
 mod arbiter;
@@ -49,7 +51,7 @@ pub(crate) struct Cli {
     /// What to write to standard error: error, warn, info, debug, or by module (seqsvr_cluster::arbiter=debug) [default: info for
     /// roles, error for commands]
     #[arg(long, global = true, env = "SEQSVR_LOG", value_name = "FILTER")]
-    log: Option<EnvFilter>,
+    log: Option<Targets>,
     #[command(subcommand)]
     command: Command,
 }
@@ -121,15 +123,11 @@ impl Cli {
 
     /// Starts the log on standard error; standard output is for results.
     pub(crate) fn start_log(&self) {
-        let default = if self.command.answers() { "error" } else { "info" };
-        let filter = self.log.as_ref().map_or_else(|| default.to_owned(), EnvFilter::to_string);
-        let filter = EnvFilter::new(filter);
-        let colours = std::io::stderr().is_terminal();
-        tracing_subscriber::fmt()
-            .with_env_filter(filter)
-            .with_ansi(colours)
-            .with_writer(std::io::stderr)
-            .init();
+        let default = if self.command.answers() { LevelFilter::ERROR } else { LevelFilter::INFO };
+        let chosen = self.log.clone().unwrap_or_else(|| Targets::new().with_default(default));
+        let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+        let lines = lines.with_ansi(std::io::stderr().is_terminal());
+        tracing_subscriber::registry().with(chosen).with(lines).init();
     }
 
     /// Does what was asked.
