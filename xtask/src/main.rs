@@ -64,6 +64,9 @@ enum Task {
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = test::instead_of_rustdoc() {
+        return code;
+    }
     let done = match Arguments::parse().task {
         Task::Test { quick: true, .. } => test::quickly(),
         Task::Test { names, .. } if !names.is_empty() => test::named(&names),

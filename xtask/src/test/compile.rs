@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use super::tests::Group;
-use crate::run::{self, Failure};
+use crate::run::{Failure, command};
 
 /// Which tests are built.
 #[derive(Clone, Copy)]
@@ -62,7 +62,9 @@ impl Programs {
     }
 }
 
-const EVERYTHING: &[&str] = &["--locked", "--workspace", "--features", "tidemark-trials/simulation"];
+/// What is built and tested: all, also what only tests need.
+pub(super) const EVERYTHING: &[&str] =
+    &["--locked", "--workspace", "--features", "tidemark-trials/simulation"];
 
 /// Builds, and shows what the compiler and clippy say.
 pub(super) fn build(selection: Selection) -> Result<Programs, Failure> {
@@ -103,13 +105,8 @@ pub(super) fn build(selection: Selection) -> Result<Programs, Failure> {
     Ok(built)
 }
 
-/// Compiles and runs the examples in comments.
-pub(super) fn documentation_tests() -> Result<(), Failure> {
-    run::run(linting(&[&["test", "--doc", "--quiet"], EVERYTHING].concat())?, "cargo test --doc --workspace")
-}
-
 /// A cargo that compiles the crates of the workspace with clippy's driver.
-fn linting(arguments: &[&str]) -> Result<Command, Failure> {
+pub(super) fn linting(arguments: &[&str]) -> Result<Command, Failure> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| OsString::from("rustc"));
     let printed = Command::new(rustc).args(["--print", "sysroot"]).output();
     let printed = printed.map_err(|error| Failure(format!("rustc could not be started: {error}")))?;
@@ -117,7 +114,7 @@ fn linting(arguments: &[&str]) -> Result<Command, Failure> {
     if !driver.is_file() {
         return Err(Failure("clippy is not installed; run: rustup component add clippy".to_owned()));
     }
-    let mut cargo = run::command(arguments);
+    let mut cargo = command(arguments);
     cargo.env("RUSTC_WORKSPACE_WRAPPER", driver);
     Ok(cargo)
 }

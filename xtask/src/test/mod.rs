@@ -1,6 +1,7 @@
 //! `cargo xtask test`: everything that must hold, each thing built once, all failures told at the end.
 
 mod compile;
+mod documentation;
 mod report;
 mod tests;
 
@@ -10,14 +11,12 @@ use crate::packages;
 use crate::run::{Failure, Stages, cargo, in_workspace, run};
 
 use compile::Selection;
+pub(crate) use documentation::instead_of_rustdoc;
 use report::Report;
 
 /// Parts of the names of tests that take long: they start other programs, or go through thousands of random steps.
 const NOT_QUICK: &[&str] =
     &["postgres", "redis", "etcd", "any_history", "a_history_moves", "names_that_come_and_go"];
-
-/// The crates that programs of other people use, as packages.
-const FOR_OTHERS: &[&str] = &["tidemark-client", "seqsvr-client", "seqsvr-issuer"];
 
 /// Everything. A failed stage does not keep the next one from running, unless there is nothing to run.
 pub(crate) fn all() -> Result<(), Failure> {
@@ -31,8 +30,7 @@ pub(crate) fn all() -> Result<(), Failure> {
     for group in tests::Group::ALL {
         stages.run(group.title(), || tests::run(programs.of(group), &[], &mut report));
     }
-    stages.run("tests in documentation", compile::documentation_tests);
-    stages.run("documentation of the crates that others use", documentation);
+    stages.run("documentation, and the tests in it", documentation::tests);
     report.print();
     stages.end()
 }
@@ -74,12 +72,4 @@ fn before_the_build(stages: &mut Stages) {
         node.args(["--test", "--test-reporter=spec"]).current_dir(in_workspace("web"));
         run(node, "cd web && node --test")
     });
-}
-
-fn documentation() -> Result<(), Failure> {
-    let packages: Vec<&str> = FOR_OTHERS.iter().flat_map(|name| ["--package", name]).collect();
-    let mut doc =
-        crate::run::command(&[&["doc", "--locked", "--no-deps", "--quiet"], packages.as_slice()].concat());
-    doc.env("RUSTDOCFLAGS", "--deny warnings");
-    run(doc, "cargo doc")
 }

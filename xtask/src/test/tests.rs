@@ -1,6 +1,7 @@
 //! Runs programs of tests one after the other, and reads what they say.
 
 use std::io::{BufRead as _, BufReader};
+use std::num::NonZero;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -49,6 +50,9 @@ const OF_DATABASES: &str = "it";
 
 /// The variable that tells it which.
 const DATABASE: &str = "TEST_DATABASE";
+
+/// The variable that tells any how many tests run at the same time.
+const AT_ONCE: &str = "RUST_TEST_THREADS";
 
 /// Each database that is not the default, and the tests of that program that run over it too: `api` holds what must be so
 /// on every database, and over distributed tables its parts that write.
@@ -145,6 +149,9 @@ fn run_one(
         .current_dir(&program.folder)
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
+    if std::env::var_os(AT_ONCE).is_none() {
+        command.env(AT_ONCE, tests_at_once(program).to_string());
+    }
     if let Some(database) = database {
         command.env(DATABASE, database);
     }
@@ -161,6 +168,16 @@ fn run_one(
         (true, 0) => Ok(()),
         (_, 0) => Err(format!("{title} ended with {status}")),
         (_, failed) => Err(format!("{title}: {failed} failed")),
+    }
+}
+
+/// How many tests of a program run at the same time. Most wait for a disk or for another program half of their time; browsers
+/// do not, and what goes through thousands of steps of its own does not.
+fn tests_at_once(program: &Program) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    match Group::of(program) {
+        Group::Browser => cores,
+        _ => 2 * cores,
     }
 }
 
