@@ -1,4 +1,4 @@
-//! Which version a program is: what it says to `--version`, in the first line of its log and in its metrics.
+//! Which version a program is: what it says to `--version`, in the first line of its log, in its metrics and to `/health`.
 
 use std::fmt;
 

@@ -99,6 +99,11 @@ fn check_directive(text: &str) -> Result<(), String> {
         Some((target, level)) => (target, Some(level)),
         None => (text, None),
     };
+    if text.contains('[') {
+        return Err(format!(
+            "`{text}` names a span; name a part of the program, as in `tidemark::http=debug`"
+        ));
+    }
     let is_level = |word: &str| LEVELS.iter().any(|level| word.eq_ignore_ascii_case(level));
     if let Some(level) = level.filter(|level| !is_level(level)) {
         return Err(format!("`{level}` in `{text}` is no level{}", did_you_mean(level, LEVELS)));
@@ -154,7 +159,7 @@ mod tests {
             ("info,tidemark::qeue=debug", "did you mean `queue`?"),
             ("tidemark=debgu", "did you mean `debug`?"),
             ("frobnicate", "neither a level nor a part of the program"),
-            ("tidemark::http[request]=trace", "tidemark has no part `http[request]`; did you mean `http`?"),
+            ("tidemark::http[request]=trace", "names a span; name a part of the program"),
             ("", "neither a level nor a part of the program"),
         ] {
             let reported = check(bad).expect_err(bad);

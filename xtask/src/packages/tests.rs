@@ -23,7 +23,7 @@ fn a_program_is_found_in_the_path_and_a_file_where_it_is() {
 
 /// What every Debian and its shell have, what brings this program, and what only measurements and a release start, which say so themselves;
 /// and git, without which a program does not say its commit.
-const GIVEN: [&str; 10] = [
+const GIVEN: [&str; 11] = [
     "/bin/sh",
     "sh",
     "nice",
@@ -31,6 +31,7 @@ const GIVEN: [&str; 10] = [
     "ulimit",
     "apt-get",
     "cargo",
+    "rustdoc",
     "git",
     "redis-benchmark",
     "systemd-analyze",

@@ -171,8 +171,8 @@ fn run_one(
     }
 }
 
-/// How many tests of a program run at the same time. Most wait for a disk or for another program half of their time; browsers
-/// do not, and what goes through thousands of steps of its own does not.
+/// How many tests of a program run at the same time. Most wait for a disk or for another program half of their time; those
+/// in browsers do not.
 fn tests_at_once(program: &Program) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     match Group::of(program) {

@@ -6,7 +6,8 @@ use std::io::IsTerminal as _;
 
 use clap::{Parser, Subcommand};
 use tracing::info;
-use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing::{Level, Metadata};
+use tracing_subscriber::filter::{LevelFilter, Targets, filter_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
@@ -127,7 +128,7 @@ impl Cli {
         let chosen = self.log.clone().unwrap_or_else(|| Targets::new().with_default(default));
         let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
         let lines = lines.with_ansi(std::io::stderr().is_terminal());
-        tracing_subscriber::registry().with(chosen).with(lines).init();
+        tracing_subscriber::registry().with(chosen).with(filter_fn(may_be_shown)).with(lines).init();
     }
 
     /// Does what was asked.
@@ -156,6 +157,13 @@ impl Cli {
             Command::Manual(manual) => Ok(manual.write::<Self>(version)?),
         }
     }
+}
+
+/// Libraries print frames and headers below `info`, with the tokens in them: whatever the filter says, those lines are not shown.
+fn may_be_shown(line: &Metadata<'_>) -> bool {
+    *line.level() <= Level::INFO
+        || line.target().starts_with("seqsvr")
+        || line.target().starts_with("tidemark")
 }
 
 #[cfg(test)]

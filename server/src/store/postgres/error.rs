@@ -72,7 +72,7 @@ pub enum PgOpenError {
     },
     /// It has tables of the time before 0.1.0.
     #[error(
-        "{place} was made by a build before 0.1.0; export it with that program (tidemark export), and import it into an empty database \
+        "{place} was made by another build before 0.1.0; export it with that program (tidemark export), and import it into an empty database \
          with this one (tidemark import)"
     )]
     Earlier {

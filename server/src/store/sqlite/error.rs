@@ -25,7 +25,7 @@ pub enum OpenError {
     },
     /// Its base schema is that of the time before 0.1.0.
     #[error(
-        "{path} was made by a build before 0.1.0; export it with that program (tidemark export), and import it into an empty data \
+        "{path} was made by another build before 0.1.0; export it with that program (tidemark export), and import it into an empty data \
          directory with this one (tidemark import)"
     )]
     Earlier {

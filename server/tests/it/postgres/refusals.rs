@@ -172,7 +172,7 @@ async fn a_database_of_a_build_before_the_first_version_is_refused() {
             &said,
             &[
                 "PostgreSQL at ",
-                "was made by a build before 0.1.0; export it with that program",
+                "was made by another build before 0.1.0; export it with that program",
                 "import it into an empty database with this one",
             ],
         );

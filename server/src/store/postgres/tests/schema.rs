@@ -115,7 +115,7 @@ async fn a_database_of_a_build_before_the_first_version_is_refused() {
     .await;
     let export = PgExportSnapshot::take(&url, &PgOptions::default()).await.err().expect("refused");
     for why in [refused(&url).await, export.to_string()] {
-        assert!(why.contains("was made by a build before 0.1.0; export it with that program"), "{why}");
+        assert!(why.contains("was made by another build before 0.1.0; export it with that program"), "{why}");
         assert!(why.contains("import it into an empty database with this one"), "{why}");
     }
 }
