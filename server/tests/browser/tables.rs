@@ -7,7 +7,7 @@ use aliyun_tablestore_rs::model::Row;
 use aliyun_tablestore_rs::table::CreateTableRequest;
 use serde_json::json;
 
-use super::axe::{faults, faults_in};
+use super::axe::faults;
 use super::pictures::take;
 use super::window::{COLOURS, ENTER, Window};
 use super::world::World;
@@ -77,7 +77,7 @@ async fn axe_finds_nothing_in_any_colours_and_on_any_screen() {
                 window.goto(&world.at(path)).await;
                 window.until(&format!("document.querySelector('{shown}')")).await;
                 window.run("for (const it of document.querySelectorAll('details')) it.open = true").await;
-                let found = faults_in(colours, &window).await;
+                let found = faults(&window).await;
                 assert_eq!(found, "", "{path} in {colours:?} colours at {width}");
                 // A wide table scrolls by itself; the page does not.
                 window.until(&format!("document.documentElement.scrollWidth <= {width}")).await;
