@@ -269,6 +269,8 @@ async fn a_restored_server_makes_the_page_start_over() {
     connected(&window).await;
     ben.tells(&ada, "after the restore").await;
     window.sees("after the restore").await;
+    // Fetched anew, which may come after what has just been told.
+    window.sees("saved").await;
     let shown = window
         .run("return [...document.querySelectorAll('.words')].map((it) => it.lastChild.data).join()")
         .await;
