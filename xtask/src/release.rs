@@ -16,7 +16,7 @@ const PROGRAMS: [&str; 2] = ["tidemark", "seqsvr"];
 /// The roles of `seqsvr` that serve.
 const ROLES: [&str; 4] = ["store", "alloc", "arbiter", "issuer"];
 
-/// What the package brings for operators, beside what is in `docs/operating`.
+/// The package has these documents, and those in `docs/operating`.
 const DOCUMENTS: [&str; 8] = [
     "CLUSTER.md",
     "EXPORT.md",

@@ -2,11 +2,10 @@
 
 use serde_json::json;
 use tidemark_client::{Draft, Mentions, Recipient};
-use tokio::time::{Instant, sleep};
+use tidemark_test_support::until::until;
 
-use super::engine::PATIENCE;
 use super::people::is_kept;
-use super::window::{LOOK_AGAIN, Window};
+use super::window::Window;
 use super::world::{Person, World, connected};
 
 const ICON: &str = "document.querySelector('link[rel=icon]').href";
@@ -108,15 +107,11 @@ async fn notifications_are_asked_for_and_come_from_one_tab_while_nobody_looks() 
 
 /// Waits until the person has read all of the conversation that was written in last, by the server's own account.
 async fn is_read(person: &Person) {
-    let newest_is_read = async || {
+    until("the newest message is read", async || {
         let list = person.http.conversations().await.expect("the list");
         list[0].last.as_ref().is_some_and(|last| last.message_id == list[0].read_to)
-    };
-    let end = Instant::now() + PATIENCE;
-    while !newest_is_read().await {
-        assert!(Instant::now() < end, "never read");
-        sleep(LOOK_AGAIN).await;
-    }
+    })
+    .await;
 }
 
 /// Chooses an item of the menu behind the bell.

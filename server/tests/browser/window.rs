@@ -12,8 +12,8 @@ use super::browsers::{Browser, Browsers};
 use super::engine::{Engine, PATIENCE};
 use super::own::Own;
 
-/// Between two looks at a page, or at what a page has told the server.
-pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(25);
+/// Between two looks at a page: the one place where another process is asked again and again.
+const LOOK_AGAIN: Duration = Duration::from_millis(25);
 
 /// Elements that may be replaced between finding and clicking them, before a test fails.
 const MOST_FINDS: usize = 10;

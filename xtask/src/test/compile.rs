@@ -62,7 +62,7 @@ impl Programs {
     }
 }
 
-/// What is built and tested: all, also what only tests need.
+/// The arguments that choose all crates, the simulation among them.
 pub(super) const EVERYTHING: &[&str] =
     &["--locked", "--workspace", "--features", "tidemark-trials/simulation"];
 

@@ -24,7 +24,7 @@ pub(super) fn tests() -> Result<(), Failure> {
     run(cargo, "cargo test --doc --workspace")
 }
 
-/// What rustdoc was called for, if it was.
+/// Does the work of rustdoc if cargo calls this program as rustdoc; otherwise `None`.
 pub(crate) fn instead_of_rustdoc() -> Option<ExitCode> {
     std::env::var_os(STANDS_IN)?;
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
