@@ -16,9 +16,7 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use super::packages::{installed, run};
-
-/// Far longer than anything here takes; a test that needs it has failed.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) use tidemark_test_support::until::PATIENCE;
 
 /// How long a driver may take to close its browser: geckodriver ends one by force after a minute.
 const SHUTDOWN: Duration = Duration::from_secs(90);

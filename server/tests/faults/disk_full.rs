@@ -10,11 +10,10 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use tidemark_client::{Draft, Http, Recipient};
+use tidemark_test_support::until::PATIENCE;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Server {
     process: Child,

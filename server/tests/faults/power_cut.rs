@@ -7,10 +7,10 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
 
 use tempfile::TempDir;
 use tidemark_client::{Draft, Entry, Http, RangeQuery, Recipient};
+use tidemark_test_support::until::PATIENCE;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
@@ -22,7 +22,6 @@ mod tables;
 const PEOPLE: usize = 6;
 const SENDERS: usize = 24;
 const PASSWORD: &str = "correct horse battery";
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A directory for the data, one for what survives, and the disk between them.
 struct Disk {

@@ -3,21 +3,18 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
-use std::time::Duration;
 
 use tempfile::TempDir;
 use tidemark::config::Config;
 use tidemark_client::{Client, Error, Event, Events, Http, MemoryStore, Options, Recipient};
 use tidemark_test_support::servers::haproxy::Proxy;
-use tidemark_test_support::until::until;
+use tidemark_test_support::until::{PATIENCE, until};
 use tidemark_trials::server::Server;
 use tokio::process::Command;
 use tokio::time::timeout;
 
 const CONFIGURATION: &str = include_str!("../../../docs/operating/haproxy.cfg");
 const PASSWORD: &str = "a long enough password";
-/// Far longer than anything here takes; a test that needs it has failed.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One server, with one account.
 struct Site {

@@ -14,6 +14,7 @@ use tidemark::store::postgres::Replication;
 use tidemark::store::sqlite::OpenError;
 use tidemark_process::Version;
 use tidemark_test_support::servers::postgres::durable_database;
+pub(crate) use tidemark_test_support::until::PATIENCE;
 use tidemark_test_support::until::until;
 use uuid::Uuid;
 
@@ -23,9 +24,6 @@ pub(crate) mod distributed;
 pub(crate) mod socket;
 
 pub(crate) use socket::Socket;
-
-/// How long anything may take before a test gives up.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// When every test begins, in milliseconds since 1970.
 const FIRST_MOMENT: i64 = 1_795_261_438_042;

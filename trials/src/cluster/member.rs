@@ -15,7 +15,7 @@ use super::etcd;
 use crate::{Failure, Result};
 
 /// How long a start or a stop may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What a process does in the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

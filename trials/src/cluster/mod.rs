@@ -26,7 +26,7 @@ pub use shape::{Certificates, Keeper, Policy, Shape, Timing};
 use crate::{Failure, Result};
 
 /// How long the first numbers may take after the processes have started.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Running processes. Dropping it kills them.
 #[derive(Debug)]

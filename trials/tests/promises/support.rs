@@ -5,14 +5,12 @@ use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use seqsvr_core::routing::Table;
+use tidemark_test_support::until::PATIENCE;
 use tidemark_trials::chaos::Load;
 use tidemark_trials::cluster::{Shape, Timing};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
 use tokio::time::{Instant, sleep, timeout};
-
-/// How long anything may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What is replaced in a text by what.
 pub(crate) type Changes<'a> = &'a [(&'a str, &'a str)];

@@ -43,6 +43,15 @@ pub struct SqliteOptions {
     pub known_groups: usize,
 }
 
+#[cfg(test)]
+impl SqliteOptions {
+    /// Options under which nothing is flushed unless a test does it, however slow the machine is.
+    pub(super) fn unflushed() -> Self {
+        let (never, most) = (Duration::from_secs(u32::MAX.into()), usize::MAX / 2);
+        Self { flush_rows: most, flush_bytes: most, flush_age: never, ..Self::default() }
+    }
+}
+
 impl Default for SqliteOptions {
     fn default() -> SqliteOptions {
         SqliteOptions {

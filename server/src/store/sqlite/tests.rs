@@ -22,9 +22,8 @@ mod failures;
 mod looks;
 mod tables;
 
-/// Options under which nothing is flushed unless a test does it.
 fn unflushed() -> SqliteOptions {
-    SqliteOptions { flush_rows: usize::MAX / 2, flush_bytes: usize::MAX / 2, ..SqliteOptions::default() }
+    SqliteOptions::unflushed()
 }
 
 /// Options under which everything is flushed at once, a row at a time, and little is remembered.

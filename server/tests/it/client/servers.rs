@@ -10,11 +10,9 @@ use tidemark_client::{
     Account, Client, Draft, Entry, Event, Events, Http, Kind, MemoryStore, Options, RangeQuery, Recipient,
 };
 use tidemark_test_support::gate::Gate;
+use tidemark_test_support::until::PATIENCE;
 use tidemark_trials::server::Server;
 use tokio::time::timeout;
-
-/// Far longer than anything here takes; a test that needs it has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 struct World {
     server: Server,

@@ -9,13 +9,11 @@ use tidemark_client::{
     Account, BatchOutcome, Client, Conversation, Direction, Draft, Entry, Error, Event, Events, FileStore,
     Http, Kind, MemoryStore, Options, RangeEnd, RangeQuery, Recipient,
 };
+use tidemark_test_support::until::PATIENCE;
 use tidemark_trials::chaos::{Database, DevicesRun};
 use tidemark_trials::server::Server;
 use tokio::process::Command;
 use tokio::time::timeout;
-
-/// Far longer than anything here takes; a test that needs it has failed.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 struct World {
     server: Server,

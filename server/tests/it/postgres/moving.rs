@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
 
 use sqlx::{Connection as _, PgConnection};
 use tempfile::TempDir;
@@ -11,13 +10,11 @@ use tidemark_client::{
     Account, BatchOutcome, Client, Draft, Event, Events, Http, MemoryStore, Options, RangeQuery, Recipient,
 };
 use tidemark_test_support::servers::postgres::durable_database;
-use tidemark_test_support::until::until;
+use tidemark_test_support::until::{PATIENCE, until};
 use tidemark_trials::server::Server;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// Far longer than anything here takes; a test that needs it has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
 const PASSWORD: &str = "a long enough password";
 /// Records of one transaction of an import.
 const CHUNK: u64 = 5_000;

@@ -59,7 +59,7 @@ async fn what_was_flushed_or_signed_up_between_the_two_readings_makes_it_begin_a
 async fn a_copy_that_the_next_flush_sets_aside_is_left_out() {
     let place = tempfile::tempdir().expect("a directory");
     let path = place.path().join("tidemark.db");
-    let options = SqliteOptions { flush_rows: usize::MAX, ..SqliteOptions::default() };
+    let options = SqliteOptions::unflushed();
     let content = text_message(Uid(1), Conversation::User(Uid(2)), 1, "hi");
     let open = async || {
         let db = Db::open_with(&path, &options).await.expect("opened");
@@ -110,7 +110,7 @@ async fn a_copy_that_the_next_flush_sets_aside_is_left_out() {
 async fn edits_of_a_deleted_message_are_neither_exported_nor_counted() {
     let place = tempfile::tempdir().expect("a directory");
     let path = place.path().join("tidemark.db");
-    let options = SqliteOptions { flush_rows: usize::MAX, ..SqliteOptions::default() };
+    let options = SqliteOptions::unflushed();
     let open = async || {
         let db = Db::open_with(&path, &options).await.expect("opened");
         SqliteStore::open(db, options.clone(), HistoryId(Uuid::nil())).await.expect("opened")
