@@ -7,7 +7,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tidemark_client::{Draft, Http, Recipient};
 use tidemark_test_support::until::PATIENCE;
