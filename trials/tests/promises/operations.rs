@@ -99,7 +99,7 @@ async fn after_the_loss_of_all_stores_a_backup_gives_no_number_a_second_time() {
     let file = folder.path().join("set0.backup");
     let file = file.to_str().unwrap();
     let number = async |uid: &str| {
-        let reported = seqsvr(&["next", uid, "--within", "120"], &config).await;
+        let reported = seqsvr(&["next", uid, "--within", "100"], &config).await;
         reported.out.trim().parse::<u64>().unwrap_or_else(|_| panic!("{reported:?}"))
     };
     number("42").await;
