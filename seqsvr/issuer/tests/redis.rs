@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use faulty::FaultyRepository;
+use futures_util::future::join_all;
 use seqsvr_issuer::Journal;
 use seqsvr_issuer::clock::Clock;
 use seqsvr_issuer::repository::{MemoryRepository, Repository};
@@ -310,6 +311,25 @@ async fn a_redis_that_never_answers_is_given_up_and_no_number_is_given_twice() {
     all.sort_unstable();
     all.dedup();
     assert_eq!(all.len(), count, "no number twice");
+}
+
+#[tokio::test]
+async fn a_call_whose_time_ends_between_two_tries_of_redis_gets_numbers_from_memory() {
+    let redis = Redis::start();
+    // A try and the pause after it take 55 ms together, so some of these end in a pause.
+    let waits = (1_000..1_060).step_by(2).map(Duration::from_millis);
+    let calls = waits.map(async |wait| {
+        let database = Arc::new(FaultyRepository::default());
+        let gate = Arc::new(Gate::before(&format!("127.0.0.1:{}", redis.port())).await);
+        let mut options = through(&gate, wait);
+        options.prefix = format!("{}:", wait.as_millis());
+        let strategy = open(&database, options).await;
+        let held = Arc::clone(&gate);
+        database.before_next(move || held.hold_answers(true));
+        let number = one(&strategy).await;
+        assert!(number.is_ok(), "within {wait:?}: {number:?}");
+    });
+    join_all(calls).await;
 }
 
 #[tokio::test]

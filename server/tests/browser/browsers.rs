@@ -5,10 +5,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use fantoccini::wd::Capabilities;
+use fantoccini::wd::{Capabilities, TimeoutConfiguration};
 use fantoccini::{Client, ClientBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
+use tidemark_test_support::until::PATIENCE;
 use tokio::runtime::{Builder, Runtime};
 
 use super::engine::{Driver, Engine};
@@ -91,6 +92,9 @@ impl Browser {
             .connect(&driver.address())
             .await
             .expect("a window");
+        // A script has 30 s otherwise, which axe may need on a busy machine.
+        let patience = TimeoutConfiguration::new(Some(PATIENCE), None, None);
+        client.update_timeouts(patience).await.expect("patience");
         let id = client.session_id().await.expect("a session").expect("a session");
         let own = Own::of(engine, &client, &format!("{}/session/{id}", driver.address())).await;
         driver.session = Some(id);

@@ -178,14 +178,7 @@ impl Worker {
         let mut patience = Patience { deadline, look_pause: LOOK_PAUSES.0, answered: false };
         let mut missing = count;
         while missing > 0 {
-            let range = match self.step(missing, &mut patience).await? {
-                Some(range) => range,
-                None if Instant::now() < patience.deadline => continue,
-                None => {
-                    let tag = &self.shared.tag;
-                    return Err(IssueError::Retryable(format!("{tag}: no numbers in time; try again")));
-                }
-            };
+            let Some(range) = self.step(missing, &mut patience).await? else { continue };
             missing -= range.count();
             self.floor = range.last;
             match taken.last_mut() {
@@ -199,10 +192,12 @@ impl Worker {
     /// One step towards `missing` numbers; `None`: look again.
     async fn step(&mut self, missing: u64, patience: &mut Patience) -> Result<Option<Range>, IssueError> {
         if self.away && self.options.when_down == WhenHotDown::Memory {
-            return self.through_memory(missing, patience.deadline).await;
+            let part = self.through_memory(missing, patience.deadline).await?;
+            return if part.is_some() { Ok(part) } else { self.none_yet(patience) };
         }
         let stepped = match self.through_redis_until(missing, patience).await {
             Ok(stepped) => stepped,
+            // Of a Redis that has not answered by the deadline the next attempt says so.
             Err(HashError::Busy | HashError::Unanswered(_)) if Instant::now() < patience.deadline => {
                 patience.answered = false;
                 sleep_until(patience.deadline.min(Instant::now() + PAUSE)).await;
@@ -220,8 +215,17 @@ impl Worker {
         if stepped.is_none() {
             self.wait(patience.deadline.min(Instant::now() + patience.look_pause)).await?;
             patience.look_pause = LOOK_PAUSES.1.min(patience.look_pause * 2);
+            return self.none_yet(patience);
         }
         Ok(stepped)
+    }
+
+    /// Looks again, unless the deadline has passed.
+    fn none_yet(&self, patience: &Patience) -> Result<Option<Range>, IssueError> {
+        if Instant::now() < patience.deadline {
+            return Ok(None);
+        }
+        Err(IssueError::Retryable(format!("{}: no numbers in time; try again", self.shared.tag)))
     }
 
     /// The same as `through_redis`, given up at the deadline. A Redis that answered until then merely had no numbers.

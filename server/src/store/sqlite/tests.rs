@@ -22,10 +22,6 @@ mod failures;
 mod looks;
 mod tables;
 
-fn unflushed() -> SqliteOptions {
-    SqliteOptions::unflushed()
-}
-
 /// Options under which everything is flushed at once, a row at a time, and little is remembered.
 fn flushing() -> SqliteOptions {
     SqliteOptions {
@@ -66,7 +62,8 @@ fn copied(from: &Path) -> TempDir {
 async fn frozen(directory: &Path) -> (Arc<Db>, Flush) {
     let db = Db::open(&directory.join("tidemark.db")).await.expect("opened");
     let flushed = meta::number(db.readers(), meta::FLUSHED).await.expect("read");
-    let journal = Journal::open(&Journal::path_beside(db.path()), &unflushed(), flushed).expect("opened");
+    let journal = Journal::open(&Journal::path_beside(db.path()), &SqliteOptions::unflushed(), flushed)
+        .expect("opened");
     let (ledger, memtable) = replay::replay(&db, &journal, flushed).await.expect("replayed");
     let frozen = Frozen {
         memtable: Arc::new(memtable),
@@ -79,7 +76,7 @@ async fn frozen(directory: &Path) -> (Arc<Db>, Flush) {
 
 mod everything_in_memory {
     async fn make() -> super::Made {
-        super::made(super::unflushed()).await
+        super::made(super::SqliteOptions::unflushed()).await
     }
     crate::message_store_conformance!(make);
 }
@@ -203,7 +200,7 @@ proptest! {
     fn any_history_reads_like_the_model_across_crashes(
         scenes in prop::collection::vec((moves(), events()), 1..10),
     ) {
-        run(live(scenes, unflushed));
+        run(live(scenes, SqliteOptions::unflushed));
     }
 
     #[test]
@@ -252,11 +249,11 @@ async fn random_histories_meet_every_outcome() {
 
 #[tokio::test]
 async fn commits_that_wait_share_a_batch() {
-    let life = Life::begin(unflushed()).await;
+    let life = Life::begin(SqliteOptions::unflushed()).await;
     let tell = |n: u32| send_text(&life.store, (Uid(2 * n), 1), (Uid(2 * n + 1), 1), n.into());
     futures_util::future::join_all((1..=40).map(tell)).await;
     let after = copied(life.directory.path());
-    let journal = Journal::open(&after.path().join("tidemark.journal.db"), &unflushed(), 0);
+    let journal = Journal::open(&after.path().join("tidemark.journal.db"), &SqliteOptions::unflushed(), 0);
     let batches = journal.expect("opened").last();
     assert!((1..40).contains(&batches), "{batches} batches for 40 commits");
     for n in 2..=81 {
@@ -266,12 +263,12 @@ async fn commits_that_wait_share_a_batch() {
 
 /// Six users who tell each other things, some flushed, some not. The files are still while the store lives and nobody asks it.
 async fn some_life(directory: &Path) -> (SqliteStore, MemoryStore, Universe) {
-    let (model, store) = (MemoryStore::new(), open(directory, unflushed()).await);
+    let (model, store) = (MemoryStore::new(), open(directory, SqliteOptions::unflushed()).await);
     for store in [&store as &dyn MessageStore, &model] {
         tell_around(store, 1..=6).await;
     }
     store.close().await;
-    let store = open(directory, unflushed()).await;
+    let store = open(directory, SqliteOptions::unflushed()).await;
     for store in [&store as &dyn MessageStore, &model] {
         tell_around(store, 7..=12).await;
     }
@@ -299,11 +296,11 @@ async fn a_flush_may_be_cut_off_after_any_of_its_steps() {
             more = flush.step(&db).await.expect("flushed");
         }
         let after = copied(cut.path());
-        let store = open(after.path(), unflushed()).await;
+        let store = open(after.path(), SqliteOptions::unflushed()).await;
         same_answers(&store, &model, &universe).await;
         same_tails(&store, &model, &universe).await;
         store.close().await;
-        let store = open(after.path(), unflushed()).await;
+        let store = open(after.path(), SqliteOptions::unflushed()).await;
         same_answers(&store, &model, &universe).await;
         same_tails(&store, &model, &universe).await;
         if !more {
@@ -322,7 +319,7 @@ async fn what_is_flushed_and_not_yet_trimmed_is_not_replayed() {
     let (db, flush) = frozen(cut.path()).await;
     flush.run(&db, |_| ()).await.expect("flushed");
     let after = copied(cut.path());
-    let store = open(after.path(), unflushed()).await;
+    let store = open(after.path(), SqliteOptions::unflushed()).await;
     assert_eq!(store.shared.memory.active().rows(), 0);
     same_answers(&store, &model, &universe).await;
     send_text(&store, (Uid(1), 30), (Uid(2), 31), 900).await;
@@ -347,10 +344,10 @@ async fn a_reader_with_an_old_view_sees_no_row_twice_and_misses_none() {
 
 #[tokio::test]
 async fn a_tail_is_served_from_memory_for_whoever_was_up_to_date() {
-    let life = Life::begin(unflushed()).await;
+    let life = Life::begin(SqliteOptions::unflushed()).await;
     send_text(&life.store, (Uid(1), 1), (Uid(2), 5), 1).await;
     life.store.close().await;
-    let store = open(life.directory.path(), unflushed()).await;
+    let store = open(life.directory.path(), SqliteOptions::unflushed()).await;
     send_text(&store, (Uid(1), 2), (Uid(2), 9), 2).await;
     let ten = PageLimit::of_rows(10);
     let page = store.tail(Uid(2), id(5), id(9), ten).expect("the one new row is in memory");

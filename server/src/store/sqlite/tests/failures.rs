@@ -12,9 +12,12 @@ use crate::store::conformance::{accept, row, text_message};
 /// A store whose journal is given by the caller.
 pub(super) async fn over(directory: &Path, prepare: impl FnOnce(&mut Journal)) -> SqliteStore {
     let db = Db::open(&directory.join("tidemark.db")).await.expect("opened");
-    let mut journal = Journal::open(&Journal::path_beside(db.path()), &unflushed(), 0).expect("opened");
+    let mut journal =
+        Journal::open(&Journal::path_beside(db.path()), &SqliteOptions::unflushed(), 0).expect("opened");
     prepare(&mut journal);
-    SqliteStore::start(db, journal, unflushed(), HistoryId(Uuid::nil())).await.expect("started")
+    SqliteStore::start(db, journal, SqliteOptions::unflushed(), HistoryId(Uuid::nil()))
+        .await
+        .expect("started")
 }
 
 fn long_message(name: u128, n: u64) -> Write {
@@ -55,7 +58,7 @@ async fn a_lost_answer_is_unknown_and_what_was_stored_is_there() {
 
 async fn refused(directory: &Path) -> OpenError {
     let db = Db::open(&directory.join("tidemark.db")).await.expect("opened");
-    SqliteStore::open(db, unflushed(), HistoryId(Uuid::nil())).await.err().expect("refused")
+    SqliteStore::open(db, SqliteOptions::unflushed(), HistoryId(Uuid::nil())).await.err().expect("refused")
 }
 
 /// The frames of the log in a copied installation.
@@ -116,7 +119,7 @@ async fn the_log_of_another_moment_is_refused() {
     // Opened twice since then.
     for _ in 0..2 {
         let db = Db::open(&early.path().join("tidemark.db")).await.expect("opened");
-        Journal::open(&Journal::path_beside(db.path()), &unflushed(), 0).expect("opened");
+        Journal::open(&Journal::path_beside(db.path()), &SqliteOptions::unflushed(), 0).expect("opened");
         db.close().await.expect("closed");
     }
     let at = |place: &Path| place.join("tidemark.journal.dat");
@@ -171,7 +174,7 @@ async fn change_database(store: &SqliteStore, sql: &'static str) {
 #[tokio::test]
 async fn a_row_that_can_never_be_flushed_is_set_aside_and_all_else_goes_on() {
     let directory = tempfile::tempdir().expect("a directory");
-    let store = open(directory.path(), unflushed()).await;
+    let store = open(directory.path(), SqliteOptions::unflushed()).await;
     let content = text_message(Uid(1), Conversation::User(Uid(2)), 1, "hi");
     let owed = crate::store::Recipient { uid: Uid(2), epoch: crate::domain::MembershipEpoch(0) };
     let write = accept(content.clone(), vec![row(Uid(1), 1)], vec![owed]);
@@ -180,14 +183,15 @@ async fn a_row_that_can_never_be_flushed_is_set_aside_and_all_else_goes_on() {
     drop(store);
 
     let db = Db::open(&directory.path().join("tidemark.db")).await.expect("opened");
-    let mut inbox = SqliteInboxImport::open(Arc::clone(&db), &unflushed()).await.expect("opened");
+    let mut inbox =
+        SqliteInboxImport::open(Arc::clone(&db), &SqliteOptions::unflushed()).await.expect("opened");
     let entry = Entry { receiver: Uid(2), message_id: id(9), content: content.clone() };
     crate::store::archive::InboxImport::append(&mut inbox, vec![entry], vec![]).await.expect("appended");
     drop(inbox);
     db.close().await.expect("closed");
     drop(db);
 
-    let store = open(directory.path(), unflushed()).await;
+    let store = open(directory.path(), SqliteOptions::unflushed()).await;
     let rows = vec![row(Uid(2), 10)];
     let owed = Write::Deliver(crate::store::Deliver {
         acceptance: AcceptanceId(1),
@@ -201,7 +205,7 @@ async fn a_row_that_can_never_be_flushed_is_set_aside_and_all_else_goes_on() {
     store.close().await;
     drop(store);
 
-    let store = open(directory.path(), unflushed()).await;
+    let store = open(directory.path(), SqliteOptions::unflushed()).await;
     assert_eq!(store.health().set_aside, 1);
     assert_eq!(store.shared.memory.view().latest_id(Uid(2)), None, "all is flushed");
     assert_eq!(ids(&store, Uid(2)).await, [9, 11, 12]);
@@ -257,7 +261,7 @@ async fn reads_that_hold_every_connection_keep_no_writer_waiting() {
 #[tokio::test]
 async fn at_its_limit_memory_forgets_what_is_used_least_and_not_everything() {
     let directory = tempfile::tempdir().expect("a directory");
-    let options = SqliteOptions { known_latest_ids: 100, known_groups: 4, ..unflushed() };
+    let options = SqliteOptions { known_latest_ids: 100, known_groups: 4, ..SqliteOptions::unflushed() };
     let store = open(directory.path(), options).await;
     let often = Uid(1);
     for n in 1..=400 {

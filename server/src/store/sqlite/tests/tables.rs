@@ -17,7 +17,7 @@ use crate::store::tables::{
 #[tokio::test]
 async fn the_contract_holds_in_memory() {
     let directory = tempfile::tempdir().expect("a directory");
-    contract(&open(directory.path(), unflushed()).await, false).await;
+    contract(&open(directory.path(), SqliteOptions::unflushed()).await, false).await;
 }
 
 #[tokio::test]
@@ -81,7 +81,7 @@ proptest! {
     fn any_history_of_tables_reads_like_the_model_across_crashes(
         scenes in prop::collection::vec((steps(), events()), 1..10),
     ) {
-        run(live(scenes, unflushed));
+        run(live(scenes, SqliteOptions::unflushed));
     }
 
     #[test]
@@ -95,7 +95,7 @@ proptest! {
 #[tokio::test]
 async fn a_flush_of_tables_may_be_cut_off_after_any_of_its_steps() {
     let directory = tempfile::tempdir().expect("a directory");
-    let store = open(directory.path(), unflushed()).await;
+    let store = open(directory.path(), SqliteOptions::unflushed()).await;
     let rows = table(&store, "rows").await;
     for n in 0..4_u8 {
         stored(&store, write(rows, "ann", vec![append("ann", &[n]), append("ann", &[n])])).await;
@@ -103,7 +103,7 @@ async fn a_flush_of_tables_may_be_cut_off_after_any_of_its_steps() {
     }
     store.close().await;
     drop(store);
-    let store = open(directory.path(), unflushed()).await;
+    let store = open(directory.path(), SqliteOptions::unflushed()).await;
     let changes = vec![delete(numbered("ann", 1)), put(numbered("ann", 2), b"new"), append("ann", b"9")];
     stored(&store, write(rows, "ann", changes)).await;
     stored(&store, write(rows, "cat", vec![append("cat", b"1"), append("cat", b"2"), append("cat", b"3")]))
@@ -122,7 +122,7 @@ async fn a_flush_of_tables_may_be_cut_off_after_any_of_its_steps() {
         }
         let after = copied(cut.path());
         for closed in [false, true] {
-            let again = open(after.path(), unflushed()).await;
+            let again = open(after.path(), SqliteOptions::unflushed()).await;
             assert_eq!(all(&again, rows).await, expected, "after {steps} steps");
             if closed {
                 assert_eq!(stored(&again, write(rows, "cat", vec![append("cat", b"4")])).await, [4]);
@@ -221,7 +221,7 @@ async fn after_a_lost_answer_and_a_panic_numbers_go_on() {
 
 #[tokio::test]
 async fn writes_to_tables_and_messages_that_wait_share_a_batch() {
-    let life = Life::begin(unflushed()).await;
+    let life = Life::begin(SqliteOptions::unflushed()).await;
     let rows = table(&life.store, "rows").await;
     let both = async |n: u32| {
         let row = write(rows, "ann", vec![append("ann", &n.to_be_bytes())]);
@@ -232,10 +232,10 @@ async fn writes_to_tables_and_messages_that_wait_share_a_batch() {
     numbers.sort_unstable();
     assert_eq!(numbers, (1..=40).collect::<Vec<_>>());
     let after = copied(life.directory.path());
-    let journal = Journal::open(&after.path().join("tidemark.journal.db"), &unflushed(), 0);
+    let journal = Journal::open(&after.path().join("tidemark.journal.db"), &SqliteOptions::unflushed(), 0);
     let batches = journal.expect("opened").last();
     assert!((1..40).contains(&batches), "{batches} batches for 80 commits");
-    let again = open(after.path(), unflushed()).await;
+    let again = open(after.path(), SqliteOptions::unflushed()).await;
     assert_eq!(all(&again, rows).await, all(&life.store, rows).await);
     assert_eq!(ids(&again, Uid(41)).await, [1]);
 }
@@ -266,7 +266,7 @@ async fn a_flush_of_rows_that_cannot_go_on_stops_commits_before_memory_overflows
 #[tokio::test]
 async fn what_a_flush_brings_of_a_deleted_table_is_removed_as_well() {
     let directory = tempfile::tempdir().expect("a directory");
-    let store = open(directory.path(), unflushed()).await;
+    let store = open(directory.path(), SqliteOptions::unflushed()).await;
     let (gone, stays) = (table(&store, "gone").await, table(&store, "stays").await);
     for table in [gone, stays] {
         stored(&store, write(table, "ann", vec![append("ann", b"1"), append("ann", b"2")])).await;
@@ -277,11 +277,11 @@ async fn what_a_flush_brings_of_a_deleted_table_is_removed_as_well() {
     store.close().await;
     drop(store);
     for place in [directory.path(), crashed.path()] {
-        let store = open(place, unflushed()).await;
+        let store = open(place, SqliteOptions::unflushed()).await;
         assert_eq!(one(&store, write(gone, "ann", vec![append("ann", b"3")])).await, TableOutcome::NoTable);
         store.close().await;
         drop(store);
-        let store = open(place, unflushed()).await;
+        let store = open(place, SqliteOptions::unflushed()).await;
         assert_eq!(store.forget_deleted(2).await.expect("asked"), 2);
         assert_eq!(store.forget_deleted(2).await.expect("asked"), 1, "and its counter");
         assert_eq!(store.forget_deleted(2).await.expect("asked"), 0);
@@ -327,7 +327,7 @@ async fn a_counter_at_its_end_refuses_and_silences_nobody() {
 #[tokio::test]
 async fn after_a_restore_no_number_comes_that_a_lost_row_may_have_had() {
     let directory = tempfile::tempdir().expect("a directory");
-    let store = open(directory.path(), unflushed()).await;
+    let store = open(directory.path(), SqliteOptions::unflushed()).await;
     let rows = table(&store, "rows").await;
     stored(&store, write(rows, "ann", vec![append("ann", b"1"), append("ann", b"2")])).await;
     let backup = copied(directory.path());
@@ -335,11 +335,11 @@ async fn after_a_restore_no_number_comes_that_a_lost_row_may_have_had() {
         stored(&store, write(rows, value, vec![append(value, b"lost")])).await;
     }
     let db = Db::open(&backup.path().join("tidemark.db")).await.expect("opened");
-    skip_ids(&db, &unflushed(), 10_000_000).await.expect("skipped");
-    skip_ids(&db, &unflushed(), 5).await.expect("again");
+    skip_ids(&db, &SqliteOptions::unflushed(), 10_000_000).await.expect("skipped");
+    skip_ids(&db, &SqliteOptions::unflushed(), 5).await.expect("again");
     db.close().await.expect("closed");
     drop(db);
-    let store = open(backup.path(), unflushed()).await;
+    let store = open(backup.path(), SqliteOptions::unflushed()).await;
     assert_eq!(stored(&store, write(rows, "ann", vec![append("ann", b"3")])).await, [10_000_008]);
     assert_eq!(stored(&store, write(rows, "bob", vec![append("bob", b"4")])).await, [10_000_006]);
     let other = table(&store, "other").await;
@@ -365,18 +365,19 @@ async fn an_import_goes_on_that_was_cut_off_behind_the_rows_of_a_chunk() {
     let chunk = [vec![Record::Table(record.clone(), 0)], of_rows.clone()].concat();
 
     let db = Db::open(&path).await.expect("opened");
-    let mut import = SqliteRestore::new(db.clone(), unflushed());
+    let mut import = SqliteRestore::new(db.clone(), SqliteOptions::unflushed());
     assert_eq!(import.begin("a file").await.expect("begun"), 0);
     import.write_tables(of_rows).await.expect("written");
     db.close().await.expect("closed");
 
     let db = Db::open(&path).await.expect("opened");
-    let mut import = SqliteRestore::new(db.clone(), unflushed());
+    let mut import = SqliteRestore::new(db.clone(), SqliteOptions::unflushed());
     assert_eq!(import.begin("a file").await.expect("goes on"), 0, "nothing counts yet");
     import.write(chunk).await.expect("written");
     assert_eq!(import.begin("a file").await.expect("goes on"), 3);
     import.finish(HistoryId(Uuid::from_u128(1))).await.expect("finished");
-    let store = SqliteStore::open(db, unflushed(), HistoryId(Uuid::nil())).await.expect("opened");
+    let store =
+        SqliteStore::open(db, SqliteOptions::unflushed(), HistoryId(Uuid::nil())).await.expect("opened");
     assert_eq!(all(&store, record.id).await, [(key, b"5".to_vec())]);
     assert_eq!(stored(&store, write(record.id, "ann", vec![append("ann", b"8")])).await, [8]);
 }
