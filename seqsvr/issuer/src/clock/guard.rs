@@ -2,8 +2,8 @@
 //! the horizon as far as it is durable, and the alarm; a keeper task moves the horizon ahead.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
 use thiserror::Error;
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::Clock;
 use super::file::{HorizonError, HorizonFile};
 use super::keeper::Keeper;
-use super::state::{Known, target};
+use super::state::{Known, Pace, target};
 
 /// Settings of a [`Guard`].
 #[derive(Clone, Debug)]
@@ -99,6 +99,15 @@ pub enum Held {
         /// Milliseconds until it has caught up.
         behind_ms: u64,
     },
+    /// The clock is further than the time since the last number allows: for a moment by mistake, or because it was set.
+    #[error(
+        "the clock jumped {ahead_ms} ms ahead, so no number is issued until it is back or has stood there for a minute; check \
+         the time service of this machine"
+    )]
+    Ahead {
+        /// Milliseconds by which it jumped.
+        ahead_ms: u64,
+    },
     /// The horizon has not been written far enough.
     #[error("the clock file is not written up to now; wait (the log says if it cannot be written)")]
     Unwritten,
@@ -116,6 +125,11 @@ pub enum ClockHealth {
     Back {
         /// Milliseconds until it has caught up.
         behind_ms: u64,
+    },
+    /// The clock jumped ahead by this many milliseconds, and is not believed yet.
+    Ahead {
+        /// Milliseconds by which it jumped.
+        ahead_ms: u64,
     },
     /// The horizon could not be written at the last attempt.
     Unwritten,
@@ -149,6 +163,7 @@ pub(super) struct Shared {
     pub(super) clock: Clock,
     options: ClockOptions,
     floor: u64,
+    pace: StdMutex<Pace>,
     latest: AtomicU64,
     pub(super) horizon: AtomicU64,
     asked: AtomicBool,
@@ -181,10 +196,12 @@ impl Guard {
             Some((file, floor)) => (Some(file), floor),
             None => (None, 0),
         };
+        let pace = Pace::new(clock.wall(), clock.boot());
         let shared = Arc::new(Shared {
             clock,
             options,
             floor,
+            pace: StdMutex::new(pace),
             latest: AtomicU64::new(floor),
             horizon: AtomicU64::new(if file.is_some() { floor } else { u64::MAX }),
             asked: AtomicBool::new(false),
@@ -234,6 +251,9 @@ impl Guard {
     /// [`Held`] says what to wait for.
     pub fn begin(&self, now: u64) -> Result<(), Held> {
         let shared = &self.shared;
+        if let Some(ahead_ms) = shared.ahead_at(now) {
+            return Err(Held::Ahead { ahead_ms });
+        }
         // In this order, so that `close` either sees this millisecond or makes the test below fail.
         shared.latest.fetch_max(now, Ordering::SeqCst);
         let horizon = shared.horizon.load(Ordering::SeqCst);
@@ -272,9 +292,12 @@ impl Guard {
     pub fn health(&self) -> ClockHealth {
         let shared = &self.shared;
         let known = shared.known();
-        let behind_ms = known.behind(shared.clock.wall());
+        let now = shared.clock.wall();
+        let behind_ms = known.behind(now);
         if known.is_alarming(behind_ms) {
             ClockHealth::Back { behind_ms }
+        } else if let Some(ahead_ms) = shared.ahead_at(now) {
+            ClockHealth::Ahead { ahead_ms }
         } else if shared.unwritten.load(Ordering::Relaxed) {
             ClockHealth::Unwritten
         } else {
@@ -315,6 +338,12 @@ impl Drop for Guard {
 }
 
 impl Shared {
+    /// By how much the clock has jumped, if it has and is not believed yet.
+    fn ahead_at(&self, now: u64) -> Option<u64> {
+        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        pace.ahead(now, self.clock.boot())
+    }
+
     fn ahead(&self) -> u64 {
         self.options.ahead.as_millis() as u64
     }
@@ -337,7 +366,12 @@ impl Shared {
         let wanted_at = self.latest.load(Ordering::Acquire);
         let horizon = self.horizon.load(Ordering::Acquire);
         let idle = self.options.idle.as_millis() as u64;
-        target(self.clock.wall(), horizon, self.ahead(), wanted_at, idle)
+        let now = self.clock.wall();
+        // A horizon at a wrong time would outlive it.
+        if self.ahead_at(now).is_some() {
+            return None;
+        }
+        target(now, horizon, self.ahead(), wanted_at, idle)
     }
 
     /// Makes a durable horizon count.

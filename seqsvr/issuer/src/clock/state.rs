@@ -38,6 +38,44 @@ pub(super) fn target(now: u64, horizon: u64, ahead: u64, wanted_at: u64, idle: u
     (wanted && used).then(|| now.saturating_add(ahead))
 }
 
+/// A wall clock that is this much further than the boot clock says has jumped. Time services correct less at once, or at a start.
+const JUMP: u64 = 60_000;
+
+/// A clock that has stood there for so long by the boot clock was set, and is believed.
+const BELIEVED: u64 = 60_000;
+
+/// How the wall clock goes beside the boot clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    /// Both at the same moment, when the wall clock was last believed and furthest.
+    wall: u64,
+    boot: u64,
+    /// Since when, by the boot clock, it has been ahead.
+    jumped: Option<u64>,
+}
+
+impl Pace {
+    pub(super) fn new(wall: u64, boot: u64) -> Self {
+        Self { wall, boot, jumped: None }
+    }
+
+    /// Takes note of both clocks; `Some`: the wall clock jumped ahead by so much, and is not believed yet.
+    pub(super) fn ahead(&mut self, wall: u64, boot: u64) -> Option<u64> {
+        let expected = self.wall.saturating_add(boot.saturating_sub(self.boot));
+        let ahead = wall.saturating_sub(expected);
+        let is_set = |since: u64| boot.saturating_sub(since) >= BELIEVED;
+        if ahead > JUMP && !self.jumped.is_some_and(is_set) {
+            self.jumped.get_or_insert(boot);
+            return Some(ahead);
+        }
+        self.jumped = None;
+        if wall >= expected {
+            (self.wall, self.boot) = (wall, boot);
+        }
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -74,6 +112,26 @@ mod tests {
     fn nothing_is_written_while_nobody_asks() {
         assert_eq!(target(90_000, 3_000, 2_000, 30_000, 60_000), Some(92_000));
         assert_eq!(target(90_001, 3_000, 2_000, 30_000, 60_000), None);
+    }
+
+    #[test]
+    fn a_clock_that_jumps_ahead_is_believed_once_it_has_stood_there_for_a_minute() {
+        let mut pace = Pace::new(1_000_000, 500);
+        assert_eq!(pace.ahead(1_060_010, 510), None, "a correction");
+        assert_eq!(pace.ahead(9_000_000, 520), Some(9_000_000 - 1_060_020));
+        assert_eq!(pace.ahead(1_060_030, 530), None, "it was a moment");
+        assert_eq!(pace.ahead(9_000_000, 70_000), Some(9_000_000 - 1_060_030 - 69_470), "and begins anew");
+        assert_eq!(pace.ahead(9_059_999, 129_999), Some(9_000_000 - 1_060_030 - 69_470));
+        assert_eq!(pace.ahead(9_060_000, 130_000), None);
+        assert_eq!(pace.ahead(9_060_001, 130_001), None);
+    }
+
+    #[test]
+    fn a_clock_that_went_back_for_a_moment_does_not_jump_when_it_returns() {
+        let mut pace = Pace::new(1_000_000, 500);
+        assert_eq!(pace.ahead(100, 510), None);
+        assert_eq!(pace.ahead(1_000_020, 520), None);
+        assert_eq!(pace.ahead(1_700_020, 700_520), None, "a machine that was suspended");
     }
 
     proptest! {

@@ -92,6 +92,42 @@ async fn a_small_step_back_is_waited_out_and_a_large_one_alarms_until_caught_up(
     assert_eq!(guard.metrics().alarms, 2, "each time it happens");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_a_year_ahead_for_a_moment_costs_a_moment() {
+    const YEAR: u64 = 365 * 86_400_000;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.clock");
+    let hands = Hands::at(START);
+    let guard = open(&hands, &file).await;
+    guard.begin(START).unwrap();
+    hands.set(START + YEAR);
+    assert_eq!(guard.begin(START + YEAR), Err(Held::Ahead { ahead_ms: YEAR }));
+    assert_eq!(guard.health(), ClockHealth::Ahead { ahead_ms: YEAR });
+    // Meanwhile the keeper looks.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    hands.set(START);
+    hands.pass(5_000);
+    guard.begin(START + 1_000).unwrap();
+    assert_eq!(guard.health(), ClockHealth::Good);
+    guard.close().await;
+    assert_eq!(open(&hands, &file).await.floor(), START + 1_000, "nor does the next start wait");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_was_set_ahead_is_believed_after_a_minute() {
+    let folder = tempfile::tempdir().unwrap();
+    let hands = Hands::at(START);
+    let guard = open(&hands, &folder.path().join("a.clock")).await;
+    guard.begin(START).unwrap();
+    hands.set(START + 3_600_000);
+    assert_eq!(guard.begin(START + 3_600_000), Err(Held::Ahead { ahead_ms: 3_600_000 }));
+    hands.pass(60_000);
+    let now = hands.clock().wall();
+    assert_eq!(guard.begin(now), Err(Held::Unwritten));
+    guard.moved(Duration::from_secs(10)).await;
+    assert_eq!((guard.begin(now), guard.health()), (Ok(()), ClockHealth::Good));
+}
+
 #[tokio::test]
 async fn a_clean_stop_leaves_nothing_to_wait_for() {
     let folder = tempfile::tempdir().unwrap();

@@ -47,7 +47,7 @@ pub struct MachineConfig {
     /// How many ids there are to register, from 0 on. Default 1,024.
     pub ids: Option<u32>,
     /// Where the files of this process lie: its machine id, and how far the clock has come. Made when it is missing. Default
-    /// `issuer-state/INSTANCE` or `issuer-state/machine-ID`, below the working directory.
+    /// `issuer-state/INSTANCE` or `issuer-state/machine-ID`, beside the configuration.
     pub folder: Option<PathBuf>,
 }
 
@@ -95,8 +95,13 @@ impl Who {
 
 impl MachineConfig {
     /// Opens the clock guard and, where there is a registry, what holds the machine id. `database`: where segments are
-    /// durable, if that is configured.
-    pub(super) async fn open(&self, clock: Clock, database: Option<&str>) -> Result<Identity, OpenError> {
+    /// durable, if that is configured. `place`: the folder of the configuration.
+    pub(super) async fn open(
+        &self,
+        clock: Clock,
+        database: Option<&str>,
+        place: &Path,
+    ) -> Result<Identity, OpenError> {
         let who = self.who().map_err(bad)?;
         let shared = database.filter(|&database| database != MEMORY);
         if matches!(who, Who::Named(_)) && shared.is_none() && self.redis.is_none() && self.etcd.is_none() {
@@ -108,7 +113,8 @@ impl MachineConfig {
         let instance = who.instance().map_err(bad)?;
         let folder = match &self.folder {
             Some(folder) => folder.clone(),
-            None => Path::new(FOLDER).join(instance.as_str()),
+            // Wherever the process is started, it finds the same one.
+            None => place.join(FOLDER).join(instance.as_str()),
         };
         fs::create_dir_all(&folder).map_err(|why| {
             bad(format!(

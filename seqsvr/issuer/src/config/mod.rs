@@ -7,7 +7,7 @@ mod tag;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -88,13 +88,13 @@ impl Running {
 }
 
 impl IssuerConfig {
-    /// Opens the issuer that this describes.
+    /// Opens the issuer that this describes. `place` is the folder of the configuration: what names no folder lies there.
     ///
     /// # Errors
     ///
     /// [`OpenError`]: the first thing that is wrong, with what to do. A database or a Redis that is away is none, unless
     /// there are codes: their key must be compared with what is stored.
-    pub async fn open(&self, clock: Clock) -> Result<Running, OpenError> {
+    pub async fn open(&self, clock: Clock, place: &Path) -> Result<Running, OpenError> {
         if self.tags.is_empty() {
             return Err(OpenError::Bad(
                 "no tags are configured; add a section [issuer.tags.NAME]".to_owned(),
@@ -108,7 +108,7 @@ impl IssuerConfig {
         let (history, rate) = (Arc::new(History::new(self.history)), Arc::new(Rate::new()));
         let has_snowflakes = self.tags.values().any(|tag| tag.strategy == Kind::Snowflake);
         let identity = match has_snowflakes {
-            true => Some(self.machine.open(clock, self.database.as_deref()).await?),
+            true => Some(self.machine.open(clock, self.database.as_deref(), place).await?),
             false => None,
         };
         let mut codecs = BTreeMap::new();

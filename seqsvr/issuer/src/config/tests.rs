@@ -20,11 +20,9 @@ const GOOD: &str = r#"
 "#;
 
 async fn open(text: &str) -> Result<Running, String> {
-    let mut config: IssuerConfig = toml::from_str(text).map_err(|error| error.message().to_owned())?;
-    // The default is below the working directory, which is the repository's.
-    let folder = tempfile::tempdir().unwrap();
-    config.machine.folder.get_or_insert_with(|| folder.path().to_owned());
-    config.open(Clock::system()).await.map_err(|error| error.to_string())
+    let config: IssuerConfig = toml::from_str(text).map_err(|error| error.message().to_owned())?;
+    let place = tempfile::tempdir().unwrap();
+    config.open(Clock::system(), place.path()).await.map_err(|error| error.to_string())
 }
 
 #[tokio::test]
@@ -160,19 +158,16 @@ async fn of_two_processes_with_one_machine_id_the_second_is_refused() {
 #[tokio::test]
 async fn a_clock_set_back_across_a_restart_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
-    let text = format!(
-        "[machine]\nid = 0\nfolder = {:?}\n[tags.trace]\nstrategy = \"snowflake\"",
-        // Made when it is missing.
-        folder.path().join("state/of/this")
-    );
-    let config: IssuerConfig = toml::from_str(&text).unwrap();
+    let config: IssuerConfig =
+        toml::from_str("[machine]\nid = 0\n[tags.trace]\nstrategy = \"snowflake\"").unwrap();
     let hands = crate::clock::manual::Hands::at(1_800_000_000_000);
-    let running = config.open(hands.clock()).await.unwrap();
+    let running = config.open(hands.clock(), folder.path()).await.unwrap();
     running.issuer.next("trace", 1).await.unwrap();
     running.shutdown().await;
     drop(running);
+    assert!(folder.path().join("issuer-state/machine-0/issuer.clock").exists(), "wherever it was started");
     hands.set(1_800_000_000_000 - 3_600_000);
-    let running = config.open(hands.clock()).await.unwrap();
+    let running = config.open(hands.clock(), folder.path()).await.unwrap();
     let error = running.issuer.next("trace", 1).await.unwrap_err();
     assert!(error.is_retryable() && error.to_string().contains("ms behind the last number"), "{error}");
     running.shutdown().await;

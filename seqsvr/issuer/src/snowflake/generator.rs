@@ -193,9 +193,13 @@ impl Snowflake {
     /// What keeps this generator from making ids at the moment, if anything does.
     pub fn trouble(&self) -> Option<String> {
         let guard = &self.guard;
-        if guard.health() != ClockHealth::Good {
-            let behind_ms = guard.metrics().behind_ms;
-            let held = if behind_ms > 0 { Held::Back { behind_ms } } else { Held::Unwritten };
+        let held = match guard.health() {
+            ClockHealth::Good => None,
+            ClockHealth::Back { behind_ms } => Some(Held::Back { behind_ms }),
+            ClockHealth::Ahead { ahead_ms } => Some(Held::Ahead { ahead_ms }),
+            ClockHealth::Unwritten => Some(Held::Unwritten),
+        };
+        if let Some(held) = held {
             return Some(held.to_string());
         }
         self.machine.at(guard.clock().wall()).err().map(|unheld| unheld.to_string())

@@ -48,7 +48,8 @@ fn pause(reason: NotNow) -> Option<Duration> {
         NotNow::Machine(Unheld::Used { wait_ms }) => Some(Duration::from_millis(wait_ms)),
         NotNow::Clock(Held::Unwritten) => Some(Duration::from_millis(50)),
         NotNow::Full => Some(Duration::ZERO),
-        NotNow::Machine(Unheld::Over) | NotNow::Clock(Held::Back { .. } | Held::Closed) => None,
+        NotNow::Machine(Unheld::Over)
+        | NotNow::Clock(Held::Back { .. } | Held::Ahead { .. } | Held::Closed) => None,
         NotNow::Misfit(_) | NotNow::RanOut => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -68,7 +68,8 @@ pub(super) async fn run(args: IssuerArgs, version: Version) -> Result<(), ExitEr
     config.connections.check().map_err(ExitError::usage)?;
     let listen = Listen::load(&config.security, config.listen, false).map_err(ExitError::usage)?;
     let mut signals = Signals::listen()?;
-    let running = config.issuer.open(Clock::system()).await.map_err(ExitError::usage)?;
+    let running =
+        config.issuer.open(Clock::system(), &place(&args.config)).await.map_err(ExitError::usage)?;
     let service = IssuerServer::new(IssuerService::new(running.issuer.clone()));
     let server =
         GrpcServer::open(config.listen, &listen, config.connections).await.map_err(ExitError::failed)?;
@@ -104,6 +105,12 @@ pub(super) async fn run(args: IssuerArgs, version: Version) -> Result<(), ExitEr
     let (served, shown, (), ()) = tokio::join!(serve, page, halt, watch);
     running.shutdown().await;
     served.and(shown).map_err(ExitError::failed)
+}
+
+/// Where what names no folder lies, wherever the process is started: where systemd lets its unit write, else beside the configuration.
+fn place(config: &Path) -> PathBuf {
+    let given = std::env::var_os("STATE_DIRECTORY").map(PathBuf::from);
+    given.unwrap_or_else(|| config.parent().unwrap_or(Path::new("")).to_owned())
 }
 
 /// Tells who asks for health over gRPC what `/ready` says, at most a second later, until `stop`.
