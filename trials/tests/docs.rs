@@ -181,10 +181,9 @@ async fn the_failover_example_works_when_pasted() {
 }
 
 /// The tables of docs/SETTINGS-CLUSTER.md in their order: the command that reads such a file, and how the section begins.
-const SETTINGS: [(&str, &[&str]); 25] = [
+const SETTINGS: [(&str, &[&str]); 24] = [
     ("store", &[""]),
     ("store", &["[limits]"]),
-    ("store", &["[peers]"]),
     ("alloc", &[""]),
     ("alloc", &["[[sets]]"]),
     ("alloc", &["[limits]"]),

@@ -22,6 +22,8 @@ pub enum Flaw {
     ShorterAtOnce,
     /// No comparison with the deadline at the answer: only a timer ends the lease.
     NoDeadlineCheck,
+    /// A wish to go on above a number is granted below the ceiling that a claim found, before one was confirmed.
+    AdvanceUnconfirmed,
     /// Memory moves when a raise is asked for, not when it is confirmed.
     AnswerBeforeConfirm,
     /// A raise whose outcome is not known counts as confirmed.
@@ -32,22 +34,22 @@ pub enum Flaw {
     ReleaseWhileServing,
     /// W is half of N, so that two quorums need not meet.
     SmallQuorum,
-    /// A replica that lost its state copies the others at once, without waiting until nobody counts on what it had answered.
-    NoRejoinWait,
-    /// It copies one replica fewer than it takes to find everything that was confirmed.
-    RejoinOnTooFew,
-    /// It lets nobody promise a higher term, although its copies hold a promise of which no table was written.
-    RejoinUnderPromise,
     /// A replica that takes part in a change of the configuration goes on answering calls of the old one.
     VoteWhileSealed,
     /// The members of the next configuration vote without what the old ones hold.
     InstallWithoutState,
     /// A replica answers calls of whatever configuration, without comparing its number.
     AnyNumber,
+    /// A replica answers calls before it is a member of a configuration.
+    ServeUnconfigured,
+    /// W of the listed stores decide on the first configuration, not all of them.
+    FirstByFew,
+    /// A file of a move of uids is taken although it was taken before.
+    TakeTwice,
+    /// A file of a move of uids is taken by another Set than the one that it names.
+    TakeElsewhere,
     /// A client pairs an answer with a question by the place among those under way, without comparing serial and stream.
     AnswerByPlace,
-    /// A call of the quorum counts answers however long after its questions they come.
-    CountLate,
 }
 
 /// The rules that are broken: none, unless the simulation says otherwise.
@@ -81,7 +83,7 @@ impl Flaws {
 #[cfg(any(test, feature = "simulation"))]
 impl Flaw {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::FenceFromRead,
         Self::TableOnOne,
         Self::WriteBackUnanswered,
@@ -90,18 +92,19 @@ impl Flaw {
         Self::LeaseFromAnswer,
         Self::ShorterAtOnce,
         Self::NoDeadlineCheck,
+        Self::AdvanceUnconfirmed,
         Self::AnswerBeforeConfirm,
         Self::UnknownCounts,
         Self::LooseRelease,
         Self::ReleaseWhileServing,
         Self::SmallQuorum,
-        Self::NoRejoinWait,
-        Self::RejoinOnTooFew,
-        Self::RejoinUnderPromise,
-        Self::CountLate,
         Self::VoteWhileSealed,
         Self::InstallWithoutState,
         Self::AnyNumber,
+        Self::ServeUnconfigured,
+        Self::FirstByFew,
+        Self::TakeTwice,
+        Self::TakeElsewhere,
         Self::AnswerByPlace,
     ];
 }

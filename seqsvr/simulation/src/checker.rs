@@ -14,6 +14,13 @@ pub(crate) struct Floor {
     epoch: Epoch,
 }
 
+impl Floor {
+    /// The largest number that had been answered.
+    pub(crate) fn number(self) -> u64 {
+        self.number
+    }
+}
+
 /// A promise that was broken; the first one ends the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Broken {
@@ -122,6 +129,12 @@ impl Checker {
     /// The client refused what a caller would have been told.
     pub(crate) fn refused(&mut self, at: At, uid: u32, got: u64, known: u64) {
         self.broken.get_or_insert(Broken::Refused { at, uid, got, known });
+    }
+
+    /// Whatever is asked for `uid` from now on is answered above this.
+    pub(crate) fn advanced(&mut self, uid: u32, at_least: u64) {
+        let floor = &mut self.sequences.entry(uid).or_default().floor;
+        floor.number = floor.number.max(at_least);
     }
 
     /// A caller that asked at `floor` was told an upper bound.

@@ -29,6 +29,10 @@ pub(crate) struct ClientSetup {
     pub(crate) hot: Vec<u32>,
     /// The most numbers in one request.
     pub(crate) count: u32,
+    /// By how much ceilings are raised.
+    pub(crate) step: u32,
+    /// How many requests of a thousand are to go on above a number.
+    pub(crate) leaps: u64,
     /// The mean time between two requests.
     pub(crate) pause: At,
     /// How long an AllocSvr may take for an answer.
@@ -139,6 +143,11 @@ impl Client {
         let uid = if hot { *cx.chance.pick(&self.setup.hot) } else { any };
         let few = if cx.chance.permille(800) { 1 } else { self.setup.count };
         let count = cx.chance.between(1..u64::from(few) + 1) as u32;
+        if cx.chance.permille(self.setup.leaps) {
+            let far = u64::from(*cx.chance.pick(&[3 * self.setup.count, 2 * self.setup.step]));
+            let at_least = cx.checker.asks(uid).number() + cx.chance.between(0..far);
+            return CallRequest::Advance { uid, at_least };
+        }
         match cx.chance.index(10) {
             0 => CallRequest::Current(self.several(cx, uid).into()),
             1 | 2 => CallRequest::Each(self.several(cx, uid).into()),
@@ -249,7 +258,12 @@ impl Client {
                 cx.checker.refused(cx.at, uid.get(), got, known);
             }
             // It may go round in a few milliseconds: a table came with the refusal, or the next node knows better.
-            (Ok(Answered::Advanced) | Err(_), _) => {
+            (Ok(Answered::Advanced), ask) => {
+                if let CallRequest::Advance { uid, at_least } = *ask {
+                    cx.checker.advanced(uid, at_least);
+                }
+            }
+            (Err(_), _) => {
                 if attempt.open && (attempt.left > 4 || cx.chance.permille(300)) {
                     self.again(cx, attempt.ask, attempt.left);
                 }

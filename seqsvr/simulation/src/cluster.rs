@@ -12,10 +12,10 @@ use super::clock::{Clock, RATES, Shows};
 use super::history::History;
 use super::quorum::{Access, member_at, place_of};
 use super::replacer::{Replacer, Task};
-use super::replica::{Replica, ReplicaSetup};
+use super::replica::Replica;
 use super::role::Role;
 use super::wild::{Wild, WildSetup, empty_table};
-use super::world::{Run, World};
+use super::world::World;
 use super::{At, MILLI, Place, SECOND};
 use seqsvr_client::LimitsConfig;
 use seqsvr_cluster::alloc::config::AllocConfig;
@@ -23,13 +23,10 @@ use seqsvr_cluster::arbiter::config::ArbiterConfig;
 use seqsvr_cluster::arbiter::core::{ArbiterRules, Seed};
 use seqsvr_cluster::arbiter::health::HealthRules;
 use seqsvr_cluster::arbiter::plan::{Balance, Policy};
-use seqsvr_cluster::replica::config::PeersConfig;
-use seqsvr_cluster::store::quorum::rounds::rejoin_wait;
 use seqsvr_core::alloc::section::Rules;
 use seqsvr_core::flaws::{Flaw, Flaws};
 use seqsvr_core::routing::Order;
-use seqsvr_core::store::Sizes;
-use seqsvr_core::store::{Configuration, Configured, Layout};
+use seqsvr_core::store::{Layout, Moves, SetTerms, Sizes};
 
 /// Who decides on tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,17 +58,20 @@ pub(crate) struct Shape {
     pub(crate) policy: Policy,
     /// How long a question to a replica may take.
     pub(crate) patience: Duration,
-    /// How long a replica that lost its disk waits.
-    pub(crate) rejoin_wait: Duration,
+    /// Whether the files of the second arbiter and the second AllocSvr list one of the stores together with others, by mistake; that
+    /// one is absent at first.
+    pub(crate) wrong_list: bool,
     /// The most numbers in one request.
     pub(crate) count: u32,
-    /// New replicas that may take the place of others; none where no configuration is stored.
+    /// How many requests of a thousand are to go on above a number.
+    pub(crate) leaps: u64,
+    /// New replicas that may take the place of others, or be more.
     pub(crate) spares: usize,
     pub(crate) clocks: Shows,
     pub(crate) flaws: Flaws,
 }
 
-/// Those who replace replicas: two may do so at once.
+/// Those who store the first configuration and change it later: two may do so at once.
 const REPLACERS: usize = 2;
 
 /// Uids in a section.
@@ -111,17 +111,14 @@ impl Shape {
             lease,
             policy,
             patience: if quick { lease / 3 } else { Duration::from_millis(patience) },
-            rejoin_wait: Duration::ZERO,
+            wrong_list: other.clone().permille(100),
             count: 0,
-            spares: if other.permille(750) && !flaws.has(Flaw::SmallQuorum) { 2 } else { 0 },
+            leaps: 100,
+            spares: if other.permille(750) && !flaws.has(Flaw::SmallQuorum) { 6 } else { 0 },
             clocks: Shows::Boot,
             flaws,
         };
         shape.count = shape.step * 2;
-        // What ships is enough for every patience, and most of a run.
-        let whole = !quick && other.permille(500);
-        let shipped = Duration::from_millis(PeersConfig::shipped().rejoin_wait_ms);
-        shape.rejoin_wait = if whole { shipped } else { rejoin_wait(shape.patience) };
         shape
     }
 }
@@ -168,6 +165,8 @@ impl Cluster {
             uids: new.shape.sections * SECTION_SIZE,
             hot: vec![0, SECTION_SIZE * new.shape.sections - 1],
             count: new.shape.count,
+            step: new.shape.step,
+            leaps: new.shape.leaps,
             pause: 60 * MILLI,
             answer: Duration::from_millis(LimitsConfig::default().answer_ms) / new.speed(),
             flaws: new.shape.flaws,
@@ -175,8 +174,11 @@ impl Cluster {
         new.callers = (0..new.shape.callers)
             .map(|_| new.add(Role::Client(Box::new(Client::new(setup.clone())))))
             .collect();
-        for place in (0..new.world.count()).filter(|place| !new.spares.contains(place)) {
-            new.world.start(place);
+        let absent = new.absent();
+        for place in 0..new.world.count() {
+            if !new.spares.contains(&place) && absent != Some(place) {
+                new.world.start(place);
+            }
         }
         new
     }
@@ -191,21 +193,6 @@ impl Cluster {
         match known.max_by_key(|one| one.number) {
             Some(newest) => newest.members.iter().map(|one| place_of(one.id)).collect(),
             None => replicas[..self.shape.sizes.n()].to_vec(),
-        }
-    }
-
-    /// Those of these replicas that lost their disks copy the others of the newest configuration: people have written them into
-    /// the file, and start anew who had another one.
-    pub(crate) fn list(&mut self, places: &[Place]) {
-        let members = self.members();
-        for &place in places.iter().filter(|place| members.contains(place)) {
-            let others = members.iter().copied().filter(|other| *other != place).collect();
-            let lost = self.world.is_lost(place);
-            let Role::Replica(replica) = self.world.role(place) else { continue };
-            if lost && replica.list(others) && self.world.run_of(place) == Run::Up {
-                self.world.crash(place);
-                self.world.start(place);
-            }
         }
     }
 
@@ -255,36 +242,49 @@ impl Cluster {
     fn add_replicas(&mut self) {
         // They are the first to be added.
         let n = self.shape.sizes.n();
-        let first = (self.shape.spares > 0).then(|| Arc::new(self.first()));
         for place in 0..n + self.shape.spares {
-            let joining = place >= n;
-            let current = first.clone().filter(|_| !joining);
-            let setup = ReplicaSetup {
-                id: member_at(place).id,
-                first: Configured { current, joining, ..Configured::default() },
-                others: (0..n).filter(|other| *other != place).collect(),
-                sizes: self.shape.sizes,
-                rejoin_wait: self.shape.rejoin_wait,
-                patience: self.shape.patience,
-                flaws: self.shape.flaws,
-            };
-            let added = self.add(Role::Replica(Box::new(Replica::new(setup))));
-            let kind = if joining { &mut self.spares } else { &mut self.replicas };
+            let replica = Replica::new(member_at(place).id, self.shape.flaws);
+            let added = self.add(Role::Replica(Box::new(replica)));
+            let kind = if place < n { &mut self.replicas } else { &mut self.spares };
             kind.push(added);
+        }
+        if self.has_wrong_list() {
+            self.replicas.extend(self.spares.drain(..n - 1));
         }
     }
 
-    /// The first configuration.
-    fn first(&self) -> Configuration {
-        Configuration {
-            number: 1,
-            members: (0..self.shape.sizes.n()).map(member_at).collect(),
-            write: self.shape.sizes.w(),
-            lease: self.shape.lease,
+    /// The store that is not there at first: the one that two lists have in common.
+    pub(crate) fn absent(&self) -> Option<Place> {
+        self.has_wrong_list().then(|| self.replicas[0])
+    }
+
+    /// It takes as many new stores as are listed wrongly.
+    fn has_wrong_list(&self) -> bool {
+        self.shape.wrong_list && self.shape.spares >= self.shape.sizes.n() - 1
+    }
+
+    /// What the file of a role says of the stores: that of a second one, or of another.
+    fn access(&self, second: bool) -> Access {
+        let n = self.shape.sizes.n();
+        let wrong = second && self.has_wrong_list();
+        let replicas = if wrong {
+            [&self.replicas[..1], &self.replicas[n..]].concat()
+        } else {
+            self.replicas[..n].to_vec()
+        };
+        Access {
+            replicas,
+            sizes: self.shape.sizes,
             layout: self.layout(),
-            uids: 0..=self.shape.sections * SECTION_SIZE - 1,
-            transition: None,
+            patience: self.shape.patience,
+            flaws: self.shape.flaws,
         }
+    }
+
+    /// What a new Set begins with.
+    fn terms(&self) -> SetTerms {
+        let uids = 0..=self.shape.sections * SECTION_SIZE - 1;
+        SetTerms { lease: self.shape.lease, layout: self.layout(), uids, moves: Moves::default() }
     }
 
     fn layout(&self) -> Layout {
@@ -292,20 +292,11 @@ impl Cluster {
     }
 
     fn add_replacers(&mut self) {
-        for _ in 0..REPLACERS {
-            let replacer = Replacer::new(self.access());
+        for number in 0..REPLACERS {
+            let mut replacer = Replacer::new(self.access(number > 0));
+            *replacer.task() = Some(Task::Establish(self.terms()));
             let added = self.add(Role::Replacer(Box::new(replacer)));
             self.replacers.push(added);
-        }
-    }
-
-    fn access(&self) -> Access {
-        Access {
-            replicas: self.replicas.clone(),
-            sizes: self.shape.sizes,
-            layout: Layout { section_size: SECTION_SIZE, step: self.shape.step },
-            patience: self.shape.patience,
-            flaws: self.shape.flaws,
         }
     }
 
@@ -345,7 +336,7 @@ impl Cluster {
             raise_wait: shipped.options.raise_wait / speed,
             pauses: (shipped.options.retry_first / speed, shipped.options.retry_longest / speed),
             rules: Rules { step: u64::from(self.shape.step), limit: shipped.options.limit },
-            access: self.access(),
+            access: self.access(false),
         }
     }
 
@@ -354,7 +345,8 @@ impl Cluster {
         let twins = usize::from(self.shape.twin);
         for number in 0..self.shape.allocs + twins {
             let number = number % self.shape.allocs;
-            let setup = self.alloc_setup(format!("a{number}"));
+            let access = self.access(number == 1);
+            let setup = AllocSetup { access, ..self.alloc_setup(format!("a{number}")) };
             let name = setup.name.clone();
             let place = self.add(Role::Alloc(Box::new(Alloc::new(setup))));
             self.allocs.push(place);
@@ -368,19 +360,20 @@ impl Cluster {
 
     fn add_arbiters(&mut self, nodes: &[(String, Vec<Place>)]) {
         let empty = Arc::new(empty_table(nodes, SECTION_SIZE, self.shape.sections));
-        for number in [0, u8::from(!self.shape.one_number)] {
+        for (index, number) in [0, u8::from(!self.shape.one_number)].into_iter().enumerate() {
+            let access = self.access(index > 0);
             let role = match self.shape.arbiters {
                 Arbiters::Wild => Role::Wild(Box::new(Wild::new(WildSetup {
                     number: u64::from(number),
                     nodes: nodes.to_vec(),
                     empty: (*empty).clone(),
-                    access: self.access(),
+                    access,
                     pause: self.shape.restless,
                 }))),
                 Arbiters::Real => Role::Arbiter(Box::new(Arbiter::new(ArbiterSetup {
                     rules: self.rules(number, nodes),
                     nodes: nodes.to_vec(),
-                    access: self.access(),
+                    access,
                 }))),
             };
             let place = self.add(role);

@@ -44,12 +44,6 @@ impl<T> Disk<T> {
         self.synced = self.records.len();
     }
 
-    /// People restored an older copy of it: only the first records are there.
-    pub(crate) fn put_back(&mut self, left: usize) {
-        self.records.truncate(left);
-        self.synced = self.records.len();
-    }
-
     /// What a reader finds.
     pub(crate) fn read(&self) -> &[T] {
         &self.records

@@ -84,15 +84,10 @@ pub fn explorations() -> Vec<Exploration> {
         holds(FENCE, hasty(2, fence(three, none)), 10_000),
         holds(FENCE, fence(sizes(5, 3), none), 5_000),
         holds(FENCE, fence(sizes(5, 4), none), 5_000),
-        holds(LOSS, loss(three, none), 20_000),
-        holds(LOSS, loss(sizes(5, 3), none), 20_000),
         holds(HALF, half(none), 10_000),
         holds(THREE, versions(none), 10_000),
         holds(MEANWHILE, reading(none), 10_000),
         holds(MEANWHILE, hasty(1, reading(none)), 10_000),
-        holds(PROMISED, promised(three, none), 10_000),
-        holds(PROMISED, promised(sizes(5, 3), none), 10_000),
-        holds(REJOINED, rejoined(none), 10_000),
         holds(RELEASE, release(three, none), 5_000),
         holds(RELEASE, release(sizes(5, 3), none), 5_000),
         holds(LATE_RELEASE, late_release(none), 20_000),
@@ -104,26 +99,18 @@ pub fn explorations() -> Vec<Exploration> {
         breaks(REPLACED, Flaw::VoteWhileSealed, |flaws| replaced(sizes(3, 2), &[0], flaws)),
         breaks(REPLACED, Flaw::InstallWithoutState, |flaws| replaced(sizes(3, 2), &[0, 2], flaws)),
         breaks(FENCE, Flaw::FenceFromRead, |flaws| fence(sizes(3, 2), flaws)),
-        breaks(LOSS, Flaw::NoRejoinWait, |flaws| loss(sizes(3, 2), flaws)),
-        breaks(LOSS, Flaw::CountLate, |flaws| loss(sizes(3, 2), flaws)),
-        breaks(LOSS, Flaw::RejoinOnTooFew, |flaws| loss(sizes(3, 2), flaws)),
         breaks(HALF, Flaw::TableOnOne, half),
-        breaks(REJOINED, Flaw::RejoinUnderPromise, rejoined),
         breaks(MEANWHILE, Flaw::WriteBackUnanswered, reading),
         breaks(LATE_RELEASE, Flaw::LooseRelease, late_release),
     ]
 }
 
 const FENCE: &str = "a raise of the old owner has reached one replica, the new owner claims";
-const LOSS: &str = "the same, and a replica loses its disk and rejoins";
 const REPLACED: &str = "the same, and the last replica is replaced: the change has come to its last step";
 const REPLACING: &str = "the same, from the first step of the change on";
 const HALF: &str = "an arbiter ended when one replica had its table";
 const THREE: &str = "the same, and another replica missed the table before that";
 const MEANWHILE: &str = "the same, while the new owner reads and the older two tables have been shown to it";
-const PROMISED: &str =
-    "an arbiter with promises does not know the newest table, and a replica loses its disk";
-const REJOINED: &str = "the same, when that has rejoined and has shown its table to the new owner";
 const RELEASE: &str = "the owner hears of the table, leaves and releases; the taker claims twice";
 const LATE_RELEASE: &str = "the owner before the last releases late, while a third claims";
 
@@ -152,9 +139,6 @@ fn plain(sizes: Sizes, flaws: Flaws, owners: Vec<Part>) -> Protocol {
         claimed: 1,
         ticks: TAKEOVER,
         tables: Vec::new(),
-        loses: false,
-        rejoined: false,
-        promised: false,
         begun: None,
         late: 0,
         changes: 0,
@@ -167,10 +151,6 @@ fn fence(sizes: Sizes, flaws: Flaws) -> Protocol {
     let old = Part { serves: true, lease: 1, raises: 1, answers: 1, ..Part::default() };
     let new = Part { given: Some(0), wait: 1, lease: 9, claims: 1, answers: 1, ..Part::default() };
     Protocol { ticks: 1, begun: Some((Lane::Raise(0), &[0])), ..plain(sizes, flaws, vec![old, new]) }
-}
-
-fn loss(sizes: Sizes, flaws: Flaws) -> Protocol {
-    Protocol { loses: true, ..fence(sizes, flaws) }
 }
 
 /// So often a caller gives up on an answer that may still come.
@@ -195,18 +175,6 @@ fn half(flaws: Flaws) -> Protocol {
     let old = Part { serves: true, base: Some(20), reads: 1, answers: 1, ..Part::default() };
     let new = Part { base: Some(100), wait: TAKEOVER, lease: 9, reads: 1, answers: 1, ..Part::default() };
     Protocol { tables: vec![1], ..plain(sizes(3, 2), flaws, vec![old, new]) }
-}
-
-/// The last replicas alone have the second owner's table, and the first W have promised the next term to an arbiter that does not
-/// know it; the first one loses its disk, when it likes.
-fn promised(sizes: Sizes, flaws: Flaws) -> Protocol {
-    let tables = (0..sizes.n()).map(|replica| usize::from(replica >= sizes.w())).collect();
-    Protocol { tables, loses: true, promised: true, ..Protocol { sizes, ..half(flaws) } }
-}
-
-fn rejoined(flaws: Flaws) -> Protocol {
-    let begun = Some((Lane::Read(1), &[2, 0][..]));
-    Protocol { loses: false, rejoined: true, begun, ..promised(sizes(3, 2), flaws) }
 }
 
 /// The second owner's table counts on two replicas; the third owner's, of which the arbiter ended, is on one of these. Either of

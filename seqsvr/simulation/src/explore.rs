@@ -19,14 +19,11 @@ use seqsvr_core::routing::{Assignment, Node, NodeState, Table};
 use seqsvr_core::store::Sizes;
 use seqsvr_core::store::message::Copy;
 use seqsvr_core::store::message::{Answer, Question};
-use seqsvr_core::store::{Ceiling, Configuration, Configured, Member, Owner};
+use seqsvr_core::store::{Ceiling, Configuration, Configured, Member, Moves, Owner};
 
 mod moves;
 
 use moves::{send, tell};
-
-/// The term after the one of all tables.
-const TERM: u64 = 2;
 
 /// States that wait to be looked at and are held whole; of more than these only the fingerprints are.
 const WHOLE: usize = 100_000;
@@ -45,13 +42,6 @@ pub(crate) struct Protocol {
     /// Whose table each replica has; those that are not named have the first owner's. Where fewer than W have the newest, its
     /// arbiter ended half-way.
     pub(crate) tables: Vec<usize>,
-    /// Whether the first replica may lose its disk, once, and rejoin.
-    pub(crate) loses: bool,
-    /// Whether it has done so before anything else.
-    pub(crate) rejoined: bool,
-    /// Whether the first W replicas have promised the next term to an arbiter that knows the first owner's table alone, and has sent
-    /// that to all under its term.
-    pub(crate) promised: bool,
     /// Calls that have begun, and whom of the replicas have been asked and have answered.
     pub(crate) begun: Option<(Lane, &'static [usize])>,
     /// How often a caller gives up on an answer that may still be on its way.
@@ -106,8 +96,6 @@ struct World {
     known: Vec<u64>,
     /// Who may still begin to replace a replica.
     changes: usize,
-    /// The first replica may still lose its disk.
-    loses: bool,
     /// How often callers may still give up.
     late: u8,
     /// The largest number handed out, and by whom.
@@ -125,8 +113,6 @@ enum Move {
     Tick,
     Begin(Lane),
     HandOut(usize),
-    /// The first replica loses its disk, and copies this one before the others.
-    Lose(usize),
     /// Somebody begins to replace the last replica.
     Change,
     /// This replica slept through the change, and is told of it.
@@ -228,14 +214,7 @@ impl Protocol {
                 replica.ask(now, &Question::Write(Arc::new(table(of))));
             }
         }
-        if self.promised {
-            for replica in &mut replicas[..self.sizes.w()] {
-                replica.ask(now, &Question::Promise { term: TERM });
-            }
-        }
-        if self.is_replaced() {
-            replicas = self.configured(&replicas[0]);
-        }
+        let replicas = self.configured(replicas);
         let mut world = World {
             tick: 0,
             replicas: replicas.into_iter().map(Arc::new).collect(),
@@ -244,14 +223,10 @@ impl Protocol {
             owners: owners.map(|(index, &part)| Owning::new(owner(index), part)).collect(),
             known: vec![1; self.owners.len()],
             changes: self.changes,
-            loses: self.loses,
             late: self.late,
             last: (10, 0),
             broken: false,
         };
-        if self.rejoined {
-            self.lose(&mut world, 1);
-        }
         if let Some((lane, answered)) = self.begun {
             world = self.after(&world, Move::Begin(lane)).expect("it has a reason to");
             for (&replica, leg) in
@@ -263,18 +238,6 @@ impl Protocol {
         }
         if self.decided {
             self.decide(&mut world);
-        }
-        if self.promised {
-            let question = Arc::new(Question::Write(Arc::new(again())));
-            // Nobody waits for the answers: the arbiter does nothing else.
-            let given = |replica| Wire {
-                lane: Lane::Write,
-                serial: 0,
-                number: 1,
-                replica,
-                leg: Leg::Given(Arc::clone(&question)),
-            };
-            world.wires.extend((0..self.sizes.n()).map(given));
         }
         world
     }
@@ -297,20 +260,19 @@ impl Protocol {
             layout: LAYOUT,
             uids: 0..=LAYOUT.section_size - 1,
             transition: None,
+            moves: Moves::default(),
         })
     }
 
-    /// `state` on each member of the first configuration, and one replica that is new.
-    fn configured(&self, state: &State) -> Vec<State> {
-        let n = self.sizes.n() as u64;
+    /// Each of these is a member of the first configuration; and where the last one is replaced, one replica is new.
+    fn configured(&self, states: Vec<State>) -> Vec<State> {
         let current = Some(self.configuration(1));
-        let with = |copy: Copy, configured, id| {
-            State::restored(Copy { configured, ..copy }, 1, self.flaws).with_id(id)
+        let member = |(state, id): (State, u64)| {
+            let configured = Configured { current: current.clone(), ..Configured::default() };
+            State::restored(Copy { configured, ..state.copy() }, 1, self.flaws).with_id(id)
         };
-        let member =
-            |id| with(state.copy(), Configured { current: current.clone(), ..Configured::default() }, id);
-        let joining = Configured { joining: true, ..Configured::default() };
-        (1..=n).map(member).chain([with(Copy::default(), joining, n + 1)]).collect()
+        let new = self.is_replaced().then(|| State::new(self.flaws).with_id(self.sizes.n() as u64 + 1));
+        states.into_iter().zip(1..).map(member).chain(new).collect()
     }
 
     fn decide(&self, world: &mut World) {
@@ -376,11 +338,6 @@ fn table(index: usize) -> Table {
             epoch,
         }],
     }
-}
-
-/// The first owner's table under the next term: its arbiter knows of no other.
-fn again() -> Table {
-    Table { version: Epoch { term: TERM, version: 2 }, ..table(0) }
 }
 
 fn fingerprint(world: &World) -> u64 {

@@ -20,10 +20,10 @@ type Fault = fn(&mut Faults, &mut Cluster);
 /// What follows from a fault, in time.
 enum Next {
     Start(Place),
+    /// A replica that was replaced because it was dead is there again, with the disk that it had.
+    Return(Place),
     Restart(Place),
     Resume(Place),
-    Lose(Place, Option<Place>),
-    Sleep(Place),
     /// What ailed it is mended, and it begins a new life.
     Mended(Place),
     /// People ask an arbiter for that.
@@ -50,6 +50,9 @@ impl Faults {
     /// Lets things go wrong until `until`, and then heals everything.
     pub(crate) fn run(&mut self, cluster: &mut Cluster, until: At) {
         self.calm(cluster);
+        if let Some(store) = cluster.absent() {
+            self.later(cluster, 10 * SECOND, Next::Start(store));
+        }
         while cluster.world.checker.broken().is_none() {
             let gap = cluster.world.chance.between(1..2 * self.mix.gap);
             let next = cluster.world.now() + gap;
@@ -90,8 +93,9 @@ impl Faults {
 
     fn follow(&mut self, cluster: &mut Cluster, next: Next) {
         match next {
-            Next::Start(place) => {
-                cluster.list(&[place]);
+            Next::Start(place) => cluster.world.start(place),
+            Next::Return(place) => {
+                self.gone.remove(&place);
                 cluster.world.start(place);
             }
             Next::Restart(place) => {
@@ -99,8 +103,6 @@ impl Faults {
                 cluster.world.start(place);
             }
             Next::Resume(place) => cluster.world.resume(place),
-            Next::Lose(place, caller) => self.lose_now(cluster, place, caller),
-            Next::Sleep(place) => self.sleep(cluster, place, 5 * SECOND),
             Next::Mended(place) => {
                 cluster.ail(place, None);
                 self.follow(cluster, Next::Restart(place));
@@ -131,8 +133,8 @@ impl Faults {
             (mix.crash, Self::crash),
             (mix.leave, Self::leave),
             (mix.ail, Self::ail),
-            (mix.lose, Self::lose),
             (mix.replace, Self::replace),
+            (mix.resize, Self::resize),
             (mix.lease, Self::lease),
             (mix.halve, Self::halve),
             (mix.pause, Self::pause),

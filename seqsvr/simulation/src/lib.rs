@@ -18,6 +18,8 @@ mod history;
 mod memory;
 mod message;
 mod mix;
+#[cfg(test)]
+mod moves;
 mod network;
 mod owner;
 mod quorum;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-pub(crate) use seqsvr_core::alloc::section::{Plan, Rules};
+pub(crate) use seqsvr_core::alloc::section::{Advancing, Plan, Rules};
 use seqsvr_core::flaws::{Flaw, Flaws};
 use seqsvr_core::ids::{Epoch, Granted, SectionId};
 use seqsvr_core::store::{Ceiling, Claimed, Owner};
@@ -15,6 +15,8 @@ use seqsvr_core::store::{Ceiling, Claimed, Owner};
 pub(crate) enum Take {
     /// The caller's.
     Granted(Granted),
+    /// It goes on above what was wished for.
+    Advanced,
     /// The ceiling of that owner's section must be raised first, which has been noted.
     Raise(Owner),
     /// The section is not served here.
@@ -85,6 +87,25 @@ impl Memory {
             section.wanted = section.wanted.max(to).max(granted.last);
         }
         Take::Granted(granted)
+    }
+
+    /// Lets `uid` go on above `at_least`.
+    pub(crate) fn advance(&mut self, uid: u32, at_least: u64) -> Take {
+        let Some(section) = self.sections.get_mut(&SectionId::new(uid / self.section_size)) else {
+            return Take::NotServed;
+        };
+        let current = section.uids.entry(uid).or_insert(section.base);
+        let base = if self.flaws.has(Flaw::AdvanceUnconfirmed) { u64::MAX } else { section.base };
+        match self.rules.advance(at_least, *current, base, section.ceiling) {
+            Advancing::Done => {}
+            Advancing::Move => *current = at_least,
+            Advancing::Raise { to } => {
+                section.wanted = section.wanted.max(to);
+                return Take::Raise(section.owner);
+            }
+            Advancing::Exhausted => return Take::NotServed,
+        }
+        Take::Advanced
     }
 
     /// Nothing above this was handed out for `uid`.

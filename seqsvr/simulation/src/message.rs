@@ -53,6 +53,8 @@ pub(crate) enum Reply {
     Each(Vec<Granted>),
     /// An upper bound for each uid.
     Bounds(Vec<u64>),
+    /// The uid goes on above what was wished for.
+    Advanced,
     /// Somebody else owns the uid.
     NotOwner,
     /// Not now: no lease, a gained section still waits, or the ceiling cannot be raised.
@@ -65,7 +67,7 @@ impl Reply {
         match self {
             &Self::Granted { first, last, epoch } => vec![Granted { first, last, epoch }],
             Self::Each(each) => each.clone(),
-            Self::Bounds(_) | Self::NotOwner | Self::Unavailable => Vec::new(),
+            Self::Bounds(_) | Self::Advanced | Self::NotOwner | Self::Unavailable => Vec::new(),
         }
     }
 }

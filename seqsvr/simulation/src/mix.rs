@@ -16,10 +16,11 @@ pub(crate) struct Mix {
     pub(crate) leave: u64,
     /// An AllocSvr answers and cannot serve, or not record what it serves, until people mend and restart it.
     pub(crate) ail: u64,
-    /// A replica's disk is lost, or restored from an older copy; it rejoins.
-    pub(crate) lose: u64,
-    /// A replica, dead or alive, is replaced by a new one, and who does that may end in the middle.
+    /// A replica, dead or alive, is replaced by a new one, and who does that may end in the middle. A dead one may be started
+    /// again, with the disk that it had.
     pub(crate) replace: u64,
+    /// The Set gets one more replica or one fewer, or another W, and who does that may end in the middle.
+    pub(crate) resize: u64,
     /// The Set gets another lease, and who does that may end in the middle.
     pub(crate) lease: u64,
     /// An arbiter ends when it has written a table to one replica only, which one AllocSvr does not hear of.
@@ -54,8 +55,8 @@ impl Mix {
             crash: 4,
             leave: 2,
             ail: 1,
-            lose: 1,
-            replace: 1,
+            replace: 2,
+            resize: 1,
             lease: 1,
             halve: 1,
             pause: 6,
@@ -90,14 +91,14 @@ impl Mix {
         Self { packets: (0, 0, 400), late: 300 * MILLI, ..Self::none() }
     }
 
-    /// Replicas lose their disks again and again.
-    pub(crate) fn losses() -> Self {
-        Self { gap: 300 * MILLI, lose: 6, drift: 1, ..Self::none() }
-    }
-
     /// Replicas are replaced as often as there are new ones, while packets are late.
     pub(crate) fn replacements() -> Self {
         Self { gap: 800 * MILLI, replace: 6, drift: 1, crash: 1, ..Self::late() }
+    }
+
+    /// Replicas come and go, and W changes, while packets are late.
+    pub(crate) fn sizes() -> Self {
+        Self { gap: 800 * MILLI, replace: 2, resize: 6, drift: 1, crash: 1, ..Self::late() }
     }
 
     /// The lease is changed while processes are cut off.

@@ -32,8 +32,6 @@ pub(crate) enum Lane {
     Claim(usize),
     Raise(usize),
     Release(usize),
-    /// Not an owner's: an arbiter writes a table.
-    Write,
     /// Not an owner's either: somebody replaces a replica.
     Change(usize),
 }
@@ -43,7 +41,7 @@ impl Lane {
     pub(crate) fn owner(self) -> usize {
         match self {
             Self::Read(owner) | Self::Claim(owner) | Self::Raise(owner) | Self::Release(owner) => owner,
-            Self::Write | Self::Change(_) => usize::MAX,
+            Self::Change(_) => usize::MAX,
         }
     }
 }

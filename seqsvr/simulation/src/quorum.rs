@@ -13,7 +13,7 @@ use super::message::{Packet, Tick};
 use seqsvr_cluster::store::quorum::Tally;
 pub(crate) use seqsvr_cluster::store::quorum::rounds::{
     ActingRound, Ask, ClaimRound, PromiseRound, RaiseRound, ReadRound, ReleaseRound, Round, Standing, Step,
-    Timed, WriteRound, waiting,
+    WriteRound,
 };
 use seqsvr_core::clock::Moment;
 use seqsvr_core::flaws::Flaws;
@@ -39,7 +39,7 @@ pub(crate) enum Outcome {
 }
 
 /// Takes what a replica answered.
-type Take = Box<dyn FnMut(Moment, usize, Result<Answer, String>) -> Step<Outcome>>;
+type Take = Box<dyn FnMut(usize, Result<Answer, String>) -> Step<Outcome>>;
 
 /// Between two attempts to learn of a configuration while none is known.
 const LEARN: Duration = Duration::from_secs(1);
@@ -108,7 +108,6 @@ impl Quorum {
     }
 
     fn reading(&self, revisions: &Revisions, wait: Duration) -> ReadRound {
-        let wait = waiting(wait, self.access.patience);
         ReadRound::new(revisions, wait, self.sizes(), self.access.flaws)
     }
 
@@ -167,7 +166,7 @@ impl Quorum {
         let call = self.calls.get_mut(&number)?;
         let answer = answer.ok_or_else(|| "no answer in time".to_owned());
         let answer = answer.and_then(|answer| call.tally.note(from, answer));
-        match (call.take)(cx.now, from, answer) {
+        match (call.take)(from, answer) {
             Step::Ask(asks) => {
                 self.ask(cx, number, asks);
                 None
@@ -232,14 +231,13 @@ impl Quorum {
     fn start<R: Round + 'static>(
         &mut self,
         cx: &mut Cx<'_>,
-        round: R,
+        mut round: R,
         outcome: impl FnOnce(R::Outcome) -> Outcome + 'static,
     ) {
         self.learn(cx);
-        let mut round = Timed::new(round, cx.now, self.access.patience, self.access.flaws);
         let asks = round.open();
         let mut finish = Some(outcome);
-        let take = move |now, from, answer| match round.on(now, from, answer) {
+        let take = move |from, answer| match round.on(from, answer) {
             Step::Ask(asks) => Step::Ask(asks),
             Step::Done(done) => Step::Done(finish.take().expect("a round ends once")(done)),
         };

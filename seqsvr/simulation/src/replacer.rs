@@ -1,24 +1,26 @@
-//! Somebody who runs `seqsvr store replace` or `seqsvr store lease`, again and again until that is done: the real round of the change
-//! over the simulated network. This shell does what the command does: asks the replicas what is in force, begins anew when others
-//! are in the way, and completes what others have begun. It may end at any moment; what is to be replaced stays known.
+//! Somebody who stores the first configuration of the Set, as an arbiter does, or changes it, as `seqsvr store` does, again and
+//! again until that is done: the real round of the change over the simulated network. This shell asks the replicas what is in
+//! force, begins anew when others are in the way, and completes what others have begun. It may end at any moment; what is to be
+//! done stays known.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::cx::Cx;
 use super::message::{Input, Packet, Tick};
-use super::quorum::{Access, place_of};
+use super::quorum::{Access, member_at, place_of};
 use super::{MILLI, SECOND};
-pub(crate) use seqsvr_cluster::store::quorum::rounds::{ChangeError, ChangeRound, Step, Timed, asked};
+pub(crate) use seqsvr_cluster::store::quorum::rounds::{ChangeError, ChangeRound, Round as _, Step, asked};
 use seqsvr_core::clock::Moment;
-use seqsvr_core::store::message::{Answer, Question};
-use seqsvr_core::store::message::{Description, Phase};
-use seqsvr_core::store::{Address, Configuration, Member};
+use seqsvr_core::store::message::{Answer, Description, Question};
+use seqsvr_core::store::{Address, Configuration, Member, SetTerms};
 
 /// What is to be done.
 #[derive(Clone, Debug)]
 pub(crate) enum Task {
+    /// The Set gets a first configuration, of the replicas that the file lists.
+    Establish(SetTerms),
     /// A store takes the place of another.
     Replace {
         /// The id of the member that goes.
@@ -26,8 +28,30 @@ pub(crate) enum Task {
         /// Who takes its place.
         new: Member,
     },
+    /// One more store.
+    Grow(Member),
+    /// One fewer.
+    Shrink {
+        /// The id of the member that goes.
+        old: u64,
+    },
+    /// The Set gets this W.
+    Write(usize),
     /// The Set gets this lease.
     Lease(Duration),
+}
+
+impl Task {
+    /// Whether it came to this.
+    fn is_done(&self, now: &Configuration) -> bool {
+        match self {
+            Self::Establish(_) => true,
+            Self::Replace { new, .. } | Self::Grow(new) => now.has(new.id),
+            Self::Shrink { old } => !now.has(*old),
+            Self::Write(write) => now.write == *write,
+            Self::Lease(lease) => now.lease == *lease && now.transition.is_none(),
+        }
+    }
 }
 
 /// See the module.
@@ -43,8 +67,8 @@ struct Life {
     /// The highest ballot that was seen.
     ballot: u64,
     known: Option<Arc<Configuration>>,
-    /// The new one waits to be taken in.
-    joins: bool,
+    /// Those that said what they are, and that they have no configuration.
+    new: BTreeSet<u64>,
     /// Questions that are out, to which replica of the round.
     out: BTreeMap<u64, usize>,
     change: Option<Change>,
@@ -54,7 +78,7 @@ struct Life {
 
 /// A round under way.
 struct Change {
-    round: Timed<ChangeRound>,
+    round: ChangeRound,
     current: Arc<Configuration>,
     next: Arc<Configuration>,
     members: Vec<u64>,
@@ -79,7 +103,8 @@ impl Replacer {
             Input::Start => {
                 let (known, out, change, shortening) = Default::default();
                 let next = cx.chance.number() >> 8;
-                self.life = Some(Life { next, ballot: 0, known, joins: false, out, change, shortening });
+                self.life =
+                    Some(Life { next, ballot: 0, known, new: BTreeSet::new(), out, change, shortening });
                 self.describe(cx);
             }
             Input::Tick(Tick::Next) => self.describe(cx),
@@ -92,9 +117,13 @@ impl Replacer {
     /// Asks the replicas of the file and the new one what they are.
     fn describe(&mut self, cx: &mut Cx<'_>) {
         let (Some(life), Some(task)) = (&mut self.life, &self.task) else { return };
-        (life.joins, life.change) = (false, None);
+        life.change = None;
+        life.new.clear();
         life.out.clear();
-        let new = if let Task::Replace { new, .. } = task { Some(place_of(new.id)) } else { None };
+        let new = match task {
+            Task::Replace { new, .. } | Task::Grow(new) => Some(place_of(new.id)),
+            _ => None,
+        };
         for place in self.access.replicas.iter().copied().chain(new) {
             life.next += 1;
             life.out.insert(life.next, place);
@@ -104,18 +133,19 @@ impl Replacer {
     }
 
     fn answered(&mut self, cx: &mut Cx<'_>, id: u64, answer: Option<Answer>) {
-        let (Some(life), Some(task)) = (&mut self.life, &self.task) else { return };
+        let Some(life) = &mut self.life else { return };
         let Some(from) = life.out.remove(&id) else { return };
         if let Some(change) = &mut life.change {
             let answer = answer.ok_or_else(|| "no answer in time".to_owned());
-            return match change.round.on(cx.now, from, answer) {
+            return match change.round.on(from, answer) {
                 Step::Ask(asks) => self.ask(cx, asks),
                 Step::Done(outcome) => self.done(cx, outcome),
             };
         }
-        if let Some(Answer::Described(Description { id, phase, configuration, .. })) = answer {
-            life.joins |=
-                matches!(task, Task::Replace { new, .. } if new.id == id) && phase == Phase::Joining;
+        if let Some(Answer::Described(Description { id, configuration, .. })) = answer {
+            if configuration.is_none() {
+                life.new.insert(id);
+            }
             let number = |one: &Option<Arc<Configuration>>| one.as_ref().map(|one| one.number);
             if number(&configuration) > number(&life.known) {
                 life.known = configuration;
@@ -128,30 +158,50 @@ impl Replacer {
 
     fn decide(&mut self, cx: &mut Cx<'_>) {
         let (Some(life), Some(task)) = (&self.life, &self.task) else { return };
-        let Some(known) = life.known.clone() else {
-            cx.tick_in(SECOND / 2..SECOND, Tick::Next);
-            return;
-        };
-        let (old, new) = match task {
-            Task::Lease(lease) => {
+        let (known, task, is_new) =
+            (life.known.clone(), task.clone(), |one: &Member| life.new.contains(&one.id));
+        let next = match (&known, &task) {
+            (None, Task::Establish(terms)) => {
+                let members: Vec<Member> =
+                    self.access.replicas.iter().map(|&place| member_at(place)).collect();
+                members.iter().all(is_new).then(|| {
+                    let (write, SetTerms { lease, layout, uids, moves }) =
+                        (self.access.sizes.w(), terms.clone());
+                    Configuration { number: 1, members, write, lease, layout, uids, transition: None, moves }
+                })
+            }
+            (None, _) => None,
+            (Some(known), Task::Lease(lease)) => {
                 let settled =
                     life.shortening.is_some_and(|(number, at)| number == known.number && cx.now >= at);
-                let next =
-                    known.toward_lease(*lease).ok().flatten().or_else(|| known.settled().filter(|_| settled));
-                return self.carry(cx, Arc::clone(&known), next.map_or(known, Arc::new));
+                let next = known.toward_lease(*lease).ok().flatten();
+                Some(
+                    next.or_else(|| known.settled().filter(|_| settled)).unwrap_or_else(|| (**known).clone()),
+                )
             }
-            Task::Replace { old, new } => (*old, new.clone()),
+            (Some(known), task) if task.is_done(known) => Some((**known).clone()),
+            (Some(known), Task::Replace { old, new }) => {
+                match known.members.iter().find(|one| one.id == *old) {
+                    Some(old) => is_new(new).then(|| known.replacing(&old.name, new.clone())),
+                    // Somebody else has replaced it.
+                    None => return self.task = None,
+                }
+            }
+            (Some(known), Task::Grow(new)) => is_new(new).then(|| known.adding(new.clone())),
+            (Some(known), Task::Shrink { old }) => {
+                known.members.iter().find(|one| one.id == *old).map(|old| known.removing(&old.name))
+            }
+            (Some(known), Task::Write(write)) => match known.writing(*write) {
+                next if next.sizes().is_ok() => Some(next),
+                // It is refused.
+                _ => return self.task = None,
+            },
+            (Some(_), Task::Establish(_)) => unreachable!("it is done"),
         };
-        match (known.has(old), known.has(new.id)) {
-            (_, true) => self.carry(cx, Arc::clone(&known), known),
-            (true, false) if life.joins => {
-                let name = known.members.iter().find(|one| one.id == old).map(|one| one.name.clone());
-                let next = known.replacing(&name.unwrap_or_default(), new);
-                self.carry(cx, known, Arc::new(next));
-            }
-            (true, false) => cx.tick_in(SECOND / 2..SECOND, Tick::Next),
-            // Somebody else has replaced it.
-            (false, false) => self.task = None,
+        match (known, next) {
+            (_, None) => cx.tick_in(SECOND / 2..SECOND, Tick::Next),
+            (Some(known), Some(next)) => self.carry(cx, known, Arc::new(next)),
+            (None, Some(first)) => self.carry(cx, Arc::new(first.listed()), Arc::new(first)),
         }
     }
 
@@ -160,12 +210,11 @@ impl Replacer {
         let Some(life) = &mut self.life else { return };
         life.ballot = (((life.ballot >> 32) + 1) << 32) | u64::from(cx.chance.number() as u32);
         let members = asked(&current, &next);
-        let round = if current == next {
+        let mut round = if current == next {
             ChangeRound::completing(Arc::clone(&next), self.access.flaws)
         } else {
             ChangeRound::new(Arc::clone(&current), Arc::clone(&next), life.ballot, self.access.flaws)
         };
-        let mut round = Timed::new(round, cx.now, self.access.patience, self.access.flaws);
         let asks = round.open();
         life.out.clear();
         life.change = Some(Change { round, current, next, members });
@@ -190,10 +239,7 @@ impl Replacer {
         life.out.clear();
         match outcome {
             Ok(()) => {
-                let done = match task {
-                    Task::Replace { new, .. } => next.has(new.id),
-                    Task::Lease(lease) => next.lease == *lease && next.transition.is_none(),
-                };
+                let done = task.is_done(&next);
                 if done {
                     self.task = None;
                     return;
@@ -207,12 +253,18 @@ impl Replacer {
                 // Another change was to be completed first.
                 life.known = Some(next);
             }
+            // Of a list that has a replica in common with this one: people are told.
+            Err(ChangeError::Another(other))
+                if current.number == 0 && !other.members.iter().all(|one| current.has(one.id)) =>
+            {
+                return self.task = None;
+            }
             Err(ChangeError::Another(accepted)) => return self.carry(cx, current, accepted),
             Err(ChangeError::Outbid(higher)) => life.ballot = life.ballot.max(higher),
             // It may have been cut off before enough had it.
             Err(ChangeError::Newer(newer)) => return self.carry(cx, Arc::clone(&newer), newer),
             // Who slept through the change before is brought up to date, as by an arbiter that finds stores halted.
-            Err(ChangeError::Unavailable(_)) if current != next => {
+            Err(ChangeError::Unavailable(_)) if current != next && current.number > 0 => {
                 return self.carry(cx, Arc::clone(&current), current);
             }
             Err(ChangeError::Unavailable(_)) => {}

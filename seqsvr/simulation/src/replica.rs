@@ -12,14 +12,9 @@ use super::message::{Input, Packet, Tick};
 use super::{MICRO, MILLI, Place};
 pub(crate) use seqsvr_cluster::replica::state::{Change, State};
 use seqsvr_core::flaws::Flaws;
-use seqsvr_core::store::Sizes;
 use seqsvr_core::store::message::Copy;
 use seqsvr_core::store::message::{Answer, Question};
-use seqsvr_core::store::{Address, Configuration, Configured};
-
-mod returning;
-
-use returning::Returning;
+use seqsvr_core::store::{Address, Configuration};
 
 /// What a record of the log holds.
 #[derive(Clone, Debug)]
@@ -30,30 +25,12 @@ enum Record {
     Change(Change),
 }
 
-/// How a replica is set up.
-#[derive(Clone)]
-pub(crate) struct ReplicaSetup {
-    /// Its id among the members.
-    pub(crate) id: u64,
-    /// Which votes count, to begin with.
-    pub(crate) first: Configured,
-    /// The other replicas, as its file lists them.
-    pub(crate) others: Vec<Place>,
-    pub(crate) sizes: Sizes,
-    /// How long it waits after it lost its disk.
-    pub(crate) rejoin_wait: Duration,
-    /// How long one of the others may take to answer it.
-    pub(crate) patience: Duration,
-    pub(crate) flaws: Flaws,
-}
-
 /// See the module.
 pub(crate) struct Replica {
-    setup: ReplicaSetup,
+    /// Its id among the members.
+    id: u64,
+    flaws: Flaws,
     disk: Disk<Record>,
-    /// What is on the disk must not be voted by: it was lost or restored.
-    lost: bool,
-    returning: Option<Returning>,
     life: Option<Life>,
 }
 
@@ -79,48 +56,27 @@ struct Reader {
 }
 
 impl Replica {
-    /// Initialised.
-    pub(crate) fn new(setup: ReplicaSetup) -> Self {
-        let disk = holding(begun(&setup));
-        Self { setup, disk, lost: false, returning: None, life: None }
+    /// New: it votes in nothing yet.
+    pub(crate) fn new(id: u64, flaws: Flaws) -> Self {
+        let mut disk = Disk::default();
+        disk.write(Record::Start(State::restored(Copy::default(), 1, flaws).with_id(id)));
+        disk.sync(1);
+        Self { id, flaws, disk, life: None }
     }
 
     pub(crate) fn crash(&mut self, chance: &mut Chance) {
         self.life = None;
-        self.returning = None;
         self.disk.crash(chance);
     }
 
-    /// Nothing is left of the disk, or an older copy of it was restored. The next start is a rejoin, and each until one has
-    /// come to its end.
-    pub(crate) fn lose_disk(&mut self, chance: &mut Chance) {
-        let records = self.disk.read().len();
-        self.disk.put_back(if chance.permille(500) { 0 } else { chance.index(records + 1) });
-        self.lost = true;
-    }
-
-    /// Whether it must not vote.
-    pub(crate) fn is_lost(&self) -> bool {
-        self.lost
-    }
-
-    /// The configuration that is on its disk; a lost one has none.
+    /// The configuration that is on its disk.
     pub(crate) fn configuration(&self) -> Option<Arc<Configuration>> {
-        if self.lost { None } else { self.stored().configured().current.clone() }
-    }
-
-    /// People write into its file who the other replicas are; answers whether they were others.
-    pub(crate) fn list(&mut self, others: Vec<Place>) -> bool {
-        std::mem::replace(&mut self.setup.others, others) != self.setup.others
+        self.stored().configured().current.clone()
     }
 
     pub(crate) fn on(&mut self, cx: &mut Cx<'_>, input: Input) {
         match input {
-            Input::Start if self.lost => {
-                self.returning = Some(Returning::new(cx, self.setup.clone(), self.kept()));
-            }
             Input::Start => self.start(),
-            input if self.lost => self.come_back(cx, input),
             Input::Packet(from, Packet::Question { id, to, question }) => {
                 self.question(cx, (from, id, to), &question);
             }
@@ -130,33 +86,13 @@ impl Replica {
         }
     }
 
-    /// What can be read of a disk that was restored.
-    fn kept(&self) -> Option<Copy> {
-        (!self.disk.read().is_empty()).then(|| self.stored().copy())
-    }
-
-    fn come_back(&mut self, cx: &mut Cx<'_>, input: Input) {
-        if let Some(copy) = self.returning.as_mut().and_then(|returning| returning.on(cx, input)) {
-            self.returning = None;
-            let id = self.setup.id;
-            if copy.configured.current.as_ref().is_some_and(|current| !current.has(id)) {
-                // Another one has its place: it is refused, and stays lost.
-                return;
-            }
-            // Readers may have seen this very revision, and another table under it.
-            self.disk = holding(State::restored(copy, 1 << 32, self.setup.flaws).with_id(id));
-            self.lost = false;
-            self.start();
-        }
-    }
-
     fn start(&mut self) {
         let state = self.stored();
         self.life = Some(Life { state, leaving: Vec::new(), held: BTreeMap::new(), next: 0, syncing: false });
     }
 
     fn stored(&self) -> State {
-        let mut state = begun(&self.setup);
+        let mut state = State::restored(Copy::default(), 1, self.flaws).with_id(self.id);
         for record in self.disk.read() {
             match record {
                 Record::Start(start) => state = start.clone(),
@@ -230,18 +166,4 @@ impl Replica {
             cx.tick_in(100 * MICRO..takes, Tick::Synced(self.disk.written() as u64));
         }
     }
-}
-
-/// What it votes by when it was just made.
-fn begun(setup: &ReplicaSetup) -> State {
-    let copy = Copy { configured: setup.first.clone(), ..Copy::default() };
-    State::restored(copy, 1, setup.flaws).with_id(setup.id)
-}
-
-/// A disk that holds a state and nothing else.
-fn holding(state: State) -> Disk<Record> {
-    let mut disk = Disk::default();
-    disk.write(Record::Start(state));
-    disk.sync(1);
-    disk
 }

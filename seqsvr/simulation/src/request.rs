@@ -18,6 +18,8 @@ pub(super) enum Want {
     Next(u32),
     /// One number for each of the uids.
     Each,
+    /// To go on above that.
+    Advance(u64),
     /// An upper bound of what was handed out for each of the uids.
     Current,
 }
@@ -45,7 +47,9 @@ impl Request {
             Call::Next(v1::NextRequest { uid, count, route }) => (vec![uid], Want::Next(count), route),
             Call::NextEach(v1::NextEachRequest { uids, route }) => (uids, Want::Each, route),
             Call::Current(v1::CurrentRequest { uids, route }) => (uids, Want::Current, route),
-            Call::Advance(_) => return None,
+            Call::Advance(v1::AdvanceRequest { uid, at_least, route }) => {
+                (vec![uid], Want::Advance(at_least), route)
+            }
         };
         let v1::Route { term, version, .. } = route.unwrap_or_default();
         let known = Epoch { term, version };
@@ -62,7 +66,12 @@ impl Request {
             }
             Want::Next(count) => match memory.take(first, count) {
                 Take::Granted(granted) => granted.into(),
-                Take::NotServed => Reply::NotOwner,
+                Take::Advanced | Take::NotServed => Reply::NotOwner,
+                Take::Raise(_) => return None,
+            },
+            Want::Advance(at_least) => match memory.advance(first, at_least) {
+                Take::Advanced => Reply::Advanced,
+                Take::Granted(_) | Take::NotServed => Reply::NotOwner,
                 Take::Raise(_) => return None,
             },
             Want::Each => {
@@ -72,7 +81,7 @@ impl Request {
                 while let Some(&uid) = self.uids.get(self.taken.len()) {
                     match memory.take(uid, 1) {
                         Take::Granted(granted) => self.taken.push(granted),
-                        Take::NotServed => return Some(Reply::NotOwner),
+                        Take::Advanced | Take::NotServed => return Some(Reply::NotOwner),
                         Take::Raise(_) => return None,
                     }
                 }

@@ -33,18 +33,6 @@ impl Role {
         }
     }
 
-    /// It has ended, and its disk is lost; or an older copy of it was restored. True of replicas only.
-    pub(crate) fn lose_disk(&mut self, chance: &mut Chance) {
-        if let Self::Replica(role) = self {
-            role.lose_disk(chance);
-        }
-    }
-
-    /// Whether it cannot vote yet, for what it has lost.
-    pub(crate) fn is_lost(&self) -> bool {
-        matches!(self, Self::Replica(role) if role.is_lost())
-    }
-
     /// It ends: only what is on its disk stays, and not all of that.
     pub(crate) fn crash(&mut self, chance: &mut Chance) {
         match self {

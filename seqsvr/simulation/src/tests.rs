@@ -9,15 +9,13 @@ use super::clock::Shows;
 use super::cluster::{Arbiters, Cluster, Shape};
 use super::history::History;
 use super::mix::Mix;
+use super::moves;
 use super::trial::{Trial, Verdict};
 use super::{Exploration, Found, explorations};
 use seqsvr_cluster::alloc::config::AllocConfig;
 use seqsvr_cluster::arbiter::config::ArbiterConfig;
 use seqsvr_cluster::arbiter::health::HealthRules;
 use seqsvr_cluster::arbiter::plan::{Balance, Policy};
-use seqsvr_cluster::replica::config::PeersConfig;
-use seqsvr_cluster::store::config::LONGEST_PATIENCE;
-use seqsvr_cluster::store::quorum::rounds::rejoin_wait;
 use seqsvr_core::flaws::{Flaw, Flaws};
 use seqsvr_core::routing::Order;
 use seqsvr_core::store::Sizes;
@@ -36,12 +34,19 @@ fn quick(shape: Shape) -> Shape {
     let lease = Duration::from_secs(1);
     let policy = Policy::Spread(Balance { every: Duration::ZERO, ..Balance::default() });
     let patience = lease / 3;
-    Shape { lease, patience, rejoin_wait: rejoin_wait(patience), policy, ..shape }
+    Shape { lease, patience, policy, ..shape }
 }
 
 /// Sections move several times a second, and their ceilings are raised by so much at a time.
 fn moving(step: u32, shape: Shape) -> Shape {
     Shape { arbiters: Arbiters::Wild, restless: 400 * MILLI, step, ..quick(shape) }
+}
+
+/// Little is asked for, half of it to go on above a number, while sections move all the time.
+fn leaping(shape: Shape) -> Shape {
+    let sizes = Sizes::new(3, 2).expect("these quorums meet");
+    let shape = Shape { sizes, spares: 0, sections: 12, allocs: 3, ..moving(40, shape) };
+    Shape { callers: 1, count: 4, leaps: 500, restless: 100 * MILLI, ..shape }
 }
 
 /// An owner that nobody tells serves on for long: it has many numbers.
@@ -58,16 +63,16 @@ fn tight(shape: Shape) -> Shape {
     Shape { count: 4, sections: 1, allocs: 3, ..moving(2, shape) }
 }
 
-/// Three replicas that stay.
-fn few(shape: Shape) -> Shape {
-    let sizes = Sizes::new(3, 2).expect("these quorums meet");
-    Shape { sizes, spares: 0, ..tight(shape) }
-}
-
 /// Three replicas, which are replaced again and again.
 fn changing(shape: Shape) -> Shape {
     let sizes = Sizes::new(3, 2).expect("these quorums meet");
     Shape { sizes, spares: 8, ..busy(shape) }
+}
+
+/// The second arbiter's file lists one of the stores together with others.
+fn listed_twice(shape: Shape) -> Shape {
+    let sizes = Sizes::new(3, 2).expect("these quorums meet");
+    Shape { sizes, spares: 2, wrong_list: true, ..busy(shape) }
 }
 
 /// Sections move only because somebody leaves, dies or is drained, and everybody asks for them.
@@ -88,8 +93,7 @@ fn shorter() -> Mix {
 
 /// Answers of replicas are counted for longer than a lease lasts.
 fn patient(shape: Shape) -> Shape {
-    let patience = Duration::from_secs(2);
-    Shape { patience, rejoin_wait: rejoin_wait(patience), ..quick(shape) }
+    Shape { patience: Duration::from_secs(2), ..quick(shape) }
 }
 
 fn assert_holds(trial: &Trial, seeds: std::ops::Range<u64>) -> u64 {
@@ -109,14 +113,14 @@ fn every_promise_holds_whatever_goes_wrong() {
 
 #[test]
 fn every_promise_holds_under_the_mixes_that_catch_broken_rules() {
-    let mixes = [Mix::pauses(), Mix::late(), Mix::cuts(), Mix::losses(), Mix::halves(), Mix::leaves()];
+    let mixes = [Mix::pauses(), Mix::late(), Mix::cuts(), Mix::sizes(), Mix::halves(), Mix::leaves()];
     for mix in mixes.into_iter().chain([Mix::replacements(), Mix::leases(), Mix::ailments()]) {
         assert_holds(&Trial { mix, ..Trial::all() }, 0..20);
     }
     let bent: [Where; 6] = [
         (Mix::halves(), roomy),
-        (Mix::losses(), busy),
-        (Mix::losses(), tight),
+        (Mix::sizes(), changing),
+        (Mix::cuts(), listed_twice),
         (Mix::replacements(), changing),
         (shorter(), shortened),
         (Mix { callers: 6, ..Mix::cuts() }, tight),
@@ -135,9 +139,10 @@ fn each_broken_rule_is_noticed() {
 }
 
 /// Each rule that seeds show, where, and within how many of them.
-fn shown_by_seeds() -> [(Flaw, Where, u64); 17] {
+fn shown_by_seeds() -> [(Flaw, Where, u64); 18] {
     [
-        (Flaw::NoRejoinWait, (Mix::losses(), few), 40),
+        (Flaw::AdvanceUnconfirmed, (Mix::late(), leaping), 60),
+        (Flaw::ServeUnconfigured, (Mix::cuts(), listed_twice), 40),
         (Flaw::FenceFromRead, (Mix { crash: 6, ..Mix::late() }, draining), 60),
         (Flaw::EpochOfNode, (Mix::pauses(), quick), 20),
         (Flaw::NoTakeoverWait, (Mix::cuts(), quick), 20),
@@ -146,8 +151,8 @@ fn shown_by_seeds() -> [(Flaw, Where, u64); 17] {
         (Flaw::AnswerBeforeConfirm, (Mix::late(), quick), 20),
         (Flaw::LooseRelease, (Mix::leaves(), draining), 20),
         (Flaw::SmallQuorum, (Mix::late(), quick), 60),
-        (Flaw::TableOnOne, (Mix::halves(), roomy), 20),
-        (Flaw::RejoinOnTooFew, (Mix::losses(), busy), 20),
+        (Flaw::TableOnOne, (Mix::halves(), roomy), 60),
+        (Flaw::FirstByFew, (Mix::cuts(), listed_twice), 40),
         (Flaw::ReleaseWhileServing, (Mix::leaves(), draining), 40),
         (Flaw::AnyNumber, (Mix { gap: 300_000_000, ..Mix::replacements() }, changing), 150),
         (Flaw::ShorterAtOnce, (shorter(), shortened), 20),
@@ -157,13 +162,24 @@ fn shown_by_seeds() -> [(Flaw, Where, u64); 17] {
     ]
 }
 
+/// Those that an operator with the wrong file needs.
+const SHOWN_BY_MOVES: [Flaw; 2] = [Flaw::TakeTwice, Flaw::TakeElsewhere];
+
+#[test]
+fn each_broken_rule_of_moves_is_noticed() {
+    for flaw in SHOWN_BY_MOVES {
+        assert!(moves::caught(flaw).is_some(), "{flaw:?}");
+    }
+}
+
 /// A rule that can be broken and is shown by nothing would prove nothing.
 #[test]
-fn each_rule_that_can_be_broken_is_shown_by_seeds_or_an_exploration() {
+fn each_rule_that_can_be_broken_is_shown_by_seeds_a_move_or_an_exploration() {
     let explored: Vec<Exploration> = explorations();
     for flaw in Flaw::ALL {
         let seeds = shown_by_seeds().iter().any(|(shown, ..)| *shown == flaw);
-        assert!(seeds || explored.iter().any(|row| row.flaw() == Some(flaw)), "{flaw:?}");
+        let moves = SHOWN_BY_MOVES.contains(&flaw);
+        assert!(seeds || moves || explored.iter().any(|row| row.flaw() == Some(flaw)), "{flaw:?}");
     }
 }
 
@@ -186,12 +202,12 @@ fn clusters_are_drawn_as_shipped_and_faster_under_every_policy() {
 /// Compared with what a configuration comes to that says nothing, so that what ships is what is simulated, also when it changes.
 #[test]
 fn a_cluster_at_full_speed_goes_by_what_ships() {
-    let (config, shipped_wait) = (AllocConfig::shipped(), PeersConfig::shipped().rejoin_wait_ms);
+    let config = AllocConfig::shipped();
     let alloc = config.settings(1).expect("as shipped").swap_remove(0);
     let arbiter = ArbiterConfig::shipped().rules().expect("as shipped");
     let ms = Duration::from_millis;
     let mut shapes = (0..200).map(|seed| Shape::drawn(&mut Chance::new(seed), Flaws::default()));
-    let whole = |shape: &Shape| shape.lease == alloc.rules.lease && shape.rejoin_wait == ms(shipped_wait);
+    let whole = |shape: &Shape| shape.lease == alloc.rules.lease;
     let shape = shapes.find(whole).expect("some are as shipped");
     let cluster = Cluster::new(shape, Chance::new(0), History::new(0));
     let AllocSetup { lease, poll, retry, drain_wait, raise_wait, pauses, rules, access, .. } =
@@ -207,7 +223,6 @@ fn a_cluster_at_full_speed_goes_by_what_ships() {
     );
     // Only what counts as calm is shorter, as a run is.
     assert_eq!(HealthRules { calm: arbiter.health.calm, ..simulated.health }, arbiter.health);
-    assert_eq!(ms(shipped_wait), rejoin_wait(LONGEST_PATIENCE), "enough for every patience that is accepted");
 }
 
 #[test]
@@ -269,12 +284,6 @@ fn no_order_of_messages_breaks_the_fence() {
     assert_eq!(explore("a raise of the old owner has reached one replica"), (4, 1));
 }
 
-/// Its rules: what was confirmed is found, and nobody counts what the lost disk had answered.
-#[test]
-fn a_lost_disk_breaks_the_fence_only_when_a_rule_of_the_rejoin_is_broken() {
-    assert_eq!(explore("the same, and a replica loses its disk"), (2, 3));
-}
-
 /// Its rules: who is sealed votes no more in the old configuration, and who is new begins with what the old ones hold.
 #[test]
 fn a_replaced_replica_breaks_the_fence_only_when_a_rule_of_the_change_is_broken() {
@@ -285,13 +294,6 @@ fn a_replaced_replica_breaks_the_fence_only_when_a_rule_of_the_change_is_broken(
 #[test]
 fn a_half_written_table_gives_two_owners_only_when_one_replica_is_enough() {
     assert_eq!(explore("an arbiter ended when one replica had its table"), (1, 1));
-}
-
-/// Its rule: a promise of which no table was written is outranked before a copy makes a table count that its arbiter does not know.
-#[test]
-fn an_unused_promise_gives_two_owners_only_when_a_store_that_rejoins_does_not_outrank_it() {
-    assert_eq!(explore("an arbiter with promises"), (2, 0));
-    assert_eq!(explore("the same, when that has rejoined"), (1, 1));
 }
 
 #[test]

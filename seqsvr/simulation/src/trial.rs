@@ -86,8 +86,6 @@ fn come_back(cluster: &mut Cluster) {
     while cluster.world.now() < until && cluster.world.checker.broken().is_none() {
         let next = cluster.world.now() + SECOND / 2;
         cluster.world.run_until(next);
-        let replicas = cluster.replicas.clone();
-        cluster.list(&replicas);
         if cluster.world.owed(caller).is_empty() {
             return;
         }

@@ -174,18 +174,6 @@ impl World {
         }
     }
 
-    /// It ends, and its disk is lost, whole or in part.
-    pub(crate) fn lose_disk(&mut self, place: Place) {
-        self.crash(place);
-        self.note("lose", place);
-        self.processes[place].role.lose_disk(&mut self.chance);
-    }
-
-    /// Whether it cannot vote yet, for what it has lost.
-    pub(crate) fn is_lost(&self, place: Place) -> bool {
-        self.processes[place].role.is_lost()
-    }
-
     /// It ends for good; who reaches for it reaches `instead` from now on.
     pub(crate) fn replace(&mut self, place: Place, instead: Place) {
         self.crash(place);

@@ -108,18 +108,13 @@ impl<'a> Writer<'a> {
     }
 
     fn stores(&self, set: &SetPlaces) -> Result<Vec<Member>> {
-        // Longer than any caller counts the answers to one question.
-        let rejoin_wait = (5 * self.patience).max(1_000);
         let number = set.number;
         let one = |(name, addr): &Place| {
             let directory = self.folder.join(name);
-            let others: Vec<Place> = set.stores.iter().filter(|(other, _)| other != name).cloned().collect();
-            let peers = self.urls(&others);
             let text = format!(
-                "cluster = {CLUSTER:?}\nset = {number}\nname = {name:?}\nlisten = {addr:?}\ndirectory = {directory:?}\n\n\
-                 [peers]\nreplicas = {peers}\nrejoin_wait_ms = {rejoin_wait}\n"
+                "cluster = {CLUSTER:?}\nset = {number}\nname = {name:?}\nlisten = {addr:?}\ndirectory = {directory:?}\n"
             );
-            self.member(Role::Store, name, addr, text + &self.to_call("peers.security") + &self.to_listen())
+            self.member(Role::Store, name, addr, text + &self.to_listen())
         };
         set.stores.iter().map(one).collect()
     }
@@ -151,11 +146,12 @@ impl<'a> Writer<'a> {
         {
             let mut text = format!(
                 "cluster = {CLUSTER:?}\nnumber = {index}\nlisten = {addr:?}\nmetrics_listen = {metrics:?}\n\n\
-                 [set]\nnumber = {}\nfirst_uid = {}\nlast_uid = {}\n\n\
+                 [set]\nnumber = {}\nfirst_uid = {}\nlast_uid = {}\nlease_ms = {}\n\n\
                  [timing]\nprobe_every_ms = {}\nprobe_patience_ms = {}\ndead_after = {dead_after}\n",
                 set.number,
                 set.uids.start(),
                 set.uids.end(),
+                self.shape.timing.lease.as_millis(),
                 probe_every.as_millis(),
                 probe_patience.as_millis()
             );

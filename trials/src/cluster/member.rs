@@ -92,6 +92,11 @@ impl Member {
         &self.name
     }
 
+    /// Its configuration file, which stands beside its log.
+    pub fn config(&self) -> PathBuf {
+        self.log.with_extension("toml")
+    }
+
     /// `host:port`
     pub fn addr(&self) -> &str {
         &self.addr

@@ -68,7 +68,6 @@ impl Cluster {
     /// Does the same, starts all, and waits until numbers are served.
     pub async fn start(binary: &Path, folder: &Path, shape: &Shape) -> Result<Cluster> {
         let mut cluster = Cluster::plan(binary, folder, shape)?;
-        // All at once: each waits until the others have said that they are new, too.
         let starting = cluster.stores.iter_mut().map(|store| {
             let words: &[&str] = if store.role() == Role::Store { &["--init"] } else { &[] };
             store.start_with(words)
@@ -98,8 +97,17 @@ impl Cluster {
 
     /// Runs a command for operators, such as `drain alloc1`, as they would.
     pub async fn operate(&self, words: &[&str]) -> Result<String> {
+        self.run(words, &self.client_config).await
+    }
+
+    /// The same for one about the stores of the first Set, such as `store replace store1 http://127.0.0.1:7001`.
+    pub async fn operate_stores(&self, words: &[&str]) -> Result<String> {
+        self.run(words, &self.arbiters[0].config()).await
+    }
+
+    async fn run(&self, words: &[&str], config: &Path) -> Result<String> {
         let mut command = Command::new(&self.binary);
-        command.args(words).arg("--config").arg(&self.client_config).stdin(Stdio::null()).kill_on_drop(true);
+        command.args(words).arg("--config").arg(config).stdin(Stdio::null()).kill_on_drop(true);
         let output = command.output().await?;
         if !output.status.success() {
             let reported = String::from_utf8_lossy(&output.stderr);

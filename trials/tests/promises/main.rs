@@ -15,3 +15,4 @@ mod sets;
 mod shared_table;
 mod standby;
 mod support;
+mod verify;

@@ -121,7 +121,6 @@ async fn after_the_loss_of_all_stores_a_backup_gives_no_number_a_second_time() {
     for store in &mut cluster.stores {
         store.lose_disk().await.unwrap();
     }
-    // Together: each waits until the others have said that they are new.
     let started = cluster.stores.iter_mut().map(|store| store.start_with(&["--init"]));
     futures_util::future::try_join_all(started).await.unwrap();
     let whole = std::fs::read_to_string(file).unwrap();

@@ -36,7 +36,7 @@ fn file_of(folder: &Path, name: &str) -> (PathBuf, String) {
 async fn join(folder: &Path, name: &str) -> Store {
     let (file, url) = file_of(folder, name);
     let mut command = Command::new(program("seqsvr"));
-    command.args(["--log", "warn", "store", "--join", "--config"]).arg(file).kill_on_drop(true);
+    command.args(["--log", "warn", "store", "--init", "--config"]).arg(file).kill_on_drop(true);
     let mut process = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
     let line = lines.next_line().await.unwrap().unwrap();
@@ -44,7 +44,7 @@ async fn join(folder: &Path, name: &str) -> Store {
     Store { _process: process, url }
 }
 
-/// The first configuration is stored as soon as all stores answer an AllocSvr.
+/// Every AllocSvr has heard of the first configuration.
 async fn configured(folder: &Path) {
     eventually("a configuration is stored", async || {
         let logged = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
@@ -100,11 +100,11 @@ async fn a_dead_store_is_replaced_while_callers_take_numbers() {
         async move { refusal(1, &words.each_ref().map(String::as_str), &arbiter).await }
     };
     let of_another = cluster.stores[1].url();
-    assert_says(&says("store1", &of_another).await, "does not wait to be taken in");
+    assert_says(&says("store1", &of_another).await, "store2, which is no new store");
     let fifth = join(folder.path(), "store5").await;
     assert_says(&says("store3", &fifth.url).await, "store3 is no member of configuration 2");
     let nobody = says("store1", "http://127.0.0.1:1").await;
-    assert_says(&nobody, "seqsvr store --config FILE --join");
+    assert_says(&nobody, "seqsvr store --config FILE --init");
     every_number_held(load).await;
 }
 

@@ -129,27 +129,12 @@ fn joined(folder: &Path, clusters: &[&Cluster]) -> std::path::PathBuf {
     path
 }
 
-/// Takes numbers of a uid as long as there are any, and answers the last one and why there are no more.
-async fn until_refused(client: &Client, uid: u32) -> (u64, CallError) {
-    let mut last = 0;
-    loop {
-        match client.next(Uid::new(uid), 1).await {
-            Ok(granted) => {
-                assert!(granted.first > last, "{} after {last}", granted.first);
-                last = granted.last;
-            }
-            Err(error) if error.is_retryable() => {}
-            Err(error) => return (last, error),
-        }
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn uids_move_from_one_set_to_another_while_callers_take_numbers() {
+async fn uids_move_from_one_set_to_another_and_no_number_comes_again() {
     const MOVED: u32 = 2_000_000_000;
     let folder = tempfile::tempdir().unwrap();
     let mut lower = alone(&folder.path().join("lower"), 0, LOWER).await;
-    let upper = alone(&folder.path().join("upper"), 1, UPPER).await;
+    let mut upper = alone(&folder.path().join("upper"), 1, UPPER).await;
     let old = joined(folder.path(), &[&lower, &upper]);
     let changes = [
         ("last_uid = 2147399999", "last_uid = 1999999999"),
@@ -175,30 +160,53 @@ async fn uids_move_from_one_set_to_another_while_callers_take_numbers() {
         .await;
     }
     let file = folder.path().join("moved.uids").display().to_string();
-    let words = ["store", "give", "2000000000", "2147399999", file.as_str()];
-    let last_of_old = until_refused(&of_old_map, moved);
-    let (given, (last, why)) = tokio::join!(async { seqsvr(&words, &arbiter("lower")).await }, last_of_old);
-    assert_eq!(given.code, Some(0), "{given:?}");
-    assert!(last > before[1]);
+    let words = ["backup", file.as_str(), "--uids", "2000000000-2147399999", "--to", "1"];
     assert_says(
-        &why.to_string(),
-        "is outside Set 0, which has the uids 0 to 1999999999; correct the Sets of the caller",
+        &refusal(1, &words, &arbiter("lower")).await,
+        "stop all arbiters and AllocSvrs of the Set first",
     );
-    let still = of_old_map.next_each(&uids([kept, others])).await.unwrap();
-    assert!(still[0] > before[0] && still[1] > before[2], "the others are served: {still:?}");
-
-    let taken = seqsvr(&["store", "take", file.as_str()], &arbiter("upper")).await;
+    for set in [&mut lower, &mut upper] {
+        for member in set.arbiters.iter_mut().chain(&mut set.allocators) {
+            member.stop().await.unwrap();
+        }
+    }
+    let given = eventually("the arbiter is silent for long enough", async || {
+        let given = seqsvr(&words, &arbiter("lower")).await;
+        (given.code == Some(0)).then_some(given)
+    })
+    .await;
+    assert_says(&given.out, "which Set 0 has no more");
+    let restore = ["restore", file.as_str()];
+    assert_says(&refusal(2, &restore, &arbiter("lower")).await, "is for Set 1 of cluster");
+    let taken = eventually("the other one is, too", async || {
+        let taken = seqsvr(&restore, &arbiter("upper")).await;
+        (taken.code == Some(0)).then_some(taken)
+    })
+    .await;
     assert_says(&taken.out, "uids 2000000000 to 2147399999 are taken in");
-    assert_says(&refusal(1, &["store", "take", file.as_str()], &arbiter("upper")).await, "No such file");
+    assert_says(&refusal(1, &restore, &arbiter("upper")).await, "the file was used before");
+    for (set, (from, to)) in [("lower", changes[0]), ("upper", changes[1])] {
+        let text = std::fs::read_to_string(arbiter(set)).unwrap();
+        assert!(text.contains(from), "{text}");
+        std::fs::write(arbiter(set), text.replace(from, to)).unwrap();
+    }
+    for set in [&mut lower, &mut upper] {
+        for member in set.allocators.iter_mut().chain(&mut set.arbiters) {
+            member.start().await.unwrap();
+        }
+    }
     let granted =
         eventually("Set 1 serves them", async || of_new_map.next(Uid::new(moved), 1).await.ok()).await;
-    assert!(granted.first > last, "{} after {last}", granted.first);
-    assert!(of_old_map.next(Uid::new(moved), 1).await.is_err());
-    let now = of_new_map.next_each(&uids([kept, moved, others])).await.unwrap();
-    assert!(now[0] > still[0] && now[1] > granted.last && now[2] > still[1], "{now:?}");
-    // One that runs has followed; one that starts with the file from before is told what to set.
+    assert!(granted.first > before[1], "{} after {before:?}", granted.first);
+    let why = of_old_map.next(Uid::new(moved), 1).await.unwrap_err().to_string();
+    assert_says(&why, "is outside Set 0, which has the uids 0 to 1999999999; correct the Sets of the caller");
+    let all = async || of_new_map.next_each(&uids([kept, moved, others])).await.ok();
+    let now = eventually("both Sets serve", all).await;
+    assert!(now[0] > before[0] && now[1] > granted.last && now[2] > before[2], "{now:?}");
+    // An arbiter that starts with the file from before is told what to set.
+    let wrong = altered(&arbiter("lower"), "wrong", &[(changes[0].1, changes[0].0)]);
     lower.arbiters[0].stop().await.unwrap();
-    let mut running = Running::start("arbiter", &arbiter("lower"));
+    let mut running = Running::start("arbiter", &wrong);
     running.says("correct number, first_uid, last_uid and section_size in [set]").await;
     lower.stop().await.unwrap();
     upper.stop().await.unwrap();

@@ -45,8 +45,14 @@ pub(crate) struct Said {
 
 /// Runs `seqsvr` to its end, with words as people type them.
 pub(crate) async fn seqsvr(words: &[&str], config: &Path) -> Said {
+    let config = config.display().to_string();
+    said(&[words, &["--config", &config]].concat()).await
+}
+
+/// The same for a command that takes no configuration, or several.
+pub(crate) async fn said(words: &[&str]) -> Said {
     let mut command = Command::new(program("seqsvr"));
-    command.args(words).arg("--config").arg(config).stdin(Stdio::null()).kill_on_drop(true);
+    command.args(words).stdin(Stdio::null()).kill_on_drop(true);
     let ended = timeout(PATIENCE, command.output()).await;
     let Output { status, stdout, stderr } =
         ended.unwrap_or_else(|_| panic!("{words:?} does not end")).unwrap();

@@ -155,7 +155,7 @@ impl World {
         let settings = Settings {
             set: self.set,
             rules,
-            lease_is_set: true,
+            lease: Some(LEASE),
             options,
             drain_wait: Duration::ZERO,
             clock: clock::now,

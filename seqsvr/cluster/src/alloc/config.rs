@@ -67,8 +67,8 @@ pub struct SetConfig {
     /// The largest number ever handed out. Default 2^63 - 1.
     #[serde(default = "default_limit")]
     pub(crate) limit: u64,
-    /// How long a read of the table lets this process serve, in milliseconds: 100 to 60,000. Default: as stored; 2,000 where none is
-    /// stored yet, and then the same for every node of the Set. A value that is not the stored one is refused at the start.
+    /// How long a read of the table lets this process serve, in milliseconds: 100 to 60,000. Default: as stored. A value that is not
+    /// the stored one is refused at the start.
     pub(crate) lease_ms: Option<u64>,
     /// How long a read waits for news, in milliseconds: at most half the lease. Default a quarter of it. (StoreSvrs are asked
     /// again after twice the `patience_ms`, if that is shorter.)
@@ -84,7 +84,7 @@ pub struct SetConfig {
 }
 
 impl SetConfig {
-    /// The lease while none is stored.
+    /// What is waited and polled by until the stored lease is known.
     pub fn lease_ms(&self) -> u64 {
         self.lease_ms.unwrap_or(2_000)
     }
@@ -232,8 +232,13 @@ impl AllocConfig {
             flaws: Flaws::default(),
         };
         let drain_wait = Duration::from_millis(config.drain_wait_ms);
-        let lease_is_set = config.lease_ms.is_some();
-        Ok(Settings { set, rules, lease_is_set, options, drain_wait, clock: clock::now })
+        let lease = config.lease_ms.map(Duration::from_millis);
+        Ok(Settings { set, rules, lease, options, drain_wait, clock: clock::now })
+    }
+
+    /// The name of this node, as the arbiters know it.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// How much callers may ask for.

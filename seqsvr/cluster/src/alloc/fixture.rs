@@ -44,14 +44,8 @@ impl FixtureNode {
     pub fn start(store: &Arc<Memory>, record: Record, name: &str, incarnation: u64) -> Self {
         let options = Options { section_size: SIZE, step: 1_000, incarnation, ..Options::default() };
         let rules = rules(name, LEASE, &options);
-        let settings = Settings {
-            set: 0,
-            rules,
-            lease_is_set: true,
-            options,
-            drain_wait: Duration::from_secs(5),
-            clock,
-        };
+        let settings =
+            Settings { set: 0, rules, lease: None, options, drain_wait: Duration::from_secs(5), clock };
         let stores = Stores {
             sections: Arc::clone(store) as _,
             tables: Arc::clone(store) as _,

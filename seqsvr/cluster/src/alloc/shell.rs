@@ -32,14 +32,17 @@ use seqsvr_core::store::{Claimed, Owner, StoreError, Terms};
 /// Sections lost to newer owners whose news may wait for the core; what does not fit is closed all the same.
 const LOST_AT_A_TIME: usize = 1_024;
 
+/// Another reason why the table cannot be read is logged so long after the one before.
+const TELL_AGAIN: Duration = Duration::from_secs(1);
+
 /// What a Set is served by.
 pub struct Settings {
     /// The number of the Set.
     pub set: u32,
     /// What the core goes by.
     pub rules: NodeRules,
-    /// Whether the file says which lease.
-    pub lease_is_set: bool,
+    /// The lease that the file says, if it says one: must be as stored.
+    pub lease: Option<Duration>,
     /// How numbers are handed out and ceilings raised.
     pub options: Options,
     /// How long the arbiter has to move the sections elsewhere before a stop ends them.
@@ -66,6 +69,8 @@ pub struct Shell {
     rates: Rates,
     /// Whether the last read succeeded, so that only changes are logged.
     reading: Option<bool>,
+    /// When and why it was last logged that a read failed.
+    unread: Option<(Moment, String)>,
 }
 
 /// A section that a newer owner has claimed, and under which assignment it was served here.
@@ -112,6 +117,7 @@ impl Shell {
             lost: mpsc::channel(LOST_AT_A_TIME),
             rates: Rates::new(),
             reading: None,
+            unread: None,
         };
         (shell, server)
     }
@@ -290,8 +296,7 @@ impl Shell {
 
     fn read(&mut self, revisions: Revisions, wait: Duration) {
         let (stores, set) = (self.stores.clone(), self.settings.set);
-        let NodeRules { layout, lease, .. } = self.settings.rules;
-        let lease_is_set = self.settings.lease_is_set;
+        let (layout, lease) = (self.settings.rules.layout, self.settings.lease);
         let (asked, allowed) = (self.now(), wait + self.settings.options.store_timeout);
         // Only who takes over from another waits for that one's release.
         let takes_over = !self.core.waiting().is_empty();
@@ -302,15 +307,9 @@ impl Shell {
                     false => stores.tables.read_table(&revisions, wait).await?,
                 };
                 let reading = fitting(reading, set, layout.section_size)?;
-                // Nothing is served by a table before it is known that all go by the same lease.
-                if let Some(table) = &reading.table {
-                    let terms = Terms { lease, lease_is_set, layout, uids: table.uids.clone() };
-                    let stored = stores.agree(&terms).await?;
-                    // Another one was stored after the table was read: the next read grants that.
-                    if reading.bounds.is_none() && stored != lease {
-                        let line = format!("the stores have just been given a lease of {stored:?}");
-                        return Err(StoreError::Unavailable(line));
-                    }
+                // Nothing is served by a table before it is known that all go by the same lease and layout.
+                if reading.table.is_some() {
+                    stores.agree(&Terms { lease, layout }).await?;
                 }
                 Ok(reading)
             };
@@ -373,10 +372,16 @@ impl Shell {
                     info!(set, "the table is being read");
                 }
             }
-            Err(error) if self.reading.replace(false) != Some(false) => {
-                warn!(set, %error, "the table cannot be read; trying again");
+            Err(error) => {
+                let (now, why) = (self.now(), error.to_string());
+                let is_new = self.reading.replace(false) != Some(false);
+                let told =
+                    self.unread.as_ref().is_some_and(|(at, told)| *told == why || now < *at + TELL_AGAIN);
+                if is_new || !told {
+                    warn!(set, %error, "the table cannot be read; trying again");
+                    self.unread = Some((now, why));
+                }
             }
-            Err(_) => {}
         }
     }
 

@@ -13,6 +13,7 @@ use super::leadership::{NODES, check_node};
 use super::plan::{Balance, Policy};
 use crate::store::StoresConfig;
 use seqsvr_core::routing::{Order, TableError};
+use seqsvr_core::store::{Layout, Moves, SetTerms};
 use seqsvr_rpc::connections::ConnectionsConfig;
 use seqsvr_rpc::security::{CallConfig, ListenConfig};
 
@@ -65,9 +66,16 @@ pub struct SetConfig {
     /// Its last uid: one below a multiple of the section size, or 4294967295, which is the default.
     #[serde(default = "default_last_uid")]
     pub last_uid: u32,
-    /// Uids in a section: 10,000 to 2^31. Default 100,000 (S4).
+    /// Uids in a section: 10,000 to 2^31, as the stores have it. Default 100,000 (S4).
     #[serde(default = "default_section_size")]
     pub(crate) section_size: u32,
+    /// By how much ceilings are raised, as the stores have it. Default 10,000 (S3).
+    #[serde(default = "default_step")]
+    pub(crate) step: u32,
+    /// The lease of a new Set, in milliseconds: 100 to 60,000. Default 2,000. That of a Set in use is changed with `seqsvr store
+    /// lease`.
+    #[serde(default = "default_lease")]
+    pub(crate) lease_ms: u64,
 }
 
 /// One entry of `[[allocators]]`.
@@ -185,6 +193,14 @@ const fn default_section_size() -> u32 {
     100_000
 }
 
+const fn default_step() -> u32 {
+    10_000
+}
+
+const fn default_lease() -> u64 {
+    2_000
+}
+
 fn default_balance_every() -> u64 {
     Balance::default().every.as_secs()
 }
@@ -229,6 +245,19 @@ impl ArbiterConfig {
         let text = "cluster = \"c\"\nnumber = 0\n[set]\n[[allocators]]\nname = \"a\"\naddr = \"http://127.0.0.1:1\"\n\
                     [stores]\nreplicas = [\"http://127.0.0.1:2\"]\n";
         toml::from_str(text).expect("nothing else is needed")
+    }
+
+    /// What a new Set begins with.
+    ///
+    /// # Errors
+    ///
+    /// A lease or a step out of range.
+    pub fn terms(&self) -> Result<SetTerms, ConfigError> {
+        let SetConfig { section_size, step, lease_ms, first_uid, last_uid, .. } = self.set;
+        within("set.lease_ms", lease_ms, 100, 60_000, "within 100 and 60000")?;
+        within("set.step", step.into(), 2, u64::MAX, "2 or more")?;
+        let (lease, uids) = (Duration::from_millis(lease_ms), first_uid..=last_uid);
+        Ok(SetTerms { lease, layout: Layout { section_size, step }, uids, moves: Moves::default() })
     }
 
     /// The rules of the core.

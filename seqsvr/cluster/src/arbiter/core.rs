@@ -145,9 +145,6 @@ impl Arbiter {
                     leadership.probed(now, &self.rules, &node, outcome);
                 }
             }
-            // What is changed while it runs is followed.
-            Event::Uids(uids) if self.fits => self.rules.seed.uids = uids,
-            Event::Uids(_) => {}
             Event::Change { id, change } => match &mut self.role {
                 Role::Acting(leadership) => leadership.change(now, id, change, &mut actions),
                 _ => actions.push(Action::Answer { id, outcome: Outcome::NotActing(self.promised) }),

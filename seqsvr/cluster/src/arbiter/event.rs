@@ -1,7 +1,6 @@
 //! The events that an arbiter reacts to, and the actions that it asks for. The core takes events and answers with
 //! actions; the runtime and the simulation carry the actions out and bring their results back as events.
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -81,8 +80,6 @@ pub enum Event {
         /// What it answered, if it did.
         outcome: Result<Probe, ()>,
     },
-    /// The stored configuration of the Set has these uids.
-    Uids(RangeInclusive<u32>),
     /// An operator asks for a change.
     Change {
         /// Told again with the answer.

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -17,8 +18,26 @@ use tracing::{info, warn};
 use super::core::{Action, Arbiter, Change, Event, Outcome};
 use super::probe::Prober;
 use super::view::View;
+use crate::store::Stores;
 use seqsvr_core::clock;
+use seqsvr_core::store::SetTerms;
 use seqsvr_core::store::tables::{RoutingTableStore, WriteError};
+
+/// Between two attempts to store the first configuration.
+const ESTABLISH: Duration = Duration::from_millis(500);
+
+/// Waits until the Set has a configuration, and stores the first one when all stores are new. Until then nothing is served.
+pub async fn establish(stores: &Stores, terms: &SetTerms) {
+    let mut told = String::new();
+    while let Err(why) = stores.establish(terms).await {
+        let why = why.to_string();
+        if why != told {
+            warn!("the Set has no configuration yet: {why}");
+            told = why;
+        }
+        sleep(ESTABLISH).await;
+    }
+}
 
 /// Operators' changes that wait to be looked at.
 const ORDERS: usize = 16;
@@ -89,21 +108,10 @@ impl Shell {
     /// One line: the stores hold a Set of another shape.
     pub async fn run(mut self, stop: CancellationToken) -> Result<(), String> {
         let mut event = Event::Start;
-        let mut uids = None;
         loop {
             self.note(&event);
             for action in self.arbiter.on(clock::now(), event) {
                 self.carry_out(action)?;
-            }
-            if let Some(stored) = self.tables.uids().filter(|stored| Some(stored) != uids.as_ref()) {
-                if uids.replace(stored.clone()).is_some() {
-                    warn!(
-                        "the Set has the uids {stored:?} now; set first_uid and last_uid in [set] of this file"
-                    );
-                }
-                for action in self.arbiter.on(clock::now(), Event::Uids(stored)) {
-                    self.carry_out(action)?;
-                }
             }
             View::of(&self.arbiter, self.lost.clone()).publish(&self.view);
             let pause = self.arbiter.wake_at().map(|at| at.since(clock::now()));

@@ -7,13 +7,12 @@ use std::time::Duration;
 use serde::Deserialize;
 use thiserror::Error;
 
+use super::directory;
 use super::identity::Identity;
 use super::writer::Limits;
-use crate::store::config::LONGEST_PATIENCE;
-use crate::store::quorum::rounds::rejoin_wait;
 use seqsvr_core::store::Layout;
 use seqsvr_rpc::connections::ConnectionsConfig;
-use seqsvr_rpc::security::{CallConfig, ListenConfig};
+use seqsvr_rpc::security::ListenConfig;
 
 /// The configuration file of `seqsvr store`.
 #[derive(Clone, Debug, Deserialize)]
@@ -51,8 +50,6 @@ pub struct StoreConfig {
     /// How many callers at a time.
     #[serde(default)]
     pub connections: ConnectionsConfig,
-    /// The other replicas: for a rejoin, and to notice an initialisation that should be one.
-    pub peers: Option<PeersConfig>,
 }
 
 /// The section `[limits]`.
@@ -75,40 +72,6 @@ impl Default for LimitsConfig {
     }
 }
 
-/// The section `[peers]`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PeersConfig {
-    /// The N - 1 other replicas: `http://host:port` or `https://host:port`.
-    pub replicas: Vec<String>,
-    /// W, as the callers of the Set have it. Default: a majority of N.
-    pub write: Option<usize>,
-    /// How long a rejoin waits before it copies, in milliseconds: until no caller counts what this replica had answered, which
-    /// is 4.4 times the largest `patience_ms` of any caller. 1,000 to 600,000. The default, 22,000, is enough for every
-    /// patience that callers may have; less is safe only where all of theirs are known to be smaller.
-    #[serde(default = "default_rejoin_wait")]
-    pub rejoin_wait_ms: u64,
-    /// How long an `--init` waits until all of the others have said that they are new, too, in milliseconds: 100 to 600,000. Default
-    /// 30,000.
-    #[serde(default = "default_init")]
-    pub init_ms: u64,
-    /// Whom to trust and which token to bring.
-    #[serde(default)]
-    pub security: CallConfig,
-}
-
-impl PeersConfig {
-    /// What the least that must be written down comes to: the simulation runs on it.
-    #[cfg(any(test, feature = "simulation"))]
-    pub fn shipped() -> Self {
-        toml::from_str("replicas = []").expect("nothing else is needed")
-    }
-}
-
-fn default_init() -> u64 {
-    30_000
-}
-
 fn default_listen() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
 }
@@ -123,10 +86,6 @@ fn default_step() -> u32 {
 
 fn default_file_bytes() -> usize {
     16 << 20
-}
-
-fn default_rejoin_wait() -> u64 {
-    rejoin_wait(LONGEST_PATIENCE).as_millis() as u64
 }
 
 /// What is wrong with the configuration: the key, and what would be right.
@@ -176,20 +135,21 @@ impl StoreConfig {
         if !(1..=60_000).contains(&limits.longest_wait_ms) {
             return wrong("limits.longest_wait_ms", &limits.longest_wait_ms, "set 1 to 60000");
         }
-        match &self.peers {
-            Some(peers) if !(1_000..=600_000).contains(&peers.rejoin_wait_ms) => {
-                wrong("peers.rejoin_wait_ms", &peers.rejoin_wait_ms, "set 1000 to 600000")
-            }
-            Some(peers) if !(100..=600_000).contains(&peers.init_ms) => {
-                wrong("peers.init_ms", &peers.init_ms, "set 100 to 600000")
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// Which replica it is.
     pub fn identity(&self) -> Identity {
         Identity { cluster: self.cluster.clone(), set: self.set, name: self.name.clone() }
+    }
+
+    /// The id of the replica in the directory, which may be in use; `None`: there is none.
+    ///
+    /// # Errors
+    ///
+    /// One line: its files cannot be read.
+    pub fn stored_id(&self) -> Result<Option<u64>, String> {
+        directory::stored_id(&self.directory).map_err(|error| error.to_string())
     }
 
     pub(super) fn layout(&self) -> Layout {

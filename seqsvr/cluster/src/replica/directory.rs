@@ -6,7 +6,6 @@
 //!  mark       how far the files are known to reach
 //!  state.7    the file that counts
 //!  spare      the next one's zeros, being written ahead
-//!  rejoining  what is here must not be voted by
 //! ```
 
 use std::fs::{self, File, TryLockError};
@@ -20,8 +19,8 @@ use super::progress_file::{self, ProgressFile};
 use super::state::State;
 use seqsvr_core::file_lock::FileLock;
 use seqsvr_core::flaws::Flaws;
+use seqsvr_core::store::Layout;
 use seqsvr_core::store::message::Copy;
-use seqsvr_core::store::{Configured, Layout};
 
 /// Where a replica ends that was just made.
 const FIRST: Place = Place { file: 1, frame: 1 };
@@ -69,44 +68,17 @@ impl Directory {
         Ok(Self { path: path.to_owned(), identity, layout, room, _lock: lock, progress })
     }
 
-    /// Makes sure that there is no replica in it.
+    /// Makes the directory an empty replica, under an id that no other has.
     ///
     /// # Errors
     ///
-    /// [`OpenError::Exists`], [`OpenError::Rejoining`], [`OpenError::Io`].
-    pub(super) fn vacant(&mut self) -> Result<(), OpenError> {
-        if self.rejoining().exists() {
-            return Err(OpenError::Rejoining(self.path.clone()));
-        }
+    /// [`OpenError::Exists`], [`OpenError::Io`].
+    pub(super) fn init(mut self) -> Result<(State, Files), OpenError> {
         if !self.numbers()?.is_empty() || self.noted()?.is_some() {
             return Err(OpenError::Exists(self.path.clone()));
         }
-        Ok(())
-    }
-
-    /// Makes the directory an empty replica.
-    ///
-    /// # Errors
-    ///
-    /// [`OpenError::Exists`], [`OpenError::Rejoining`], [`OpenError::Io`].
-    pub(super) fn init(mut self) -> Result<(State, Files), OpenError> {
-        self.vacant()?;
-        self.make(Configured::default())
-    }
-
-    /// Makes the directory an empty replica that waits to be taken in, in the place of another.
-    ///
-    /// # Errors
-    ///
-    /// [`OpenError::Exists`], [`OpenError::Rejoining`], [`OpenError::Io`].
-    pub(super) fn join(mut self) -> Result<(State, Files), OpenError> {
-        self.vacant()?;
-        self.make(Configured { joining: true, ..Configured::default() })
-    }
-
-    fn make(self, configured: Configured) -> Result<(State, Files), OpenError> {
-        let copy = Copy { layout: Some(self.layout), configured, ..Copy::default() };
-        let state = State::restored(copy, 1, Flaws::default()).with_id(fresh_id());
+        let copy = Copy { layout: Some(self.layout), ..Copy::default() };
+        let state = State::restored(copy, 1, Flaws::default()).with_id(rand::random_range(1..=u64::MAX));
         let files = self.begin(1, &state)?;
         Ok((state, files))
     }
@@ -117,9 +89,6 @@ impl Directory {
     ///
     /// Every [`OpenError`] but [`OpenError::Locked`] and [`OpenError::Exists`].
     pub(super) fn open(mut self) -> Result<(State, Files), OpenError> {
-        if self.rejoining().exists() {
-            return Err(OpenError::Rejoining(self.path));
-        }
         let noted = self.noted()?;
         let last = self.numbers()?.into_iter().max();
         let number = match (last, noted) {
@@ -145,51 +114,6 @@ impl Directory {
         Ok((read.state, files))
     }
 
-    /// Notes that nothing here may be voted by until [`rejoined`](Self::rejoined); a directory of another replica is refused.
-    /// Returns what can still be read, its id and what adds to what the others have.
-    ///
-    /// # Errors
-    ///
-    /// [`OpenError::Foreign`], [`OpenError::Layout`], [`OpenError::Format`], [`OpenError::Io`].
-    pub(super) fn rejoin(&mut self) -> Result<Option<(u64, Copy)>, OpenError> {
-        let mut kept = None;
-        if let Some(number) = self.numbers()?.into_iter().max() {
-            let path = self.file(number);
-            match journal::read(&path, number) {
-                Ok(read) => {
-                    self.check(&path, &read)?;
-                    kept = Some((read.state.id(), read.state.copy()));
-                }
-                Err(why @ (OpenError::Damaged { .. } | OpenError::Io { .. })) => {
-                    tracing::warn!(%why, "what is here cannot be read: only the other replicas are copied");
-                }
-                Err(other) => return Err(other),
-            }
-        }
-        let path = self.rejoining();
-        File::create(&path).and_then(|file| file.sync_all()).map_err(OpenError::io(&path))?;
-        self.sync()?;
-        Ok(kept)
-    }
-
-    /// Goes on from a copy, as the member `id`; 0: it was never given one.
-    ///
-    /// # Errors
-    ///
-    /// [`OpenError::Io`].
-    pub(super) fn rejoined(mut self, copy: Copy, id: u64) -> Result<(State, Files), OpenError> {
-        let last = self.numbers()?.into_iter().max().unwrap_or(0);
-        let number = last.max(self.noted()?.map_or(0, |place| place.file)) + 1;
-        // Readers that knew this replica before take it for changed, whatever revision they saw.
-        let id = if id == 0 { fresh_id() } else { id };
-        let state = State::restored(copy, number << 32, Flaws::default()).with_id(id);
-        let marker = self.rejoining();
-        let files = self.begin(number, &state)?;
-        fs::remove_file(&marker).map_err(OpenError::io(&marker))?;
-        files.directory.sync()?;
-        Ok((state, files))
-    }
-
     fn begin(self, number: u64, state: &State) -> Result<Files, OpenError> {
         let path = self.path.join("spare");
         let file = File::create(&path).map_err(OpenError::io(&path))?;
@@ -199,6 +123,10 @@ impl Directory {
     }
 
     /// Turns the spare into the file that counts. Nothing may be confirmed from it before.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Full`]: the file before it still counts. After an [`OpenError::Io`] nothing may be confirmed any more.
     fn install(
         &mut self,
         spare: File,
@@ -208,7 +136,7 @@ impl Directory {
     ) -> Result<Journal, OpenError> {
         let (from, to) = (self.path.join("spare"), self.file(number));
         let journal = Journal::begin(spare, zeros, &self.identity, number, state, self.room);
-        let journal = journal.map_err(OpenError::io(&from))?;
+        let journal = journal.map_err(OpenError::writing(&from))?;
         fs::rename(&from, &to).map_err(OpenError::io(&to))?;
         self.sync()?;
         self.note(journal.place(), true)?;
@@ -253,38 +181,51 @@ impl Directory {
         self.path.join(format!("state.{number}"))
     }
 
-    fn rejoining(&self) -> PathBuf {
-        self.path.join("rejoining")
-    }
-
     /// Which files are there.
     fn numbers(&self) -> Result<Vec<u64>, OpenError> {
-        let mut numbers = Vec::new();
-        for entry in fs::read_dir(&self.path).map_err(OpenError::io(&self.path))? {
-            let name = entry.map_err(OpenError::io(&self.path))?.file_name();
-            let number = name.to_str().and_then(|name| name.strip_prefix("state."));
-            numbers.extend(number.and_then(|number| number.parse::<u64>().ok()));
-        }
-        Ok(numbers)
+        numbers(&self.path)
     }
 }
 
-fn fresh_id() -> u64 {
-    rand::random_range(1..=u64::MAX)
+/// The id of the replica whose files are at `path`; `None`: there are none. Reads alone, also beside the process that has them.
+///
+/// # Errors
+///
+/// [`OpenError::Damaged`], [`OpenError::Format`], [`OpenError::Io`].
+pub(super) fn stored_id(path: &Path) -> Result<Option<u64>, OpenError> {
+    let last = match numbers(path) {
+        Ok(numbers) => numbers.into_iter().max(),
+        Err(OpenError::Io { why, .. }) if why.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let Some(number) = last else { return Ok(None) };
+    Ok(Some(journal::read(&path.join(format!("state.{number}")), number)?.state.id()))
+}
+
+/// Which files are in the directory.
+fn numbers(path: &Path) -> Result<Vec<u64>, OpenError> {
+    let mut numbers = Vec::new();
+    for entry in fs::read_dir(path).map_err(OpenError::io(path))? {
+        let name = entry.map_err(OpenError::io(path))?.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix("state."));
+        numbers.extend(number.and_then(|number| number.parse::<u64>().ok()));
+    }
+    Ok(numbers)
 }
 
 impl Files {
-    /// Makes changes durable that `state` already has. After an error nothing may be confirmed any more.
+    /// Makes changes durable that `state` already has.
     ///
     /// # Errors
     ///
-    /// [`OpenError::Io`].
+    /// [`OpenError::Full`]: nothing of the state may be shown before a [`turn`](Self::turn) succeeds. After an [`OpenError::Io`] nothing
+    /// may be confirmed any more.
     pub(super) fn keep(&mut self, batch: &[u8], state: &State) -> Result<(), OpenError> {
         if !self.journal.fits(batch.len()) {
             return self.turn(state);
         }
         let path = self.directory.file(self.journal.place().file);
-        self.journal.append(batch).map_err(OpenError::io(&path))?;
+        self.journal.append(batch).map_err(OpenError::writing(&path))?;
         if self.spare.is_none() && self.journal.half_full() {
             let (path, room) = (self.directory.path.join("spare"), self.directory.room);
             self.spare = Some(std::thread::spawn(move || {
@@ -298,18 +239,33 @@ impl Files {
     }
 
     /// Begins the next file, with the state as it is now: when the last is full, and when what was changed is no record of a
-    /// file.
+    /// file. It has everything, whatever became of the one before it.
     ///
     /// # Errors
     ///
-    /// [`OpenError::Io`].
+    /// [`OpenError::Full`]: as before; it may be called again. After an [`OpenError::Io`] nothing may be confirmed any more.
     pub(super) fn turn(&mut self, state: &State) -> Result<(), OpenError> {
-        let path = self.directory.path.join("spare");
-        let (spare, zeros) = match self.spare.take() {
-            Some(writing) => writing.join().expect("it writes zeros and does not panic"),
-            None => File::create(&path).map(|file| (file, 0)),
+        let turned = self.begin_next(state);
+        if matches!(turned, Err(OpenError::Full { .. })) {
+            // What there is of it would take up room.
+            match fs::remove_file(self.directory.path.join("spare")) {
+                Err(why) if why.kind() != io::ErrorKind::NotFound => {
+                    return Err(OpenError::Io { path: self.directory.path.join("spare"), why });
+                }
+                _ => {}
+            }
         }
-        .map_err(OpenError::io(&path))?;
+        turned
+    }
+
+    fn begin_next(&mut self, state: &State) -> Result<(), OpenError> {
+        let path = self.directory.path.join("spare");
+        let written_ahead = self.spare.take().map(|writing| writing.join().expect("it does not panic"));
+        let (spare, zeros) = match written_ahead {
+            Some(Ok(written)) => written,
+            // There may be room by now.
+            Some(Err(_)) | None => (File::create(&path).map_err(OpenError::writing(&path))?, 0),
+        };
         let number = self.journal.place().file + 1;
         self.journal = self.directory.install(spare, zeros, number, state)?;
         Ok(())
@@ -331,6 +287,13 @@ impl Files {
     pub(super) fn break_disk(&mut self) {
         let path = self.directory.file(self.journal.place().file);
         self.journal.write_to(File::open(path).expect("it is there"));
+    }
+
+    /// There is no room: neither in this file nor, at the first attempt, for the next one.
+    pub(super) fn fill_disk(&mut self) {
+        let full = Path::new("/dev/full");
+        self.journal.write_to(fs::OpenOptions::new().write(true).open(full).expect("Linux has it"));
+        std::os::unix::fs::symlink(full, self.directory.path.join("spare")).expect("there is no spare");
     }
 }
 

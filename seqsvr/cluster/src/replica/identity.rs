@@ -25,6 +25,9 @@ impl std::fmt::Display for Identity {
     }
 }
 
+/// What to do with files that must not be voted by: the replica comes back under a fresh id, as a new member.
+const LOST: &str = "Move the files away, start once with --init, and run `seqsvr store replace NAME ADDRESS` with the name of this store";
+
 /// Why a replica's directory is not served from.
 #[derive(Debug, Error)]
 pub enum OpenError {
@@ -32,7 +35,7 @@ pub enum OpenError {
     #[error("{} is used by another process; stop that one first", .0.display())]
     Locked(PathBuf),
     /// There is no replica in it.
-    #[error("{} holds no replica; start once with --init for a new one, or with --rejoin for one that was lost", .0.display())]
+    #[error("{} holds no replica; start once with --init", .0.display())]
     Empty(PathBuf),
     /// There is one in it already.
     #[error("{} already holds a replica; start without --init", .0.display())]
@@ -65,7 +68,7 @@ pub enum OpenError {
         configured: Layout,
     },
     /// What was stored is not what is there.
-    #[error("{} is {what}; it is not served from: start with --rejoin to copy from the other replicas", path.display())]
+    #[error("{} is {what}; it is not served from. {LOST}", path.display())]
     Damaged {
         /// Which file.
         path: PathBuf,
@@ -75,7 +78,7 @@ pub enum OpenError {
     /// The files are older than what was confirmed from them.
     #[error(
         "{} was restored from an older copy (it ends at {found}, but {confirmed} was confirmed); \
-         start with --rejoin to copy from the other replicas", path.display()
+         it is not served from. {LOST}", path.display()
     )]
     RolledBack {
         /// Which file.
@@ -85,9 +88,6 @@ pub enum OpenError {
         /// The last frame that is known to have been written.
         confirmed: Place,
     },
-    /// A rejoin was begun and not finished: what is there may be too old to vote by.
-    #[error("a rejoin of {} was not finished; start with --rejoin again", .0.display())]
-    Rejoining(PathBuf),
     /// Another program wrote it.
     #[error("{} has format {format}, which this program does not know; use the one that wrote it", path.display())]
     Format {
@@ -95,6 +95,14 @@ pub enum OpenError {
         path: PathBuf,
         /// What it says.
         format: u32,
+    },
+    /// There is no room for the next file. What was confirmed is there.
+    #[error("{}: {why}; free some room there", path.display())]
+    Full {
+        /// Which file.
+        path: PathBuf,
+        /// What the system says.
+        why: io::Error,
     },
     /// The system refuses.
     #[error("{}: {why}", path.display())]
@@ -111,6 +119,15 @@ impl OpenError {
     pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> OpenError + use<> {
         let path = path.to_owned();
         move |why| OpenError::Io { path, why }
+    }
+
+    /// The same where a file is written that does not count yet: without it the one before it still does.
+    pub(super) fn writing(path: &Path) -> impl FnOnce(io::Error) -> OpenError + use<> {
+        let path = path.to_owned();
+        move |why| match why.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => OpenError::Full { path, why },
+            _ => OpenError::Io { path, why },
+        }
     }
 }
 

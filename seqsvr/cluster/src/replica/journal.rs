@@ -100,7 +100,8 @@ impl Journal {
         Ok(Self { file, id, place: Place { file: number, frame: 1 }, position, capacity, buffer })
     }
 
-    /// Makes changes durable, together. After an error the file must not be used any more: what it holds is unknown.
+    /// Makes changes durable, together. After an error the file must not be used any more, since what it holds is unknown: the next
+    /// one must begin.
     ///
     /// # Errors
     ///

@@ -13,14 +13,11 @@ mod journal;
 mod metrics;
 mod progress_file;
 mod record;
-mod rejoin;
-pub mod rejoin_plan;
 mod serve;
 mod service;
 pub mod state;
 mod writer;
 
-pub use config::{ConfigError, LimitsConfig, PeersConfig, StoreConfig};
+pub use config::{ConfigError, LimitsConfig, StoreConfig};
 pub use identity::{Identity, OpenError, Place};
-pub use rejoin::PeersError;
 pub use serve::{Replica, ServeError, Start};

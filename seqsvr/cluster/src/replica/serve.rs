@@ -16,11 +16,9 @@ use super::config::{ConfigError, StoreConfig};
 use super::directory::{Directory, Files};
 use super::identity::OpenError;
 use super::metrics::Metrics;
-use super::rejoin::{Peers, PeersError};
 use super::service::Service;
 use super::state::State;
 use super::writer::Writer;
-use seqsvr_core::store::message::Copy;
 use seqsvr_rpc::connections::ConnectionsError;
 use seqsvr_rpc::grpc_server::{GrpcServer, bind, serve_metrics};
 use seqsvr_rpc::security::{Listen, SecurityError};
@@ -35,14 +33,9 @@ const GRACE: Duration = Duration::from_secs(5);
 pub enum Start {
     /// With the files that are there.
     Open,
-    /// As an empty one, of a Set in which all others are empty too; they are asked.
+    /// As an empty one with an id of its own. It votes in nothing before it is a member: by the first configuration of a new Set,
+    /// or taken in by one that serves.
     Init,
-    /// As an empty one, without asking the others. If the Set was ever in use, numbers can be handed out twice.
-    InitWithoutPeers,
-    /// As an empty one that is taken in, in the place of another, while the others serve.
-    Join,
-    /// With what the others have, after its own was lost, damaged, or restored from a copy.
-    Rejoin,
 }
 
 /// Why a replica did not start, or stopped by itself.
@@ -60,9 +53,6 @@ pub enum ServeError {
     /// The files cannot be served from, or failed.
     #[error(transparent)]
     Files(#[from] OpenError),
-    /// The other replicas were needed.
-    #[error(transparent)]
-    Peers(#[from] PeersError),
     /// An address cannot be listened on, or the server ended.
     #[error("{0}")]
     Server(String),
@@ -82,7 +72,7 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// Checks the configuration and opens the files. A rejoin waits for the other replicas, however long that takes.
+    /// Checks the configuration and opens the files.
     ///
     /// # Errors
     ///
@@ -91,29 +81,14 @@ impl Replica {
         config.check()?;
         config.connections.check()?;
         let listen = Listen::load(&config.security, config.listen, false)?;
-        let peers = config.peers.as_ref().map(|peers| Peers::new(peers, &config.identity())).transpose()?;
         if start != Start::Open {
             fs::create_dir_all(&config.directory).map_err(OpenError::io(&config.directory))?;
         }
-        let mut directory =
+        let directory =
             Directory::lock(&config.directory, config.identity(), config.layout(), config.file_bytes)?;
         let (state, files) = match start {
             Start::Open => directory.open()?,
-            Start::Init => {
-                let peers = peers.ok_or(PeersError::Unlisted)?;
-                directory.vacant()?;
-                wait_for(&peers, &config, &listen).await?;
-                directory.init()?
-            }
-            Start::InitWithoutPeers => directory.init()?,
-            Start::Join => directory.join()?,
-            Start::Rejoin => {
-                let peers = peers.ok_or(PeersError::Missing)?;
-                let (id, kept) = directory.rejoin()?.unzip();
-                let copy = peers.copy(kept).await?;
-                let id = which(&config.name, id, &copy)?;
-                directory.rejoined(copy, id)?
-            }
+            Start::Init => directory.init()?,
         };
         let server =
             GrpcServer::open(config.listen, &listen, config.connections).await.map_err(ServeError::Server)?;
@@ -153,7 +128,7 @@ impl Replica {
         let store = StoreServer::new(Service {
             identity: Arc::clone(&identity),
             section_size: config.section_size,
-            asker: Some(asker),
+            asker,
         })
         .max_decoding_message_size(LARGEST_QUESTION)
         .max_encoding_message_size(LARGEST_ANSWER);
@@ -188,43 +163,6 @@ impl Replica {
         tracing::info!("{identity} has stopped");
         Ok(())
     }
-}
-
-/// The id of the member called `name`, which lost its files, or all but `kept`.
-fn which(name: &str, kept: Option<u64>, copy: &Copy) -> Result<u64, PeersError> {
-    let Some(current) = &copy.configured.current else { return Ok(kept.unwrap_or(0)) };
-    let members = || current.members.iter().map(|one| one.name.clone()).collect::<Vec<_>>().join(", ");
-    let member = current.named(name).filter(|one| kept.is_none_or(|kept| kept == 0 || kept == one.id));
-    match member {
-        Some(member) => Ok(member.id),
-        None => {
-            Err(PeersError::Removed { name: name.to_owned(), number: current.number, members: members() })
-        }
-    }
-}
-
-/// Waits until all others are known to be new. They may wait for this one in the same way, so it says meanwhile what it is.
-async fn wait_for(peers: &Peers, config: &StoreConfig, listen: &Listen) -> Result<(), ServeError> {
-    let stop = CancellationToken::new();
-    let service =
-        Service { identity: Arc::new(config.identity()), section_size: config.section_size, asker: None };
-    let server =
-        GrpcServer::open(config.listen, listen, config.connections).await.map_err(ServeError::Server)?;
-    let server = server.with(InterceptedService::new(StoreServer::new(service), listen.guard()));
-    let serving = async {
-        tokio::select! {
-            served = server.serve(stop.clone()) => served,
-            () = late(&stop) => Ok(()),
-        }
-    };
-    let asking = async {
-        let all_new = peers.all_new().await;
-        stop.cancel();
-        all_new
-    };
-    let (all_new, served) = tokio::join!(asking, serving);
-    served.map_err(ServeError::Server)?;
-    Ok(all_new?)
 }
 
 /// Calls that do not end after a stop are cut off.

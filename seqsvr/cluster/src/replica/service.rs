@@ -8,7 +8,7 @@ use super::identity::Identity;
 use super::writer::Asker;
 use seqsvr_core::ids::Epoch;
 use seqsvr_core::store::Address;
-use seqsvr_core::store::message::{Answer, Description, Phase, Question};
+use seqsvr_core::store::message::{Answer, Description, Question};
 use seqsvr_rpc::v1;
 use v1::store_reply::Reply;
 
@@ -16,8 +16,7 @@ pub(super) struct Service {
     pub(super) identity: Arc<Identity>,
     /// For the life of the Set.
     pub(super) section_size: u32,
-    /// `None` while the replica is being made: it says what it is, and nothing else.
-    pub(super) asker: Option<Asker>,
+    pub(super) asker: Asker,
 }
 
 #[tonic::async_trait]
@@ -53,14 +52,7 @@ impl v1::store_server::Store for Service {
             ));
         }
         let name = mine.name.clone();
-        let Some(asker) = &self.asker else {
-            if question != Question::Describe {
-                return refused(format!("{mine} is being initialised, and waits for the others"));
-            }
-            let what = Description { name, phase: Phase::Initialising, ..Description::default() };
-            return Ok(Response::new(v1::StoreReply { reply: Some(Reply::Describe((&what).into())) }));
-        };
-        match asker.call(to, question).await {
+        match self.asker.call(to, question).await {
             Ok(Answer::Described(what)) => {
                 let what = Description { name, ..what };
                 Ok(Response::new(v1::StoreReply { reply: Some(Reply::Describe((&what).into())) }))

@@ -11,7 +11,9 @@ use seqsvr_core::clock::Moment;
 use seqsvr_core::flaws::{Flaw, Flaws};
 use seqsvr_core::ids::{Epoch, SectionId};
 use seqsvr_core::routing::Table;
-use seqsvr_core::store::message::{Answer, Copy, Earlier, Held, Question, Raised, SectionState};
+use seqsvr_core::store::message::{
+    Answer, Copy, Earlier, Held, Misaddressed, Question, Raised, SectionState,
+};
 use seqsvr_core::store::{Ceiling, Configured, Layout, Owner};
 
 /// Everything that a replica votes by, and when it last heard of the acting arbiter (which is not durable).
@@ -314,6 +316,10 @@ impl State {
     fn write(&mut self, now: Moment, table: &Arc<Table>) -> Decision {
         if table.version.term < self.promised {
             return Answer::Outranked(self.promised).into();
+        }
+        if self.gives_what_is_taken_in(table) {
+            let configuration = self.configured.current.clone();
+            return Answer::Misaddressed { why: Misaddressed::Taking, configuration }.into();
         }
         match &self.table {
             Some(stored) if stored == table => return Answer::Written.into(),

@@ -1,6 +1,7 @@
 //! The one thread that owns a replica's state and files, and the handle by which everybody asks it. It takes all
 //! questions that wait, answers them from the state, makes their changes durable with one sync, and only then lets the
-//! answers out (group commit). After a failed write or sync nothing more is answered (I3).
+//! answers out (group commit). After a failed write or sync nothing more is answered (I3); only a full disk is waited for: nothing is
+//! answered until a new file has everything.
 
 use std::sync::Arc;
 use std::thread;
@@ -22,6 +23,9 @@ use seqsvr_core::store::message::{Answer, Question};
 
 /// How often it is noted how far the files reach.
 const NOTE_EVERY: Duration = Duration::from_secs(1);
+
+/// How often a full disk is tried anew, at most, and only when somebody asks.
+const TRY_EVERY: Duration = Duration::from_secs(1);
 
 /// What one replica takes at a time.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +49,9 @@ pub(super) enum Unanswered {
     /// More than the configured number of reads are held back.
     #[error("{0} readers wait already; raise [limits] waiters of the replica")]
     Waiters(usize),
+    /// Its disk is full.
+    #[error("the disk of the replica is full; free some room there, and it goes on by itself")]
+    Full,
     /// It stops, or its storage failed.
     #[error("the replica has stopped; its log says why")]
     Stopped,
@@ -53,7 +60,7 @@ pub(super) enum Unanswered {
 struct Asked {
     to: Option<Address>,
     question: Question,
-    answer: oneshot::Sender<Option<Answer>>,
+    answer: oneshot::Sender<Result<Option<Answer>, Unanswered>>,
 }
 
 enum Order {
@@ -113,8 +120,15 @@ impl Writer {
         let counted = metrics.clone();
         let thread = thread::spawn(move || {
             let _ending: oneshot::Sender<()> = ending;
-            let mut writing =
-                Writing { state, files, news, noted: Moment::default(), metrics: counted, limits };
+            let mut writing = Writing {
+                state,
+                files,
+                news,
+                noted: Moment::default(),
+                full: None,
+                metrics: counted,
+                limits,
+            };
             writing.run(questions)
         });
         let asker = Asker { queue: queue.clone(), news: changes, waiters, limits, stopping, metrics };
@@ -144,10 +158,10 @@ impl Writer {
 }
 
 impl Asker {
-    /// The answer to a question without an address.
+    /// The answer to a question that counts for the first configuration.
     #[cfg(test)]
     pub(super) async fn ask(&self, question: Question) -> Result<Answer, Unanswered> {
-        self.call(None, question).await
+        self.call(Some(Address { number: 1, member: 0 }), question).await
     }
 
     /// The answer, once it is durable. A read may be held back for its wait.
@@ -180,7 +194,7 @@ impl Asker {
             mpsc::error::TrySendError::Full(_) => Unanswered::Busy(self.limits.queue),
             mpsc::error::TrySendError::Closed(_) => Unanswered::Stopped,
         })?;
-        answered.await.map_err(|_| Unanswered::Stopped)
+        answered.await.map_err(|_| Unanswered::Stopped)?
     }
 }
 
@@ -190,6 +204,8 @@ struct Writing {
     files: Files,
     news: watch::Sender<News>,
     noted: Moment,
+    /// When the disk is tried anew, while it is full: the state has changes that no file has.
+    full: Option<Moment>,
     metrics: Metrics,
     limits: Limits,
 }
@@ -218,6 +234,14 @@ impl Writing {
     /// When it fails, the answers are dropped with the questions.
     fn answer(&mut self, asked: &mut Vec<Asked>) -> Result<(), OpenError> {
         let now = clock::now();
+        if let Some(again) = self.full
+            && (now < again || !self.has_room(now)?)
+        {
+            for Asked { answer, .. } in asked.drain(..) {
+                let _ = answer.send(Err(Unanswered::Full));
+            }
+            return Ok(());
+        }
         let mut changes: Vec<Change> = Vec::new();
         let mut answers = Vec::with_capacity(asked.len());
         for Asked { to, question, answer } in asked.drain(..) {
@@ -226,30 +250,59 @@ impl Writing {
             changes.extend(decision.change);
             answers.push((answer, decision.answer));
         }
-        if !changes.is_empty() {
-            let begun = clock::now();
-            match changes.iter().any(|change| matches!(change, Change::Whole(_))) {
-                true => self.files.turn(&self.state)?,
-                false => self.files.keep(&journal::batch(&changes), &self.state)?,
-            }
-            self.metrics.synced(clock::now().since(begun));
-            if now.since(self.noted) >= NOTE_EVERY {
-                self.files.note(false)?;
-                self.noted = now;
-            }
-            let revision = self.state.revision();
-            let another = changes.iter().any(|change| matches!(change, Change::Write(_) | Change::Whole(_)));
-            self.news.send_if_modified(|news| {
-                let table = if another { revision } else { news.table };
-                let newer = News { revision, table };
-                std::mem::replace(news, newer) != newer
-            });
-        }
+        let kept = changes.is_empty() || self.keep(now, &changes)?;
         for (to, answer) in answers {
-            // Who asked may be gone.
-            let _ = to.send(answer);
+            // Who asked may be gone. What is not kept must not show, not even in a read.
+            let _ = to.send(if kept { Ok(answer) } else { Err(Unanswered::Full) });
         }
         Ok(())
+    }
+
+    /// Whether the changes are durable; if not, the disk is full.
+    fn keep(&mut self, now: Moment, changes: &[Change]) -> Result<bool, OpenError> {
+        let begun = clock::now();
+        let kept = match changes.iter().any(|change| matches!(change, Change::Whole(_))) {
+            true => self.files.turn(&self.state),
+            false => self.files.keep(&journal::batch(changes), &self.state),
+        };
+        if let Err(full @ OpenError::Full { .. }) = kept {
+            tracing::error!(%full, "the disk is full; nothing is answered until there is room");
+            self.full = Some(now + TRY_EVERY);
+            return Ok(false);
+        }
+        kept?;
+        self.metrics.synced(clock::now().since(begun));
+        if now.since(self.noted) >= NOTE_EVERY {
+            self.files.note(false)?;
+            self.noted = now;
+        }
+        self.tell(changes.iter().any(|change| matches!(change, Change::Write(_) | Change::Whole(_))));
+        Ok(true)
+    }
+
+    /// Whether a full disk has room again: then a new file has all of the state.
+    fn has_room(&mut self, now: Moment) -> Result<bool, OpenError> {
+        match self.files.turn(&self.state) {
+            Err(OpenError::Full { .. }) => {
+                self.full = Some(now + TRY_EVERY);
+                return Ok(false);
+            }
+            turned => turned?,
+        }
+        tracing::info!("the disk has room again");
+        self.full = None;
+        self.tell(true);
+        Ok(true)
+    }
+
+    /// Wakes those that wait for news. `another`: there may be another table.
+    fn tell(&self, another: bool) {
+        let revision = self.state.revision();
+        self.news.send_if_modified(|news| {
+            let table = if another { revision } else { news.table };
+            let newer = News { revision, table };
+            std::mem::replace(news, newer) != newer
+        });
     }
 }
 

@@ -3,7 +3,6 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::ops::RangeInclusive;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +14,8 @@ use thiserror::Error;
 use seqsvr_core::ids::{Epoch, SectionId};
 use seqsvr_core::routing::{Assignment, Node, NodeState, Table};
 use seqsvr_core::store::backup::Backup;
-use seqsvr_core::store::{Layout, MAX_CEILING};
+use seqsvr_core::store::configuration::Given;
+use seqsvr_core::store::{Layout, MAX_CEILING, Move, Moves};
 
 const FORMAT: &str = "seqsvr backup";
 const VERSION: u32 = 1;
@@ -29,8 +29,8 @@ pub struct BackupFile {
     pub cluster: String,
     /// The number of the Set.
     pub set: u32,
-    /// Uids that the Set gave up: the backup is of them alone, exact, and to be taken into one other Set.
-    pub moved: Option<RangeInclusive<u32>>,
+    /// Uids that the Set gave up: the backup is of them alone, exact, for one move into one other Set.
+    pub moved: Option<Given>,
     /// What was in the stores.
     pub backup: Backup,
 }
@@ -68,13 +68,38 @@ struct Head {
     newest_epoch: EpochLine,
     floor: Long,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    moved: Option<UidsLine>,
+    moved: Option<MovedLine>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    given: Vec<MovedLine>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    taken: Vec<TakenLine>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct UidsLine {
-    first: u32,
-    last: u32,
+struct MovedLine {
+    first_uid: u32,
+    last_uid: u32,
+    to_set: u32,
+    number: Long,
+}
+
+impl From<&Given> for MovedLine {
+    fn from(one: &Given) -> Self {
+        let (first_uid, last_uid) = (*one.uids.start(), *one.uids.end());
+        Self { first_uid, last_uid, to_set: one.to, number: Long(one.number) }
+    }
+}
+
+impl From<MovedLine> for Given {
+    fn from(line: MovedLine) -> Self {
+        Self { uids: line.first_uid..=line.last_uid, to: line.to_set, number: line.number.0 }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct TakenLine {
+    from_set: u32,
+    number: Long,
 }
 
 /// Larger than what the numbers of many JSON tools hold.
@@ -190,7 +215,8 @@ impl BackupFile {
     }
 
     fn render(&self) -> String {
-        let Backup { layout, promised, newest, floor, table, ceilings } = &self.backup;
+        let Backup { layout, promised, newest, floor, table, ceilings, moves } = &self.backup;
+        let taken = |one: &Move| TakenLine { from_set: one.from, number: Long(one.number) };
         let head = Head {
             format: FORMAT.to_owned(),
             version: VERSION,
@@ -201,7 +227,9 @@ impl BackupFile {
             promised_term: Long(*promised),
             newest_epoch: (*newest).into(),
             floor: Long(*floor),
-            moved: self.moved.as_ref().map(|uids| UidsLine { first: *uids.start(), last: *uids.end() }),
+            moved: self.moved.as_ref().map(MovedLine::from),
+            given: moves.given.iter().map(MovedLine::from).collect(),
+            taken: moves.taken.iter().map(taken).collect(),
         };
         let mut text = json(&head);
         if let Some(table) = table {
@@ -258,6 +286,10 @@ fn parse(text: &str) -> Result<BackupFile, String> {
         promised: head.promised_term.0,
         newest: head.newest_epoch.into(),
         floor: head.floor.0,
+        moves: Moves {
+            given: head.given.into_iter().map(Given::from).collect(),
+            taken: head.taken.iter().map(|one| Move { from: one.from_set, number: one.number.0 }).collect(),
+        },
         ..Backup::default()
     };
     let mut next = 0;
@@ -276,7 +308,7 @@ fn parse(text: &str) -> Result<BackupFile, String> {
             Line::Sha256(_) => return Err(wrong(number, &"a checksum stands in the middle")),
         }
     }
-    let moved = head.moved.map(|uids| uids.first..=uids.last);
+    let moved = head.moved.map(Given::from);
     Ok(BackupFile { cluster: head.cluster, set: head.set, moved, backup })
 }
 
@@ -330,101 +362,4 @@ fn table(set: u32, line: TableLine) -> Result<Table, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::ops::RangeInclusive;
-    use std::os::unix::fs::MetadataExt as _;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(1_000))]
-
-        /// Also with a good checksum: who edits a file by hand can renew that.
-        #[test]
-        fn any_text_is_a_backup_or_refused(
-            from in any::<prop::sample::Index>(), to in any::<prop::sample::Index>(),
-            piece in prop_oneof![any::<String>(), "[0-9]{0,22}", r#"[-0-9:"{}\[\],a-z\n]{0,9}"#],
-        ) {
-            let whole = file().render();
-            let end = whole.trim_end().rfind('\n').expect("lines") + 1;
-            let mut body = whole[..end].to_owned();
-            let (from, to) = (from.index(body.len()), to.index(body.len()));
-            body.replace_range(from.min(to)..from.max(to), &piece);
-            prop_assert!(parse(&body).is_err(), "without its checksum");
-            let sealed = format!("{body}{}", json(&Line::Sha256(checksum(&body))));
-            if let Ok(read) = parse(&sealed) {
-                prop_assert_eq!(&parse(&read.render()).expect("what was read is written and read again"), &read);
-                let apart = |pair: &[(RangeInclusive<SectionId>, u64)]| pair[0].0.end() < pair[1].0.start();
-                prop_assert!(read.backup.ceilings.windows(2).all(apart), "each section has one ceiling");
-            }
-        }
-    }
-
-    fn file() -> BackupFile {
-        let section = |first, last| SectionId::new(first)..=SectionId::new(last);
-        let epoch = Epoch { term: 256, version: 3 };
-        let table = Table {
-            set: 3,
-            version: epoch,
-            section_size: 100_000,
-            uids: 0..=u32::MAX,
-            nodes: vec![Node {
-                name: "a".to_owned(),
-                addr: "http://a:1".to_owned(),
-                state: NodeState::Drained,
-            }],
-            assignments: vec![Assignment {
-                sections: section(0, 9),
-                node: 0,
-                home: 0,
-                incarnation: u64::MAX,
-                epoch,
-            }],
-        };
-        let backup = Backup {
-            layout: Some(Layout { section_size: 100_000, step: 10_000 }),
-            promised: 512,
-            newest: epoch,
-            floor: 7,
-            table: Some(Arc::new(table)),
-            ceilings: vec![(section(0, 4), 10_000), (section(9, 9), MAX_CEILING)],
-        };
-        BackupFile { cluster: "test".to_owned(), set: 3, moved: None, backup }
-    }
-
-    #[test]
-    fn the_text_stays_as_it_is() {
-        let moved = BackupFile { moved: Some(500_000..=999_999), ..file() };
-        assert_eq!(file().render(), include_str!("backup_file/whole.backup"));
-        assert_eq!(parse(&moved.render()).as_ref(), Ok(&moved));
-        assert_eq!(moved.render(), include_str!("backup_file/moved.backup"));
-    }
-
-    #[test]
-    fn a_file_is_read_as_it_was_written_and_only_by_its_owner() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("set0.backup");
-        file().write(&path).unwrap();
-        file().write(&path).unwrap();
-        assert_eq!(BackupFile::read(&path).unwrap(), file());
-        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
-    }
-
-    #[test]
-    fn a_cut_or_changed_file_is_refused() {
-        let whole = file().render();
-        assert!(parse(&whole).is_ok());
-        for cut in 0..whole.len() - 1 {
-            assert!(parse(&whole[..cut]).is_err(), "cut at {cut}");
-        }
-        let changed = parse(&whole.replace("10000\"", "10001\"")).unwrap_err();
-        assert!(changed.contains("its checksum is wrong"), "{changed}");
-        let other =
-            parse(&whole.replace("\"version\":1,\"cluster\"", "\"version\":3,\"cluster\"")).unwrap_err();
-        assert!(other.contains("version 3, which this program does not know"), "{other}");
-        assert_eq!(parse("{}\n").unwrap_err(), "it is no backup of seqsvr");
-    }
-}
+mod tests;

@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::etcd::EtcdStore;
 use crate::store::quorum::{Link, Quorum, Remote, Ways};
 use seqsvr_core::store::tables::RoutingTableStore;
-use seqsvr_core::store::{SectionStore, StoreError, Terms};
+use seqsvr_core::store::{SectionStore, SetTerms, StoreError, Terms};
 use seqsvr_core::store::{Sizes, SizesError};
 use seqsvr_etcd::EtcdConfig;
 use seqsvr_rpc::security::{Call, CallConfig, SecurityError};
@@ -24,8 +24,8 @@ pub struct StoresConfig {
     pub replicas: Vec<String>,
     /// W: how many must answer a call, reads too. Default: a majority.
     pub write: Option<usize>,
-    /// How long one question may take, in milliseconds: 1 to 5,000. Default 500. `rejoin_wait_ms` of every replica must be 4.4 times
-    /// as long, as its default is. With etcd, how long one member may take before the next is asked.
+    /// How long one question may take, in milliseconds: 1 to 5,000. Default 500. With etcd, how long one member may take before the
+    /// next is asked.
     #[serde(default = "default_patience")]
     pub patience_ms: u64,
     /// Whom to trust and which token to bring.
@@ -79,17 +79,29 @@ pub struct Stores {
 }
 
 impl Stores {
-    /// Makes sure that what is stored says what this role's file says, and stores it where nothing is stored yet. Answers the stored
-    /// lease.
+    /// Makes sure that what is stored says what this role's file says.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Unavailable`]: one line that says what differs.
-    pub(crate) async fn agree(&self, terms: &Terms) -> Result<Duration, StoreError> {
+    /// [`StoreError::Unavailable`]: one line that says what differs, or that nothing is stored yet.
+    pub(crate) async fn agree(&self, terms: &Terms) -> Result<(), StoreError> {
         match (&self.quorum, &self.etcd) {
             (Some(quorum), _) => quorum.agree(terms).await,
             (None, Some(etcd)) => etcd.agree(terms).await,
-            (None, None) => Ok(terms.lease),
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// Stores the first configuration of a new Set; where one is stored, that stays.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unavailable`]: one line that says what is missing; to be called again.
+    pub async fn establish(&self, terms: &SetTerms) -> Result<(), StoreError> {
+        match (&self.quorum, &self.etcd) {
+            (Some(quorum), _) => quorum.establish(terms).await,
+            (None, Some(etcd)) => etcd.establish(terms).await,
+            (None, None) => Ok(()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What several replicas hold, taken together: of each value the highest that any of them has. A rejoin, a change of
+//! What several replicas hold, taken together: of each value the highest that any of them has. A change of
 //! the stores and a survey go by it. Pure.
 
 use std::collections::BTreeMap;

@@ -29,7 +29,36 @@ pub enum Plan {
     Exhausted,
 }
 
+/// What a wish to go on above a number comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advancing {
+    /// It is so already, after every takeover too.
+    Done,
+    /// To be moved to the number, which lies below the confirmed ceiling.
+    Move,
+    /// The ceiling must be confirmed at `to` or above first.
+    Raise {
+        /// An absolute target above the ceiling.
+        to: u64,
+    },
+    /// No number is left.
+    Exhausted,
+}
+
 impl Rules {
+    /// Going on above `at_least` after `current`. What a claim found, `base`, may be on fewer stores than the next claim asks, so
+    /// that one would begin below it: only what was confirmed since is answered for.
+    pub fn advance(&self, at_least: u64, current: u64, base: u64, ceiling: u64) -> Advancing {
+        match self.target(at_least.max(ceiling)) {
+            _ if at_least == 0 => Advancing::Done,
+            to if ceiling == base && to > ceiling => Advancing::Raise { to },
+            _ if ceiling == base => Advancing::Exhausted,
+            _ if at_least <= current => Advancing::Done,
+            _ if at_least <= ceiling => Advancing::Move,
+            to => Advancing::Raise { to },
+        }
+    }
+
     /// Taking `count` numbers after `current`, under `ceiling`.
     pub fn plan(&self, current: u64, count: u32, ceiling: u64) -> Plan {
         let last = current.saturating_add(u64::from(count));

@@ -118,6 +118,7 @@ impl Shared {
         match self.space.advance(uid.get(), at_least) {
             Advance::Done => Ok(()),
             Advance::Raise { to } => Err(self.would_wait(uid, to)),
+            Advance::Exhausted => Err(self.refuse(Refusal::Exhausted { limit: self.limit })),
             Advance::Closed => Err(self.refuse(self.why_closed())),
         }
     }

@@ -5,7 +5,7 @@
 use std::ops::RangeInclusive;
 
 use super::pages::{Directory, OPEN, last_of};
-use super::section::{Plan, Rules};
+use super::section::{Advancing, Plan, Rules};
 use super::split::{Places, Split};
 use super::sync::{AtomicBool, AtomicU64, BLOCK, Mutex, MutexGuard, Ordering};
 
@@ -40,6 +40,8 @@ pub(crate) enum Advance {
         /// The absolute target.
         to: u64,
     },
+    /// No number is left.
+    Exhausted,
     /// Closed for good: fenced off or shut down.
     Closed,
 }
@@ -155,11 +157,14 @@ impl Space {
             if section.is_closed() {
                 return Advance::Closed;
             }
-            if at_least <= current {
-                return Advance::Done;
-            }
-            if at_least > section.ceiling.load(Ordering::Acquire) {
-                return Advance::Raise { to: self.rules.target(at_least) };
+            let ceiling = section.ceiling.load(Ordering::Acquire);
+            match self.rules.advance(at_least, current, section.base, ceiling) {
+                // It was closed meanwhile.
+                _ if section.is_closed() => return Advance::Closed,
+                Advancing::Done => return Advance::Done,
+                Advancing::Raise { to } => return Advance::Raise { to },
+                Advancing::Exhausted => return Advance::Exhausted,
+                Advancing::Move => {}
             }
             let mut skipped = self.lock_skipped();
             if slot.compare_exchange(seen, at_least, Ordering::Relaxed, Ordering::Relaxed).is_ok() {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::section::{Plan, Rules};
+use super::section::{Advancing, Plan, Rules};
 use super::split::Split;
 use super::sync::BLOCK;
 use crate::store::MAX_CEILING;
@@ -38,6 +38,24 @@ proptest! {
             prop_assert!(last <= ceiling);
         } else {
             prop_assert!(u128::from(current) + u128::from(count) > u128::from(ceiling));
+        }
+    }
+
+    #[test]
+    fn a_uid_goes_on_above_a_number_only_below_a_ceiling_that_was_raised_since_the_claim(
+        (rules, current, ceiling) in situation(), at_least in any::<u64>(), claimed in any::<bool>(),
+    ) {
+        let (current, at_least) = (current.min(ceiling), at_least.min(rules.limit));
+        let base = if claimed { ceiling } else { current };
+        match rules.advance(at_least, current, base, ceiling) {
+            Advancing::Done => prop_assert!(at_least == 0 || base < ceiling && at_least <= current),
+            Advancing::Move => prop_assert!(base < ceiling && current < at_least && at_least <= ceiling),
+            Advancing::Raise { to } => {
+                prop_assert!(ceiling < to && to <= rules.limit && at_least <= to);
+                let again = rules.advance(at_least, current, base, to);
+                prop_assert!(matches!(again, Advancing::Done | Advancing::Move), "{:?}", again);
+            }
+            Advancing::Exhausted => prop_assert_eq!((base, ceiling), (ceiling, rules.limit)),
         }
     }
 

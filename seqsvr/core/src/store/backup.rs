@@ -12,7 +12,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::tables::{Revisions, RoutingTableStore, WriteError};
-use super::{Ceiling, Layout, MAX_CEILING, Owner, RaiseError, SectionStore, StoreError};
+use super::{Ceiling, Layout, MAX_CEILING, Moves, Owner, RaiseError, SectionStore, StoreError};
 use crate::ids::{Epoch, SectionId};
 use crate::routing::Table;
 use crate::store::message::Copy;
@@ -41,6 +41,8 @@ pub struct Backup {
     pub table: Option<Arc<Table>>,
     /// Sorted runs of sections with the same ceiling above 0.
     pub ceilings: Vec<(RangeInclusive<SectionId>, u64)>,
+    /// Which uids went to other Sets, and came from others.
+    pub moves: Moves,
 }
 
 impl Backup {
@@ -82,6 +84,7 @@ impl From<Copy> for Backup {
         // New stores agree on a configuration of their own, but the uids of the Set outlive it. An arbiter that has not yet taken given
         // uids out of the table, or taken ones in, must not decide whose they are.
         let Copy { promised, table, layout, sections, configured } = copy;
+        let moves = configured.current.as_ref().map(|one| one.moves.clone()).unwrap_or_default();
         let table = match (table, configured.current) {
             (Some(table), Some(current)) if table.uids != current.uids => {
                 Some(Arc::new(table.reshaped(&current.uids)))
@@ -90,7 +93,8 @@ impl From<Copy> for Backup {
         };
         let newest = sections.iter().filter_map(|(_, state)| Some(state.owner?.owner.epoch)).max();
         let listed = sections.into_iter().filter(|(_, state)| state.ceiling > 0);
-        let backup = Self { layout, promised, newest: newest.unwrap_or_default(), table, ..Self::default() };
+        let newest = newest.unwrap_or_default();
+        let backup = Self { layout, promised, newest, table, moves, ..Self::default() };
         backup.with_runs(listed.map(|(run, state)| (run, state.ceiling)))
     }
 }
@@ -133,7 +137,7 @@ pub enum RestoreError {
     /// Another Set hands out their numbers.
     #[error(
         "the backup is of the uids {} to {}, and the Set has {} to {} by now: it gave the others to another Set after the backup was \
-         taken (`seqsvr store give`), which hands out their numbers. Nothing was restored. Restore a backup that was taken since, or \
+         taken (`seqsvr backup --uids`), which hands out their numbers. Nothing was restored. Restore a backup that was taken since, or \
          take one of these stores as they are (`seqsvr backup`) and restore that with an --ahead that is large enough",
         backup.start(), backup.end(), set.start(), set.end()
     )]
@@ -222,7 +226,7 @@ pub async fn restore(
 }
 
 /// An arbiter that was silent for so long has ended.
-const SILENT: std::time::Duration = std::time::Duration::from_secs(5);
+pub const SILENT: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// All sections that can have numbers: those of the Set, or of the whole uid space where there is no table.
 fn everything(backup: &Backup, layout: Layout) -> RangeInclusive<SectionId> {

@@ -10,8 +10,10 @@ use std::time::Duration;
 use super::Layout;
 use crate::store::{Sizes, SizesError};
 
+mod moves;
 mod transition;
 
+pub use moves::{Given, Move, Moves};
 pub use transition::CannotChange;
 pub use transition::{Bounds, Transition};
 
@@ -35,6 +37,8 @@ pub struct Configuration {
     pub uids: RangeInclusive<u32>,
     /// What it is on its way to, if it is not to stay.
     pub transition: Option<Transition>,
+    /// Which uids went to other Sets, and came from others.
+    pub moves: Moves,
 }
 
 /// One replica, as the configuration knows it.
@@ -57,17 +61,26 @@ pub struct Address {
     pub member: u64,
 }
 
-/// What an AllocSvr would store as the first configuration, and what must be as stored when it begins to serve.
+/// What a role's file says of what is stored; it begins to serve only when that is the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Terms {
-    /// The lease of its file, or the default.
-    pub lease: Duration,
-    /// Whether its file says so: then the stored one must be the same.
-    pub lease_is_set: bool,
+    /// The lease, if the file says one.
+    pub lease: Option<Duration>,
     /// The layout.
     pub layout: Layout,
-    /// The uids of the table.
+}
+
+/// What all roles of a Set have in common, as an arbiter's file says it of a new Set.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SetTerms {
+    /// How long a read of the table lets an AllocSvr serve.
+    pub lease: Duration,
+    /// What the stored numbers of sections mean.
+    pub layout: Layout,
+    /// The uids of the Set, both ends included.
     pub uids: RangeInclusive<u32>,
+    /// Of a Set that is restored: which went to others and came from others before.
+    pub moves: Moves,
 }
 
 /// What a replica keeps of configurations, durable with what it votes by.
@@ -79,8 +92,6 @@ pub struct Configured {
     pub ballot: u64,
     /// The next one that it accepted last, and under which ballot.
     pub accepted: Option<(u64, Arc<Configuration>)>,
-    /// It was made to be taken in, and votes in nothing before.
-    pub joining: bool,
 }
 
 impl Configured {
@@ -89,7 +100,7 @@ impl Configured {
         self.current.as_ref().map_or(0, |current| current.number)
     }
 
-    /// The newer of two, for a replica that lost its own: of the same configuration the higher ballots.
+    /// The newer of two: of the same configuration the higher ballots.
     pub fn newer(self, other: Self) -> Self {
         match self.number().cmp(&other.number()) {
             std::cmp::Ordering::Greater => self,
@@ -100,7 +111,6 @@ impl Configured {
                 Self {
                     ballot: self.ballot.max(other.ballot),
                     accepted: if mine { self.accepted } else { other.accepted },
-                    joining: self.joining && other.joining,
                     current: self.current,
                 }
             }
@@ -118,6 +128,20 @@ impl Configuration {
         Sizes::new(self.members.len(), self.write)
     }
 
+    /// What there is before the first configuration: the stores that a file lists. It is in force nowhere; all of them decide
+    /// together on the first one, so that of two lists with a store in common at most one comes to one.
+    pub fn listed(&self) -> Self {
+        Self { number: 0, ..self.clone() }
+    }
+
+    /// How many members decide on the next configuration: two such groups have a member in common, and so has each with any W.
+    pub fn deciders(&self) -> usize {
+        match self.number {
+            0 => self.members.len(),
+            _ => majority(self.members.len()),
+        }
+    }
+
     /// Whether everything is within its range; the reason if not.
     pub fn problem(&self) -> Option<&'static str> {
         let distinct = |count: usize| count == self.members.len();
@@ -131,6 +155,7 @@ impl Configuration {
             () if !LEASES.contains(&self.lease) => Some("lease"),
             () if !LEASES.contains(&self.awaited()) => Some("earlier lease"),
             () if self.uids.is_empty() => Some("range of uids"),
+            () if !self.moves.fit() => Some("number of moves"),
             () => None,
         }
     }
@@ -151,11 +176,36 @@ impl Configuration {
         Self { number: self.number + 1, members: self.members.iter().map(put).collect(), ..self.clone() }
     }
 
+    /// The next one: `new` votes, too. W stays a majority where it is one, and stays as it is where that is enough.
+    pub fn adding(&self, new: Member) -> Self {
+        let members: Vec<Member> = self.members.iter().cloned().chain([new]).collect();
+        let write = self.write.max(majority(members.len()));
+        Self { number: self.number + 1, members, write, ..self.clone() }
+    }
+
+    /// The next one: the member called `old` votes no more. W stays a majority where it is one, and is never more than all.
+    pub fn removing(&self, old: &str) -> Self {
+        let members: Vec<Member> = self.members.iter().filter(|one| one.name != old).cloned().collect();
+        let is_majority = self.write == majority(self.members.len());
+        let write = if is_majority { majority(members.len()) } else { self.write.min(members.len()) };
+        Self { number: self.number + 1, members, write, ..self.clone() }
+    }
+
+    /// The next one, in which `write` members must answer.
+    pub fn writing(&self, write: usize) -> Self {
+        Self { number: self.number + 1, write, ..self.clone() }
+    }
+
     /// What a role's own file says otherwise, in one line.
     pub fn differs(&self, terms: &Terms) -> Option<String> {
         let stored = format!("configuration {} of the Set", self.number);
         terms.differ_from(self.lease, self.layout, &stored, "seqsvr store lease MILLISECONDS")
     }
+}
+
+/// The fewest of `n` that meet any other as many.
+const fn majority(n: usize) -> usize {
+    n / 2 + 1
 }
 
 impl Terms {
@@ -164,11 +214,11 @@ impl Terms {
         let line = |there: String, here: String, set: String| {
             Some(format!("{stored} has {there}, but this role's file has {here}; {set}"))
         };
-        if self.lease_is_set && self.lease != lease {
+        if let Some(mine) = self.lease.filter(|mine| *mine != lease) {
             let millis = |lease: Duration| lease.as_millis().to_string();
             let there = millis(lease);
             let set = format!("set lease_ms = {there}, or leave it out; to change the stored one: {change}");
-            return line(format!("lease_ms = {there}"), millis(self.lease), set);
+            return line(format!("lease_ms = {there}"), millis(mine), set);
         }
         if self.layout != layout {
             let show = |one: Layout| format!("section_size {} and step {}", one.section_size, one.step);
@@ -194,6 +244,7 @@ mod tests {
             layout: Layout { section_size: 100_000, step: 10_000 },
             uids: 0..=u32::MAX,
             transition: None,
+            moves: Moves::default(),
         }
     }
 
@@ -206,6 +257,26 @@ mod tests {
     }
 
     #[test]
+    fn stores_grow_and_shrink_and_w_stays_what_it_means() {
+        let new = |id: u64| Member { id, name: format!("s{id}"), addr: format!("http://s{id}:1") };
+        let sizes = |one: &Configuration| (one.members.len(), one.write, one.problem());
+        let four = configuration().adding(new(4));
+        let five = four.adding(new(5));
+        assert_eq!((sizes(&four), sizes(&five)), ((4, 3, None), (5, 3, None)));
+        assert_eq!(
+            (sizes(&five.removing("s1")), sizes(&five.removing("s1").removing("s5"))),
+            ((4, 3, None), (3, 2, None))
+        );
+        let all = five.writing(4);
+        assert_eq!(
+            (sizes(&all), sizes(&all.removing("s2")), sizes(&all.removing("s2").removing("s3"))),
+            ((5, 4, None), (4, 4, None), (3, 3, None))
+        );
+        assert_eq!(five.writing(2).problem(), Some("number of members"));
+        assert_eq!((five.deciders(), four.deciders(), all.deciders(), all.listed().deciders()), (3, 3, 3, 5));
+    }
+
+    #[test]
     fn one_replica_under_two_addresses_is_no_configuration() {
         let mut twice = configuration();
         twice.members[2].id = 1;
@@ -215,12 +286,12 @@ mod tests {
     #[test]
     fn what_a_file_says_otherwise_is_reported_in_one_line() {
         let stored = configuration();
-        let Configuration { lease, layout, uids, .. } = stored.clone();
-        let same = Terms { lease, lease_is_set: true, layout, uids };
+        let Configuration { lease, layout, .. } = stored.clone();
+        let same = Terms { lease: Some(lease), layout };
         assert_eq!(stored.differs(&same), None);
         let reported = |terms: Terms| stored.differs(&terms).unwrap_or_default();
-        assert!(reported(Terms { lease: lease / 2, ..same.clone() }).contains("set lease_ms = 2000"));
-        let unset = Terms { lease: lease / 2, lease_is_set: false, ..same.clone() };
+        assert!(reported(Terms { lease: Some(lease / 2), ..same.clone() }).contains("set lease_ms = 2000"));
+        let unset = Terms { lease: None, ..same.clone() };
         assert_eq!(stored.differs(&unset), None, "the stored lease counts where the file says none");
         let layout = Layout { step: 5, ..layout };
         assert!(reported(Terms { layout, ..same }).contains("step = 10000"));

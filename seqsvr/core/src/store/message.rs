@@ -160,12 +160,18 @@ pub enum Misaddressed {
     /// Another member is at this address.
     #[error("another replica answers at this address; correct the addresses of the stores")]
     Member,
-    /// It waits to be taken in.
-    #[error("it is new and no member yet; take it in with: seqsvr store replace")]
-    Joining,
+    /// It is new, and votes in nothing yet.
+    #[error(
+        "it is new and no member yet: an arbiter stores the first configuration of a Set once all stores of its file answer; a Set \
+         that serves takes it in with `seqsvr store add` or `seqsvr store replace`"
+    )]
+    Unconfigured,
     /// It was replaced.
     #[error("it is no member of the Set any more: it was replaced; stop it and remove its files")]
     Removed,
+    /// A table that gives away uids which the Set does not have yet.
+    #[error("uids that came from another Set are being taken in; complete that with: seqsvr restore FILE")]
+    Taking,
     /// The configuration is being changed.
     #[error(
         "the stores of the Set are being changed; an arbiter completes that within some seconds, or the same command run again"
@@ -186,30 +192,14 @@ pub enum Misaddressed {
 pub struct Description {
     /// Its name, as its configuration file says.
     pub name: String,
-    /// How far it is.
-    pub phase: Phase,
-    /// It has kept something that a caller asked for.
-    pub in_use: bool,
     /// Its id; 0: it has none.
     pub id: u64,
     /// What its sections mean.
     pub layout: Option<Layout>,
-    /// The configuration that it knows.
+    /// The configuration that it knows; `None`: it is new, and no member.
     pub configuration: Option<Arc<Configuration>>,
-    /// That is being changed.
+    /// That is being changed, or the first one is being decided on.
     pub sealed: bool,
-}
-
-/// How far a replica is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Phase {
-    /// It votes.
-    #[default]
-    Serving,
-    /// It is being made, and waits until it knows that the others are new, too.
-    Initialising,
-    /// It was made to be taken in, and waits for that.
-    Joining,
 }
 
 /// What a raise came to at one replica.

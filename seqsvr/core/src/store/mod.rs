@@ -27,7 +27,7 @@ mod sql;
 pub mod sqlite;
 pub mod tables;
 
-pub use configuration::{Address, Configuration, Configured, Member, Terms};
+pub use configuration::{Address, Configuration, Configured, Member, Move, Moves, SetTerms, Terms};
 pub use memory::Memory;
 pub use message::{Answer, Earlier, Held, Question};
 pub use sizes::{Sizes, SizesError};

@@ -1,7 +1,6 @@
 //! Where routing tables are durable: the other half of what a cluster keeps in its stores (S8). The arbiter writes,
 //! under a term that it was promised; everybody else reads, and a read renews a lease.
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,11 +59,6 @@ pub trait RoutingTableStore: Send + Sync {
     ///
     /// [`StoreError::Unavailable`].
     async fn acting(&self, term: u64, takeover: Duration) -> Result<u64, StoreError>;
-
-    /// The uids of the Set, as the newest stored configuration says of which this one has heard. `None`: of none.
-    fn uids(&self) -> Option<RangeInclusive<u32>> {
-        None
-    }
 
     /// Which change of the stores is not complete, and what completes it, in one line for operators.
     async fn unfinished(&self) -> Option<String> {

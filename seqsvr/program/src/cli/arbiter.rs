@@ -20,7 +20,7 @@ use seqsvr_cluster::arbiter::config::ArbiterConfig;
 use seqsvr_cluster::arbiter::core::Arbiter;
 use seqsvr_cluster::arbiter::monitor::Lookout;
 use seqsvr_cluster::arbiter::probe::Prober;
-use seqsvr_cluster::arbiter::run::{Handle, Shell};
+use seqsvr_cluster::arbiter::run::{Handle, Shell, establish};
 use seqsvr_core::store::tables::StoreHealth;
 use seqsvr_rpc::grpc_server::{GrpcServer, bind, serve_metrics};
 use seqsvr_rpc::security::{Call, Listen};
@@ -49,9 +49,10 @@ pub(super) async fn run(args: ArbiterArgs, version: Version) -> Result<(), ExitE
     let stores = config.stores.open(&config.cluster, set).map_err(ExitError::usage)?;
     let prober = Prober::new(call.clone(), set, config.probe_patience());
     let number = rules.number;
-    let quorum = stores.quorum;
+    let terms = config.terms().map_err(ExitError::usage)?;
+    let quorum = stores.quorum.clone();
     let (shell, handle) = Shell::new(Arbiter::new(rules), Arc::clone(&stores.tables), prober);
-    let lookout = Lookout::new(handle.clone(), set, number, stores.tables);
+    let lookout = Lookout::new(handle.clone(), set, number, Arc::clone(&stores.tables));
     let server =
         GrpcServer::open(config.listen, &listen, config.connections).await.map_err(ExitError::failed)?;
     let admin = AdminServer::new(AdminService::new(handle.clone(), set, call));
@@ -101,7 +102,13 @@ pub(super) async fn run(args: ArbiterArgs, version: Version) -> Result<(), ExitE
         outcome
     };
     let (arbitrated, served, shown, (), (), ()) = tokio::join!(
-        async { ended(shell.run(stop.clone()).await) },
+        async {
+            tokio::select! {
+                () = establish(&stores, &terms) => {}
+                () = stop.cancelled() => {}
+            }
+            ended(shell.run(stop.clone()).await)
+        },
         async { ended(server.serve(stop.clone()).await) },
         page,
         health,

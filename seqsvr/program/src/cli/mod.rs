@@ -24,6 +24,7 @@ mod role;
 mod route;
 mod status;
 mod store;
+mod verify;
 
 pub(crate) use role::load;
 
@@ -42,6 +43,7 @@ Examples:
   seqsvr status --config client.toml           who answers and acts, and what is not served
   seqsvr route --config client.toml            who holds what
   seqsvr backup set0.backup --config arbiter0.toml
+  seqsvr verify arbiter0.toml alloc1.toml store1.toml client.toml
 
 Exit codes: 0 done, 1 failed, 2 wrong use.";
 
@@ -89,6 +91,8 @@ enum Command {
     Backup(backup::BackupArgs),
     /// Puts such a file into new stores, so far ahead that no number comes again
     Restore(backup::RestoreArgs),
+    /// Compares the files of the roles with what the stores have stored, and says what does not fit
+    Verify(verify::VerifyArgs),
     /// Spreads the sections evenly over the AllocSvrs
     #[command(
         after_help = "Examples:\n  seqsvr rebalance --config client.toml\n  seqsvr rebalance --set 1 --json"
@@ -103,12 +107,13 @@ impl Command {
     /// Gives one answer and ends; a role goes on until it is stopped.
     fn answers(&self) -> bool {
         use Command::{
-            Add, Backup, Current, Drain, Issue, Manual, Next, Rebalance, Remove, Restore, Route, Status, Tags,
+            Add, Backup, Current, Drain, Issue, Manual, Next, Rebalance, Remove, Restore, Route, Status,
+            Tags, Verify,
         };
         let changes = matches!(self, Drain(_) | Add(_) | Remove(_) | Rebalance(_));
         let of_the_cluster = changes || matches!(self, Next(_) | Current(_) | Status(_) | Route(_));
         of_the_cluster
-            || matches!(self, Issue(_) | Tags(_) | Backup(_) | Restore(_) | Manual(_))
+            || matches!(self, Issue(_) | Tags(_) | Backup(_) | Restore(_) | Verify(_) | Manual(_))
             || matches!(self, Command::Store(args) if args.answers())
     }
 }
@@ -146,6 +151,7 @@ impl Cli {
             Command::Add(args) => change::add(args).await,
             Command::Backup(args) => backup::backup(args).await,
             Command::Restore(args) => backup::restore_file(args).await,
+            Command::Verify(args) => verify::run(args).await,
             Command::Remove(args) => change::remove(args).await,
             Command::Rebalance(args) => change::rebalance(args).await,
             Command::Alloc(args) => alloc::run(args, version).await,

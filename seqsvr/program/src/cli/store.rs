@@ -12,8 +12,7 @@ use tidemark_process::Version;
 use super::{ExitError, Signals, load};
 use seqsvr_cluster::arbiter::config::ArbiterConfig;
 use seqsvr_cluster::replica::{Replica, ServeError, Start, StoreConfig};
-use seqsvr_cluster::store::backup_file::BackupFile;
-use seqsvr_cluster::store::quorum::{Changed, Moved, Quorum};
+use seqsvr_cluster::store::quorum::{Changed, Quorum};
 
 /// The flags of the role, or a command about the stores of a Set.
 #[derive(Debug, Args)]
@@ -24,60 +23,70 @@ pub(super) struct StoreArgs {
     /// The replica's configuration file
     #[arg(long, value_name = "FILE", required = true)]
     config: Option<PathBuf>,
-    /// Make an empty replica: once, for a new Set
-    #[arg(long, conflicts_with = "rejoin")]
-    init: bool,
-    /// With --init: do not ask the other replicas whether the Set is new. If it was ever in use, numbers can then be handed out twice
-    #[arg(long, requires = "init")]
-    without_peers: bool,
-    /// Make an empty replica that waits until `seqsvr store replace` takes it in
-    #[arg(long, conflicts_with_all = ["init", "rejoin"])]
-    join: bool,
-    /// Copy from the other replicas first: after the disk was lost, damaged, or restored from a copy
+    /// Make an empty replica: once. It votes in nothing until it is a member: of a new Set, whose arbiter asks for it, or of one in
+    /// use, by `seqsvr store add` or `seqsvr store replace`
     #[arg(long)]
-    rejoin: bool,
+    init: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum StoreCommand {
-    /// Puts a new store, which was started with --join, in the place of another, while the Set serves
+    /// Puts a new store, which was started with --init, in the place of another, while the Set serves
+    #[command(after_help = REPLACE)]
     Replace(ReplaceArgs),
+    /// Makes a new store, which was started with --init, one more of the Set, while it serves
+    #[command(after_help = GROW)]
+    Add(AddArgs),
+    /// Lets a store, dead or alive, vote no more, while the Set serves
+    #[command(after_help = GROW)]
+    Remove(RemoveArgs),
+    /// Changes how many stores must answer each call (W), while the Set serves
+    #[command(after_help = GROW)]
+    WriteQuorum(WriteArgs),
     /// Changes the lease of a Set, while it serves. A shorter one takes 1.1 times the earlier one until it is settled
     #[command(after_help = LEASE)]
     Lease(LeaseArgs),
-    /// Takes uids from a Set, at one end of its own, and writes what must move with them into a file
-    #[command(after_help = MOVE)]
-    Give(GiveArgs),
-    /// Makes uids that another Set gave up the Set's own; they must be beside those that it has
-    #[command(after_help = MOVE)]
-    Take(TakeArgs),
 }
 
-const MOVE: &str = "\
-Example: the uids 500000 to 999999 move from Set 0 to Set 1, which has those from 1000000 on
-  seqsvr store give 500000 999999 moved.uids --config set0-arbiter0.toml
-  seqsvr store take moved.uids --config set1-arbiter0.toml
-In between nobody serves these uids; all others are served. Cut off, or failed: run the same command again. Keep the file until it \
-was taken, and take it into one Set only. Afterwards correct first_uid and last_uid of the arbiters and clients of both Sets.";
+const REPLACE: &str = "\
+Examples:
+  seqsvr store replace store3 http://10.0.0.4:7001 --config arbiter0.toml     another machine takes its place
+  seqsvr store replace store3 http://10.0.0.3:7001 --config arbiter0.toml     it lost its disk, and was started anew with --init
+Cut off, or failed: run it again. Afterwards correct the addresses in the files of all roles.";
 
-/// The flags of `store give`.
+const GROW: &str = "\
+Examples:
+  seqsvr store add http://10.0.0.4:7001 --config arbiter0.toml      three stores become four, W = 3
+  seqsvr store add http://10.0.0.5:7001 --config arbiter0.toml      and five, of which two may be down
+  seqsvr store write-quorum 4 --config arbiter0.toml                no number is answered before four stores have it
+  seqsvr store remove store5 --config arbiter0.toml
+W stays a majority where it is one. Cut off, or failed: run the same command again. Afterwards correct the addresses in the files of \
+all roles.";
+
+/// The flags of `store add`.
 #[derive(Debug, Args)]
-struct GiveArgs {
-    /// The first uid: the first of the Set, or of a section
-    first: u32,
-    /// The last uid: the last of the Set, or of a section
-    last: u32,
-    /// Where to write; must not be there
-    file: PathBuf,
+struct AddArgs {
+    /// Where the new store is reached, http://HOST:PORT or https://HOST:PORT
+    addr: String,
     #[command(flatten)]
     stores: WhichStores,
 }
 
-/// The flags of `store take`.
+/// The flags of `store remove`.
 #[derive(Debug, Args)]
-struct TakeArgs {
-    /// What `seqsvr store give` wrote; renamed to FILE.taken once the uids are the Set's own
-    file: PathBuf,
+struct RemoveArgs {
+    /// The name of the store
+    name: String,
+    #[command(flatten)]
+    stores: WhichStores,
+}
+
+/// The flags of `store write-quorum`.
+#[derive(Debug, Args)]
+struct WriteArgs {
+    /// How many stores must answer: more than half of them
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=15))]
+    write: u8,
     #[command(flatten)]
     stores: WhichStores,
 }
@@ -128,19 +137,29 @@ impl StoreArgs {
 }
 
 impl WhichStores {
-    fn open(&self) -> Result<(ArbiterConfig, Arc<Quorum>), ExitError> {
+    fn quorum(&self) -> Result<Arc<Quorum>, ExitError> {
         let config: ArbiterConfig = load(&self.config)?;
         let stores = config.stores.open(&config.cluster, config.set.number).map_err(ExitError::usage)?;
-        match stores.quorum {
-            Some(quorum) => Ok((config, quorum)),
-            None => Err(ExitError::usage(
+        stores.quorum.ok_or_else(|| {
+            ExitError::usage(
                 "the stores of this Set are etcd, which this command cannot change; replace a member with etcdctl member",
-            )),
-        }
+            )
+        })
     }
 
-    fn quorum(&self) -> Result<Arc<Quorum>, ExitError> {
-        Ok(self.open()?.1)
+    /// Says `done`, and who the members are now.
+    fn members(&self, done: &str, Changed { configuration, already }: &Changed) {
+        let members = || configuration.members.iter();
+        let (number, write) = (configuration.number, configuration.write);
+        let shown: Vec<_> = members().map(|one| format!("{} at {}", one.name, one.addr)).collect();
+        let text = format!(
+            "{done}; configuration {number}: {write} of {} must answer, {}",
+            configuration.members.len(),
+            shown.join(", ")
+        );
+        let members: Vec<_> = members().map(|one| json!({ "name": one.name, "addr": one.addr })).collect();
+        let json = json!({ "configuration": number, "write": write, "members": members, "already": already });
+        self.answer(text, &json);
     }
 
     fn answer(&self, text: String, json: &Value) {
@@ -151,16 +170,31 @@ impl WhichStores {
 /// Replaces a store. Cut off at any moment, it is to be run again.
 async fn replace(args: ReplaceArgs) -> Result<(), ExitError> {
     let quorum = args.stores.quorum()?;
-    let Changed { configuration, already } =
-        quorum.replace(&args.old, &args.new).await.map_err(ExitError::failed)?;
-    let members = || configuration.members.iter();
-    let done = if already { "was replaced before" } else { "is replaced" };
-    let shown: Vec<_> = members().map(|one| format!("{} at {}", one.name, one.addr)).collect();
-    let text = format!("{} {done}; configuration {}: {}", args.old, configuration.number, shown.join(", "));
-    let members: Vec<_> = members().map(|one| json!({ "name": one.name, "addr": one.addr })).collect();
-    let (number, write) = (configuration.number, configuration.write);
-    let json = json!({ "configuration": number, "write": write, "members": members, "already": already });
-    args.stores.answer(text, &json);
+    let changed = quorum.replace(&args.old, &args.new).await.map_err(ExitError::failed)?;
+    let done = if changed.already { "was replaced before" } else { "is replaced" };
+    args.stores.members(&format!("{} {done}", args.old), &changed);
+    Ok(())
+}
+
+/// Takes a store in. Cut off at any moment, it is to be run again.
+async fn add(args: AddArgs) -> Result<(), ExitError> {
+    let changed = args.stores.quorum()?.add(&args.addr).await.map_err(ExitError::failed)?;
+    let done = if changed.already { "was a member before" } else { "is a member" };
+    args.stores.members(&format!("{} {done}", args.addr), &changed);
+    Ok(())
+}
+
+/// Lets a store go. Cut off at any moment, it is to be run again.
+async fn remove(args: RemoveArgs) -> Result<(), ExitError> {
+    let changed = args.stores.quorum()?.remove(&args.name).await.map_err(ExitError::failed)?;
+    args.stores.members(&format!("{} is no member; it can be stopped", args.name), &changed);
+    Ok(())
+}
+
+/// Changes W. Cut off at any moment, it is to be run again.
+async fn set_write(args: WriteArgs) -> Result<(), ExitError> {
+    let changed = args.stores.quorum()?.set_write(args.write.into()).await.map_err(ExitError::failed)?;
+    args.stores.members(&format!("{} stores must answer each call", args.write), &changed);
     Ok(())
 }
 
@@ -180,101 +214,19 @@ async fn lease(args: LeaseArgs) -> Result<(), ExitError> {
     Ok(())
 }
 
-/// Gives uids up. Cut off at any moment, it is to be run again.
-async fn give(args: GiveArgs) -> Result<(), ExitError> {
-    if args.file.exists() {
-        let file = args.file.display();
-        return Err(ExitError::usage(format!("{file} is there already; name a new file, or move it away")));
-    }
-    if args.first > args.last {
-        return Err(ExitError::usage(format!(
-            "{} is behind {}; write the first uid first",
-            args.first, args.last
-        )));
-    }
-    let (config, quorum) = args.stores.open()?;
-    let save = |moved: &Moved| {
-        let (cluster, set) = (config.cluster.clone(), config.set.number);
-        let Moved { uids, backup } = moved.clone();
-        BackupFile { cluster, set, moved: Some(uids), backup }.write(&args.file)
-    };
-    let given = quorum.give(&(args.first..=args.last), save).await.map_err(ExitError::failed)?;
-    let configuration = given.map_err(ExitError::failed)?.configuration;
-    let (number, uids, file) = (configuration.number, &configuration.uids, args.file.display().to_string());
-    let (first, last) = (*uids.start(), *uids.end());
-    let text = format!(
-        "{file}: uids {} to {}; configuration {number} of the Set has {first} to {last}. Correct first_uid and last_uid",
-        args.first, args.last
-    );
-    let json = json!({ "configuration": number, "first_uid": first, "last_uid": last, "file": file });
-    args.stores.answer(text, &json);
-    Ok(())
-}
-
-/// Takes uids in. Cut off at any moment, it is to be run again.
-async fn take(args: TakeArgs) -> Result<(), ExitError> {
-    let file = BackupFile::read(&args.file).map_err(ExitError::failed)?;
-    let path = args.file.display();
-    let Some(uids) = file.moved else {
-        return Err(ExitError::usage(format!("{path} is a backup; restore it with: seqsvr restore")));
-    };
-    let moved = Moved { uids: uids.clone(), backup: file.backup };
-    let (config, quorum) = args.stores.open()?;
-    let taken = quorum.take(&moved, rand::random()).await.map_err(ExitError::failed)?;
-    let configured = config.set.first_uid..=config.set.last_uid;
-    if taken.is_none() && configured != uids {
-        return Err(ExitError::failed(format!(
-            "the ceilings are stored, but the Set is new, and [set] has the uids {configured:?}; set first_uid = {} and last_uid = {}, \
-             and run the same command again",
-            uids.start(),
-            uids.end()
-        )));
-    }
-    let mut done = args.file.clone().into_os_string();
-    done.push(".taken");
-    // Nobody takes it a second time.
-    std::fs::rename(&args.file, &done).map_err(|why| {
-        ExitError::failed(format!("the uids are taken in, but {path} was not renamed: {why}; remove it"))
-    })?;
-    let range = format!("uids {} to {}", uids.start(), uids.end());
-    let (text, json) = match taken {
-        Some(Changed { configuration, already }) => {
-            let (number, all) = (configuration.number, &configuration.uids);
-            let (first, last) = (*all.start(), *all.end());
-            let done = if already { "were taken in before" } else { "are taken in" };
-            let now = format!("configuration {number} of the Set has {first} to {last}");
-            let json = json!({
-                "configuration": number, "first_uid": first, "last_uid": last, "already": already,
-            });
-            (format!("{range} {done}; {now}. Correct first_uid and last_uid"), json)
-        }
-        None => (
-            format!("{range} are taken into a new Set; start its arbiters and AllocSvrs"),
-            json!({ "configuration": 0, "first_uid": uids.start(), "last_uid": uids.end(), "already": false }),
-        ),
-    };
-    args.stores.answer(text, &json);
-    Ok(())
-}
-
 /// Serves until a signal ends it.
 pub(super) async fn run(args: StoreArgs, version: Version) -> Result<(), ExitError> {
     match args.command {
         Some(StoreCommand::Replace(args)) => return replace(args).await,
+        Some(StoreCommand::Add(args)) => return add(args).await,
+        Some(StoreCommand::Remove(args)) => return remove(args).await,
+        Some(StoreCommand::WriteQuorum(args)) => return set_write(args).await,
         Some(StoreCommand::Lease(args)) => return lease(args).await,
-        Some(StoreCommand::Give(args)) => return give(args).await,
-        Some(StoreCommand::Take(args)) => return take(args).await,
         None => {}
     }
     let Some(file) = &args.config else { return Err(ExitError::usage("say which file: --config FILE")) };
     let config: StoreConfig = load(file)?;
-    let start = match args {
-        StoreArgs { init: true, without_peers: true, .. } => Start::InitWithoutPeers,
-        StoreArgs { init: true, .. } => Start::Init,
-        StoreArgs { join: true, .. } => Start::Join,
-        StoreArgs { rejoin: true, .. } => Start::Rejoin,
-        _ => Start::Open,
-    };
+    let start = if args.init { Start::Init } else { Start::Open };
     let mut signals = Signals::listen()?;
     let replica = tokio::select! {
         replica = Replica::open(config, start) => replica.map_err(not_served)?,

@@ -5,15 +5,12 @@ mod refusals;
 mod version;
 
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 use std::time::Duration;
 
-use process::{Place, refusal};
+use process::{Place, refusal, set_of};
 use seqsvr_cluster::store::quorum::Link;
-use seqsvr_core::routing::Table;
-use seqsvr_core::store::message::Raised;
-use seqsvr_core::store::message::{Answer, Question};
-use seqsvr_core::store::{Ceiling, Layout, Owner};
+use seqsvr_core::store::message::{Answer, Misaddressed, Question, Raised};
+use seqsvr_core::store::{Address, Ceiling, Layout, Owner, SectionStore};
 use seqsvr_core::{Epoch, SectionId};
 use tidemark_test_support::ports::free_port;
 use tokio::sync::watch;
@@ -57,10 +54,11 @@ async fn raise_until_it_dies(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn confirmed_raises_survive_being_killed() {
     let place = Place::new("s1", "file_bytes = 65536");
-    let mut replica = place.start(&["--init", "--without-peers"]);
+    let mut replica = place.start(&["--init"]);
+    set_of(&[&replica]).await;
     let confirmed: Vec<_> = (0..8).map(|_| watch::Sender::new(0)).collect();
     for life in 1..=6 {
-        let link = replica.link();
+        let link = replica.member().await;
         let found = claim(&link, 7, owner(life)).await;
         let at_least: Vec<u64> = confirmed.iter().map(|one| *one.borrow()).collect();
         for (section, &at_least) in at_least.iter().enumerate() {
@@ -88,8 +86,9 @@ async fn confirmed_raises_survive_being_killed() {
 #[tokio::test]
 async fn a_stop_ends_held_back_reads_and_the_next_start_goes_on() {
     let place = Place::new("s1", "");
-    let replica = place.start(&["--init", "--without-peers"]);
-    let link = replica.link();
+    let replica = place.start(&["--init"]);
+    set_of(&[&replica]).await;
+    let link = replica.member().await;
     claim(&link, 9, owner(1)).await;
     let Ok(Answer::Table { revision, .. }) =
         link.ask(Question::Read { revision: 0, wait: Duration::ZERO, releases: true }).await
@@ -101,13 +100,13 @@ async fn a_stop_ends_held_back_reads_and_the_next_start_goes_on() {
     let (_, status) = tokio::join!(held, stop);
     assert!(status.success());
     let replica = place.start(&[]);
-    assert_eq!(claim(&replica.link(), 9, owner(1)).await, []);
+    assert_eq!(claim(&replica.member().await, 9, owner(1)).await, []);
 }
 
 #[tokio::test]
 async fn callers_of_another_cluster_or_set_are_refused() {
     let place = Place::new("s1", "");
-    let replica = place.start(&["--init", "--without-peers"]);
+    let replica = place.start(&["--init"]);
     for (cluster, set) in [("other", 0), ("test", 1)] {
         let why = replica.link_as(cluster, set).ask(Question::Copy).await.unwrap_err();
         let mine = "but this is replica s1 of Set 0 of cluster test";
@@ -121,7 +120,7 @@ fn an_empty_directory_and_a_second_process_are_refused() {
     let place = Place::new("s1", "");
     let line = refusal(&place, &[]);
     assert!(line.contains("start once with --init"), "{line}");
-    let _replica = place.start(&["--init", "--without-peers"]);
+    let _replica = place.start(&["--init"]);
     let line = refusal(&place, &[]);
     assert!(line.contains("used by another process"), "{line}");
     let other = Place::new("s1", "step = 1");
@@ -129,78 +128,49 @@ fn an_empty_directory_and_a_second_process_are_refused() {
     assert!(line.contains("step = 1 is wrong"), "{line}");
 }
 
+/// A store that lost its disk is started anew, under its name and at its address, and is a new member.
 #[tokio::test]
-async fn a_lost_replica_comes_back_with_what_the_others_have() {
-    let places = [Place::new("s1", ""), Place::new("s2", "")];
-    let others = places.each_ref().map(|place| place.start(&["--init", "--without-peers"]));
-    for (version, replica) in (1..).zip(&others) {
-        let link = replica.link();
-        claim(&link, 9, owner(version)).await;
-        let ceilings = vec![Ceiling { section: SectionId::new(version as u32), max: 1_000 * version }];
-        link.ask(Question::Raise { owner: owner(version), ceilings }).await.unwrap();
-    }
-    // One has a table, the other has promised a higher term to an arbiter that may not know it.
-    let version = Epoch { term: 5, version: 1 };
-    let (nodes, assignments) = (Vec::new(), Vec::new());
-    let table = Table { set: 0, version, section_size: 100_000, uids: 0..=u32::MAX, nodes, assignments };
-    let table = Arc::new(table);
-    assert_eq!(others[0].link().ask(Question::Write(Arc::clone(&table))).await, Ok(Answer::Written));
-    let promised = others[1].link().ask(Question::Promise { term: 20 }).await;
-    assert_eq!(promised, Ok(Answer::Promised(None)));
-    let addrs = others.each_ref().map(|replica| format!("\"{}\"", replica.addr)).join(", ");
-    let lost = Place::new("s3", &format!("[peers]\nreplicas = [{addrs}]\nrejoin_wait_ms = 1000"));
-    let line = refusal(&lost, &["--init"]);
-    assert!(line.contains("start with --rejoin instead of --init"), "{line}");
-    let replica = lost.start(&["--rejoin"]);
-    let link = replica.link();
-    let to = |section, max| Ceiling { section: SectionId::new(section), max };
-    let older = link.ask(Question::Raise { owner: owner(1), ceilings: vec![to(1, 2_000)] }).await;
-    assert_eq!(older, Ok(Answer::Raised(vec![Raised::NotOwner(owner(2).epoch)])));
-    assert_eq!(claim(&link, 9, owner(3)).await, [to(1, 1_000), to(2, 2_000)]);
-    let of_that_term = Arc::new(Table { version: Epoch { term: 20, version: 1 }, ..(*table).clone() });
-    for replica in others.iter().chain([&replica]) {
-        let outranked = replica.link().ask(Question::Write(Arc::clone(&of_that_term))).await;
-        assert_eq!(outranked, Ok(Answer::Outranked(21)), "{}", replica.addr);
-    }
-}
-
-/// Ports for replicas that must know one another before any of them runs.
-fn ports<const N: usize>() -> [u16; N] {
-    [(); N].map(|()| free_port())
-}
-
-/// A replica that listens on the first of `ports`, beside the others.
-fn beside(name: &str, ports: &[u16], more: &str) -> Place {
-    let others: Vec<_> = ports[1..].iter().map(|port| format!("\"http://127.0.0.1:{port}\"")).collect();
-    let (port, others) = (ports[0], others.join(", "));
-    Place::new(name, &format!("listen = \"127.0.0.1:{port}\"\n[peers]\nreplicas = [{others}]\n{more}"))
-}
-
-#[test]
-fn an_initialisation_beside_a_silent_peer_is_refused_unless_configured_otherwise() {
-    let [one, two] = ports();
-    let place = beside("s1", &[one, two], "init_ms = 300");
-    let line = refusal(&place, &["--init"]);
-    assert!(line.contains(&format!("127.0.0.1:{two} does not say whether it is in use")), "{line}");
-    assert!(line.contains("--init --without-peers"), "{line}");
-    assert!(!place.files().join("state.1").exists(), "nothing was made");
-    assert!(place.start(&["--init", "--without-peers"]).stop().success());
-    let line = refusal(&Place::new("s1", ""), &["--init"]);
-    assert!(line.contains("[peers] replicas"), "{line}");
-}
-
-#[test]
-fn new_replicas_that_wait_for_one_another_are_initialised_together() {
-    let [one, two, three] = ports();
+async fn a_store_that_lost_its_disk_comes_back_as_a_new_member() {
+    let port = free_port();
     let places = [
-        beside("s1", &[one, two, three], ""),
-        beside("s2", &[two, one, three], ""),
-        beside("s3", &[three, one, two], ""),
+        Place::new("s1", ""),
+        Place::new("s2", ""),
+        Place::new("s3", &format!("listen = \"127.0.0.1:{port}\"")),
     ];
-    std::thread::scope(|scope| {
-        let starting = places.each_ref().map(|place| scope.spawn(|| place.start(&["--init"])));
-        for running in starting.map(|one| one.join().expect("it starts")) {
-            assert!(running.stop().success());
+    let mut stores = places.each_ref().map(|place| place.start(&["--init"]));
+    let set = set_of(&stores.each_ref()).await;
+    let old = set.configuration().unwrap();
+    set.claim(&sections(9), owner(1), LAYOUT).await.unwrap();
+    let raise = [Ceiling { section: SectionId::new(4), max: 1_000 }];
+    assert_eq!(set.raise(owner(1), &raise).await, [Ok(1_000)]);
+
+    stores[2].kill();
+    std::fs::remove_dir_all(places[2].files()).unwrap();
+    let line = refusal(&places[2], &[]);
+    assert!(line.contains("holds no replica; start once with --init"), "{line}");
+    let anew = places[2].start(&["--init"]);
+    // It votes in nothing: neither as what it was nor as anybody else.
+    for number in 0..=1 {
+        for member in [0, old.members.iter().find(|one| one.name == "s3").unwrap().id] {
+            let claim = Question::Claim { sections: sections(9), owner: owner(2), layout: LAYOUT };
+            let answer = anew.link().call(Address { number, member }, claim).await;
+            assert!(matches!(answer, Ok(Answer::Misaddressed { .. })), "{answer:?}");
         }
-    });
+    }
+    let changed = set.replace("s3", &anew.addr).await.unwrap();
+    assert_eq!((changed.configuration.number, changed.already), (2, false));
+    // It has what the others have: they may end.
+    stores[0].kill();
+    let sections = sections(9);
+    let claimed = set.claim(&sections, owner(2), LAYOUT).await.unwrap();
+    assert_eq!(claimed.ceilings, raise);
+}
+
+#[tokio::test]
+async fn stores_that_were_not_asked_for_by_an_arbiter_answer_no_call() {
+    let store = Place::new("s1", "").start(&["--init"]);
+    let claim = Question::Claim { sections: sections(9), owner: owner(1), layout: LAYOUT };
+    let answer = store.link().ask(claim).await;
+    let refused = Misaddressed::Unconfigured;
+    assert_eq!(answer, Ok(Answer::Misaddressed { why: refused, configuration: None }));
 }

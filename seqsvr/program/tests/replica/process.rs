@@ -5,9 +5,14 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
-use seqsvr_cluster::store::quorum::Remote;
+use async_trait::async_trait;
+use seqsvr_cluster::store::StoresConfig;
+use seqsvr_cluster::store::quorum::{Link, Quorum, Remote};
+use seqsvr_core::store::message::{Answer, Question};
+use seqsvr_core::store::{Address, Layout, Moves, SetTerms};
 use seqsvr_rpc::security::{Call, CallConfig};
 use tempfile::TempDir;
 
@@ -109,7 +114,47 @@ pub(crate) fn refusal(place: &Place, how: &[&str]) -> String {
     reported
 }
 
+/// The Set of these stores, which are new.
+pub(crate) async fn set_of(stores: &[&Running]) -> Arc<Quorum> {
+    let addrs: Vec<&str> = stores.iter().map(|store| store.addr.as_str()).collect();
+    let config: StoresConfig = toml::from_str(&format!("replicas = {addrs:?}\npatience_ms = 5000")).unwrap();
+    let quorum = config.open("test", 0).unwrap().quorum.unwrap();
+    let layout = Layout { section_size: 100_000, step: 10_000 };
+    quorum
+        .establish(&SetTerms {
+            lease: Duration::from_secs(2),
+            layout,
+            uids: 0..=u32::MAX,
+            moves: Moves::default(),
+        })
+        .await
+        .unwrap();
+    quorum
+}
+
+/// The way to a member of the first configuration.
+pub(crate) struct Member {
+    remote: Remote,
+    to: Address,
+}
+
+#[async_trait]
+impl Link for Member {
+    async fn ask(&self, question: Question) -> Result<Answer, String> {
+        self.remote.call(self.to, question).await
+    }
+}
+
 impl Running {
+    /// The way to it, which is a member of the first configuration.
+    pub(crate) async fn member(&self) -> Member {
+        let remote = self.link();
+        let Ok(Answer::Described(what)) = remote.ask(Question::Describe).await else {
+            panic!("it says what it is")
+        };
+        Member { remote, to: Address { number: 1, member: what.id } }
+    }
+
     /// The way to it.
     pub(crate) fn link(&self) -> Remote {
         self.link_as("test", 0)

@@ -8,7 +8,7 @@ use crate::process::{Place, refusal, start};
 #[test]
 fn files_of_another_replica_or_layout_are_refused() {
     let place = Place::new("s1", "set = 0\nsection_size = 100000\nstep = 10000\nfile_bytes = 65536");
-    assert!(place.start(&["--init", "--without-peers"]).stop().success());
+    assert!(place.start(&["--init"]).stop().success());
     let whose = "correct directory, or cluster, set and name";
     let layout = "set section_size = 100000 and step = 10000";
     let others = [
@@ -40,10 +40,14 @@ fn damaged_files_are_named_and_not_served_from() {
     ];
     for (what, damage) in damages {
         let place = Place::new("s1", "file_bytes = 65536");
-        assert!(place.start(&["--init", "--without-peers"]).stop().success());
+        assert!(place.start(&["--init"]).stop().success());
         damage(&place.files().join("state.1"));
         let line = refusal(&place, &[]);
-        let says = [what, "state.1", "it is not served from: start with --rejoin"];
+        let says = [
+            what,
+            "state.1",
+            "it is not served from. Move the files away, start once with --init, and run `seqsvr store replace",
+        ];
         assert!(says.iter().all(|says| line.contains(says)), "{line}");
     }
 }
@@ -51,7 +55,7 @@ fn damaged_files_are_named_and_not_served_from() {
 #[test]
 fn roles_that_mean_other_sections_or_another_cluster_say_so_once() {
     let place = Place::new("s1", "file_bytes = 65536");
-    let store = place.start(&["--init", "--without-peers"]);
+    let store = place.start(&["--init"]);
     let folder = tempfile::tempdir().unwrap();
     let replicas = format!("replicas = [{:?}]", store.addr);
     let alloc = |cluster: &str, keys: &str| {
@@ -73,10 +77,11 @@ fn roles_that_mean_other_sections_or_another_cluster_say_so_once() {
         );
         start("arbiter", folder.path(), &text)
     };
-    let refused = arbiter(50_000).logged_until("keeps sections of 100000; set section_size = 100000");
-    assert_eq!(refused.iter().filter(|line| line.contains("keeps sections of")).count(), 1, "{refused:?}");
+    let refused = arbiter(50_000).logged_until("but [set] of this file has 50000 and 10000; set the same");
+    let reported = refused.iter().filter(|line| line.contains("was made with section_size = 100000")).count();
+    assert_eq!(reported, 1, "{refused:?}");
     let _arbiter = arbiter(100_000);
     let unclaimed = another_step.logged_until("set section_size = 100000 and step = 10000");
-    let reported = unclaimed.iter().filter(|line| line.contains("not claimed")).count();
+    let reported = unclaimed.iter().filter(|line| line.contains("but this role's file has")).count();
     assert_eq!(reported, 1, "{unclaimed:?}");
 }

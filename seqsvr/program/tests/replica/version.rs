@@ -21,11 +21,7 @@ fn every_role_says_which_version_it_is() {
 
     let folder = tempfile::tempdir().unwrap();
     for (role, how, text) in [
-        (
-            "store",
-            &["--init", "--without-peers"][..],
-            "cluster = \"c\"\nname = \"s\"\ndirectory = \"s\"".to_owned(),
-        ),
+        ("store", &["--init"][..], "cluster = \"c\"\nname = \"s\"\ndirectory = \"s\"".to_owned()),
         (
             "alloc",
             &[],

@@ -11,7 +11,7 @@ use super::{ceilings, range, to_ceilings, to_range};
 use seqsvr_core::ids::{Epoch, SectionId};
 use seqsvr_core::routing::Table;
 use seqsvr_core::store::message::{Answer, Earlier};
-use seqsvr_core::store::message::{Copy, Description, Held, Phase, Raised, SectionState};
+use seqsvr_core::store::message::{Copy, Description, Held, Raised, SectionState};
 use seqsvr_core::store::{MAX_CEILING, Owner};
 use v1::claim_reply::Outcome;
 use v1::store_reply::Reply;
@@ -164,15 +164,8 @@ impl TryFrom<v1::Earlier> for Earlier {
 
 impl From<&Description> for v1::DescribeReply {
     fn from(what: &Description) -> v1::DescribeReply {
-        let phase = match what.phase {
-            Phase::Serving => v1::ReplicaPhase::Serving,
-            Phase::Initialising => v1::ReplicaPhase::Initialising,
-            Phase::Joining => v1::ReplicaPhase::Joining,
-        };
         v1::DescribeReply {
             name: what.name.clone(),
-            phase: phase.into(),
-            in_use: what.in_use,
             id: what.id,
             layout: what.layout.map(v1::Layout::from),
             configuration: wire(&what.configuration),
@@ -185,15 +178,8 @@ impl TryFrom<v1::DescribeReply> for Description {
     type Error = WireError;
 
     fn try_from(what: v1::DescribeReply) -> Result<Description, WireError> {
-        let phase = match what.phase() {
-            v1::ReplicaPhase::Serving => Phase::Serving,
-            v1::ReplicaPhase::Initialising => Phase::Initialising,
-            v1::ReplicaPhase::Joining => Phase::Joining,
-        };
         Ok(Description {
-            phase,
             name: what.name,
-            in_use: what.in_use,
             id: what.id,
             layout: what.layout.map(TryInto::try_into).transpose()?,
             configuration: plain(what.configuration)?,
@@ -222,7 +208,6 @@ impl From<&Copy> for v1::CopyReply {
             ballot: copy.configured.ballot,
             accepted_ballot: copy.configured.accepted.as_ref().map_or(0, |(ballot, _)| *ballot),
             accepted: copy.configured.accepted.as_ref().map(|(_, next)| next.as_ref().into()),
-            joining: copy.configured.joining,
         }
     }
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use super::super::convert::WireError;
 use super::super::v1;
-use seqsvr_core::store::configuration::Transition;
+use seqsvr_core::store::configuration::{Given, Transition};
 use seqsvr_core::store::message::Misaddressed;
-use seqsvr_core::store::{Address, Configuration, Configured, Member};
+use seqsvr_core::store::{Address, Configuration, Configured, Member, Move, Moves};
 use v1::configuration::Transition as Wire;
 
 /// The longest name or address of a member, in bytes.
@@ -35,9 +35,12 @@ impl From<&Configuration> for v1::Configuration {
             Transition::Shortening { earlier } => {
                 Wire::Shortening(v1::Shortening { earlier_ms: millis(*earlier) })
             }
-            Transition::Giving(uids) => Wire::Giving(to_uids(uids)),
-            Transition::Taking(uids) => Wire::Taking(to_uids(uids)),
+            Transition::Taking { uids, by } => {
+                Wire::Taking(v1::Taking { uids: Some(to_uids(uids)), by: Some(to_move(by)) })
+            }
         });
+        let given =
+            |one: &Given| v1::Given { uids: Some(to_uids(&one.uids)), to: one.to, number: one.number };
         v1::Configuration {
             number: one.number,
             members: one.members.iter().map(member).collect(),
@@ -47,6 +50,8 @@ impl From<&Configuration> for v1::Configuration {
             first_uid: *one.uids.start(),
             last_uid: *one.uids.end(),
             transition,
+            given: one.moves.given.iter().map(given).collect(),
+            taken: one.moves.taken.iter().map(to_move).collect(),
         }
     }
 }
@@ -65,9 +70,20 @@ impl TryFrom<v1::Configuration> for Configuration {
             Wire::Shortening(v1::Shortening { earlier_ms }) => {
                 Transition::Shortening { earlier: millis(earlier_ms) }
             }
-            Wire::Giving(uids) => Transition::Giving(from_uids(&uids)),
-            Wire::Taking(uids) => Transition::Taking(from_uids(&uids)),
+            Wire::Taking(v1::Taking { uids, by }) => Transition::Taking {
+                uids: from_uids(&uids.unwrap_or_default()),
+                by: from_move(&by.unwrap_or_default()),
+            },
         });
+        let given = |one: v1::Given| Given {
+            uids: from_uids(&one.uids.unwrap_or_default()),
+            to: one.to,
+            number: one.number,
+        };
+        let moves = Moves {
+            given: one.given.into_iter().map(given).collect(),
+            taken: one.taken.iter().map(from_move).collect(),
+        };
         let configuration = Configuration {
             number: one.number,
             members: one.members.into_iter().map(member).collect(),
@@ -76,12 +92,21 @@ impl TryFrom<v1::Configuration> for Configuration {
             layout: one.layout.ok_or(WireError::Missing("layout"))?.try_into()?,
             uids: one.first_uid..=one.last_uid,
             transition,
+            moves,
         };
         match configuration.problem() {
             Some(problem) => Err(WireError::Wrong(problem)),
             None => Ok(configuration),
         }
     }
+}
+
+fn to_move(one: &Move) -> v1::Move {
+    v1::Move { from: one.from, number: one.number }
+}
+
+fn from_move(one: &v1::Move) -> Move {
+    Move { from: one.from, number: one.number }
 }
 
 fn to_uids(uids: &RangeInclusive<u32>) -> v1::Uids {
@@ -118,7 +143,6 @@ pub(super) fn configured(copy: &mut v1::CopyReply) -> Result<Configured, WireErr
         current: plain(copy.configuration.take())?,
         ballot: copy.ballot,
         accepted: accepted(copy.accepted_ballot, copy.accepted.take())?,
-        joining: copy.joining,
     })
 }
 
@@ -126,11 +150,12 @@ impl From<Misaddressed> for v1::misaddressed::Reason {
     fn from(why: Misaddressed) -> Self {
         match why {
             Misaddressed::Member => Self::Member,
-            Misaddressed::Joining => Self::Joining,
+            Misaddressed::Unconfigured => Self::Unconfigured,
             Misaddressed::Removed => Self::Removed,
             Misaddressed::Sealed => Self::Sealed,
             Misaddressed::Behind => Self::Behind,
             Misaddressed::Newer => Self::Newer,
+            Misaddressed::Taking => Self::Taking,
         }
     }
 }
@@ -140,11 +165,12 @@ impl From<v1::misaddressed::Reason> for Misaddressed {
         use v1::misaddressed::Reason;
         match why {
             Reason::Member => Self::Member,
-            Reason::Joining => Self::Joining,
+            Reason::Unconfigured => Self::Unconfigured,
             Reason::Removed => Self::Removed,
             Reason::Sealed => Self::Sealed,
             Reason::Behind => Self::Behind,
             Reason::Newer => Self::Newer,
+            Reason::Taking => Self::Taking,
         }
     }
 }

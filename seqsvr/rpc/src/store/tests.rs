@@ -8,10 +8,10 @@ use prost::Message;
 use super::*;
 use seqsvr_core::ids::Epoch;
 use seqsvr_core::routing::{Assignment, Node, NodeState, Table};
-use seqsvr_core::store::configuration::Transition;
+use seqsvr_core::store::configuration::{Given, Transition};
 use seqsvr_core::store::message::{Answer, Earlier, Question};
-use seqsvr_core::store::message::{Copy, Description, Held, Misaddressed, Phase, Raised, SectionState};
-use seqsvr_core::store::{Configuration, Configured, Member, Owner};
+use seqsvr_core::store::message::{Copy, Description, Held, Misaddressed, Raised, SectionState};
+use seqsvr_core::store::{Configuration, Configured, Member, Move, Moves, Owner};
 use v1::store_reply::Reply;
 use v1::store_request::Request;
 
@@ -57,11 +57,13 @@ fn configuration(number: u64) -> Arc<Configuration> {
     let members = (1..=3).map(member).collect();
     let transition = match number % 4 {
         0 => Some(Transition::Shortening { earlier: lease * 3 }),
-        1 => Some(Transition::Giving(100_000..=199_999)),
-        2 => Some(Transition::Taking(100_000..=199_999)),
+        1 => Some(Transition::Taking { uids: 100_000..=199_999, by: Move { from: 7, number: 9 } }),
         _ => None,
     };
-    Arc::new(Configuration { number, members, write: 2, lease, layout: LAYOUT, uids: 0..=99_999, transition })
+    let given = Given { uids: 200_000..=299_999, to: 4, number: 2 };
+    let moves = Moves { given: vec![given], taken: vec![Move { from: 5, number: 6 }] };
+    let uids = 0..=99_999;
+    Arc::new(Configuration { number, members, write: 2, lease, layout: LAYOUT, uids, transition, moves })
 }
 
 fn some_copy() -> Copy {
@@ -80,7 +82,6 @@ fn some_copy() -> Copy {
             current: Some(configuration(3)),
             ballot: 8,
             accepted: Some((7, configuration(4))),
-            joining: true,
         },
     }
 }
@@ -131,8 +132,6 @@ fn answers_survive_the_wire() {
         Answer::Copy(Copy::default()),
         Answer::Described(Description {
             name: "s1".to_owned(),
-            phase: Phase::Joining,
-            in_use: true,
             id: u64::MAX,
             layout: Some(LAYOUT),
             configuration: Some(configuration(3)),
@@ -143,7 +142,7 @@ fn answers_survive_the_wire() {
         Answer::Outbid(8),
         Answer::Installed,
         Answer::Misaddressed { why: Misaddressed::Newer, configuration: Some(configuration(4)) },
-        Answer::Misaddressed { why: Misaddressed::Joining, configuration: None },
+        Answer::Misaddressed { why: Misaddressed::Unconfigured, configuration: None },
     ] {
         let reply = v1::StoreReply { reply: Some((&answer).into()) };
         let read = v1::StoreReply::decode(reply.encode_to_vec().as_slice()).unwrap();

@@ -20,7 +20,7 @@ use seqsvr_core::flaws::Flaws;
 use seqsvr_core::ids::Granted;
 use seqsvr_core::routing::Table;
 use seqsvr_rpc::v1::stream_reply::Answer;
-use seqsvr_rpc::v1::{self, current_reply, next_each_reply, next_reply};
+use seqsvr_rpc::v1::{self, advance_reply, current_reply, next_each_reply, next_reply};
 
 /// Small, so that frames are full and calls are turned away now and then.
 const BOUNDS: Bounds = Bounds { calls: 32, gather: 3 };
@@ -171,6 +171,10 @@ fn wire_reply(reply: Reply, table: Option<Arc<Table>>) -> Answer {
         Reply::Bounds(numbers) => {
             let outcome = current_reply::Outcome::UpperBounds(v1::UpperBounds { numbers });
             Answer::Current(v1::CurrentReply { outcome: Some(outcome), table })
+        }
+        Reply::Advanced => {
+            let outcome = Some(advance_reply::Outcome::Advanced(v1::Advanced {}));
+            Answer::Advance(v1::AdvanceReply { outcome, table })
         }
         Reply::NotOwner => next(next_reply::Outcome::NotOwner(v1::NotOwner {})),
         Reply::Unavailable => {

@@ -1,16 +1,12 @@
-//! What can come next in a state, and what comes of it: an answer arrives, a caller gives up, an owner begins a call, a replica loses
-//! its disk, the configuration changes.
+//! What can come next in a state, and what comes of it: an answer arrives, a caller gives up, an owner begins a call, the
+//! configuration changes.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::{Leg, Move, Protocol, Wire, World};
 use crate::owner::{Call, Lane};
-pub(super) use seqsvr_cluster::replica::rejoin_plan::{Bid, Event, RejoinPlan, Step};
-use seqsvr_cluster::replica::state::State;
 pub(super) use seqsvr_cluster::store::quorum::rounds::{Ask, ChangeRound, Round as _};
 use seqsvr_core::clock::Moment;
-use seqsvr_core::flaws::Flaw;
 use seqsvr_core::store::Address;
 use seqsvr_core::store::message::{Answer, Question};
 
@@ -36,9 +32,6 @@ impl Protocol {
         }
         moves.extend((world.changes > 0).then_some(Move::Change));
         moves.extend(self.sleepers(world).into_iter().map(Move::BringUp));
-        if world.loses {
-            moves.extend((1..world.replicas.len()).map(Move::Lose));
-        }
         moves
     }
 
@@ -60,7 +53,6 @@ impl Protocol {
                 after.broken = first <= largest && by != index;
                 after.last = world.last.max((last, index));
             }
-            Move::Lose(first) => self.lose(&mut after, first),
             Move::Change => {
                 let turn = after.changes;
                 after.changes -= 1;
@@ -77,43 +69,6 @@ impl Protocol {
         Some(after)
     }
 
-    /// The first replica lost its disk a while ago, and comes back; of the others it copies `first` before the rest. What it
-    /// has not answered since the loss stands for the time between: by the end of that, calls that counted an answer of
-    /// the lost life are over.
-    pub(super) fn lose(&self, world: &mut World, first: usize) {
-        world.loses = false;
-        let now = Moment::default();
-        let mut back = RejoinPlan::new(self.sizes, now, Duration::ZERO, None, self.flaws);
-        let others = world.replicas.len() - 1;
-        let order = (0..others).map(|turn| (first - 1 + turn) % others);
-        let mut bid = None;
-        // Once around for the copies, and once more where others have to promise first.
-        for from in order.clone().chain(order) {
-            if let Some(Bid { term, .. }) = bid {
-                Arc::make_mut(&mut world.replicas[from + 1]).ask(now, &Question::Promise { term });
-            }
-            let copy = Some(world.replicas[from + 1].copy());
-            match back.on(now, Event::Answered { from, copy }) {
-                Ok(Step::Vote(copy)) => {
-                    world.replicas[0] = Arc::new(State::restored(copy, 1, self.flaws));
-                    break;
-                }
-                Ok(Step::Ask(_, asked)) => bid = asked,
-                Err(why) => unreachable!("all are set up alike: {why}"),
-            }
-        }
-        let World { calls, wires, .. } = world;
-        if !self.flaws.has(Flaw::NoRejoinWait) && !self.flaws.has(Flaw::CountLate) {
-            let asks = |wire: &Wire, lane, serial| {
-                (wire.lane, wire.serial, wire.replica) == (lane, serial, 0) && matches!(wire.leg, Leg::Out(_))
-            };
-            calls.retain(|(lane, serial, _)| wires.iter().any(|wire| asks(wire, *lane, *serial)));
-        }
-        let waits =
-            |wire: &Wire| calls.iter().any(|(lane, serial, _)| (*lane, *serial) == (wire.lane, wire.serial));
-        wires.retain(|wire| !matches!(wire.leg, Leg::Back(_)) || waits(wire));
-    }
-
     fn begin(&self, world: &mut World, lane: Lane, (call, asks): (Call, Vec<Ask>)) {
         let serial = world.owners.iter().map(|owner| owner.serials()).sum::<u8>();
         let number = world.known.get(lane.owner()).copied().unwrap_or(1);
@@ -128,7 +83,7 @@ impl Protocol {
         match leg {
             Leg::Out(question) | Leg::Given(question) => {
                 let meant = self.meant(lane, number, replica);
-                let to = self.is_replaced().then_some(Address { number, member: meant as u64 + 1 });
+                let to = Some(Address { number, member: meant as u64 + 1 });
                 let state = Arc::make_mut(&mut world.replicas[meant]);
                 let decision = state.call(Moment::default(), to, &question);
                 if let (Some(answer), true) = (decision.answer, awaited) {
@@ -235,7 +190,6 @@ pub(super) fn tell(before: &World, one: Move, after: &World) -> String {
         }
         Move::Change => format!("change {} begins", before.changes),
         Move::BringUp(index) => format!("replica {index} is told of the change"),
-        Move::Lose(first) => format!("replica 0 lost its disk, and has copied replica {first} first"),
     }
 }
 

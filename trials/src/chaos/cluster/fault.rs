@@ -22,7 +22,7 @@ pub(super) enum Deed {
     Pause,
     /// All its wires.
     Isolate(Flow),
-    /// SIGKILL, and its disk is gone: a StoreSvr that rejoins from the others.
+    /// SIGKILL, and its disk is gone: a StoreSvr that comes back as a new member.
     Lose,
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for Fault {
 /// Draws one to three faults, of different processes.
 pub(super) fn draw(cluster: &mut Cluster, random: &mut StdRng) -> Vec<Fault> {
     if cluster.stores[0].role() == Role::Store && random.random_range(0..12) == 0 {
-        // Alone: to rejoin it needs all others.
+        // Alone: to take it in again needs all others.
         let index = random.random_range(0..cluster.stores.len());
         let name = cluster.stores[index].name().to_owned();
         return vec![Fault::Process { index, name, deed: Deed::Lose }];
@@ -103,7 +103,12 @@ pub(super) async fn carry_out(cluster: &mut Cluster, faults: &[Fault], hold: Dur
             Deed::Kill | Deed::Stop => member(cluster, *index).start().await?,
             Deed::Pause => member(cluster, *index).resume()?,
             Deed::Isolate(_) => {}
-            Deed::Lose => member(cluster, *index).start_with(&["--rejoin"]).await?,
+            Deed::Lose => {
+                let lost = member(cluster, *index);
+                lost.start_with(&["--init"]).await?;
+                let (name, url) = (lost.name().to_owned(), lost.url());
+                cluster.operate_stores(&["store", "replace", &name, &url]).await?;
+            }
         }
     }
     Ok(())

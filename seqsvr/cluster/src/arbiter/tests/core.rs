@@ -1,6 +1,7 @@
 //! Arbiters in virtual time, against the rules of a real replica (one, W = 1) and nodes that answer probes or do not.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ mod uids;
 mod unserved;
 
 const SIZE: u32 = 10_000;
+const TAKEOVER: Duration = Duration::from_secs(2);
 
 struct World {
     now: Moment,
@@ -27,6 +29,8 @@ struct World {
     /// Whether the replica can be reached.
     up: bool,
     arbiters: Vec<Option<Arbiter>>,
+    /// The uids that the Set has, where a configuration is stored.
+    uids: Option<RangeInclusive<u32>>,
     /// Incarnation, or nothing when it does not answer.
     nodes: BTreeMap<String, Option<u64>>,
     rates: BTreeMap<String, Vec<(SectionId, u64)>>,
@@ -45,7 +49,7 @@ fn rules(number: u8) -> ArbiterRules {
     let nodes = (0..3).map(|index| (format!("n{index}"), format!("http://127.0.0.1:{}", index + 1)));
     ArbiterRules {
         number,
-        takeover: Duration::from_secs(2),
+        takeover: TAKEOVER,
         retry: Duration::from_millis(100),
         probe_every: Duration::from_millis(200),
         health: HealthRules { back_after: 5, ..HealthRules::default() },
@@ -61,6 +65,7 @@ impl World {
             replica: State::new(Flaws::default()),
             up: true,
             arbiters: (0..arbiters).map(|number| Some(Arbiter::new(rules(number)))).collect(),
+            uids: None,
             nodes: (0..3).map(|index| (format!("n{index}"), Some(index + 1))).collect(),
             rates: BTreeMap::new(),
             answers: BTreeMap::new(),
@@ -97,7 +102,7 @@ impl World {
                             revisions: Revisions(vec![revision]),
                             promised,
                             acting,
-                            bounds: None,
+                            bounds: self.bounds(),
                         }),
                         _ => Err(StoreError::Unavailable("down".into())),
                     };

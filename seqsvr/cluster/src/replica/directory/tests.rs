@@ -10,7 +10,7 @@ use super::*;
 use seqsvr_core::clock::Moment;
 use seqsvr_core::ids::{Epoch, SectionId};
 use seqsvr_core::store::message::Question;
-use seqsvr_core::store::{Ceiling, Configuration, Member, Owner};
+use seqsvr_core::store::{Ceiling, Configuration, Member, Moves, Owner};
 
 const LAYOUT: Layout = Layout { section_size: 100_000, step: 10_000 };
 const OWNER: Owner = Owner { epoch: Epoch { term: 1, version: 1 }, incarnation: 1 };
@@ -129,7 +129,7 @@ fn a_flipped_bit_is_named_with_its_place() {
     file.write_all_at(&[whole[frame + 40] ^ 1], frame as u64 + 40).unwrap();
     let line = refusal(open(&at)).to_string();
     assert!(line.contains("state.1") && line.contains(&format!("byte {frame}")), "{line}");
-    assert!(line.contains("--rejoin"), "{line}");
+    assert!(line.contains("--init"), "{line}");
     assert_eq!(last(&at), path, "what is damaged stays for whoever wants to look at it");
 }
 
@@ -178,45 +178,21 @@ fn files_put_back_from_an_older_copy_are_noticed() {
 }
 
 #[test]
-fn a_rejoin_must_be_finished_and_replaces_what_was_there() {
-    let (at, mut state, mut files) = fresh();
-    raise(&mut state, &mut files, 1, 10_000);
-    drop(files);
-    let mut directory = lock(&at).unwrap();
-    let (id, kept) = directory.rejoin().unwrap().expect("the files are well");
-    assert_eq!((id, &kept), (state.id(), &state.copy()));
-    drop(directory);
-    assert!(matches!(refusal(open(&at)), OpenError::Rejoining(_)));
-    assert!(matches!(refusal(lock(&at).unwrap().init()), OpenError::Rejoining(_)));
-    let mut directory = lock(&at).unwrap();
-    directory.rejoin().unwrap();
-    let copy = Copy { promised: 7, ..kept };
-    drop(directory.rejoined(copy.clone(), id).unwrap());
-    let (state, _files) = open(&at).unwrap();
-    assert_eq!((state.copy(), state.id()), (copy, id));
-}
-
-#[test]
-fn a_rejoin_takes_the_place_of_damaged_files() {
-    let (at, _state, files) = fresh();
-    drop(files);
-    let path = last(&at);
-    let mut bytes = fs::read(&path).unwrap();
-    bytes[0] ^= 1;
-    fs::write(&path, bytes).unwrap();
-    let mut directory = lock(&at).unwrap();
-    assert_eq!(directory.rejoin().unwrap(), None);
-    drop(directory.rejoined(Copy { layout: Some(LAYOUT), ..Copy::default() }, 0).unwrap());
-    assert!(open(&at).is_ok());
-}
-
-#[test]
 fn the_configuration_survives_a_restart() {
     let (at, mut state, mut files) = fresh();
     let lease = std::time::Duration::from_secs(2);
     let members = vec![Member { id: state.id(), name: "s1".to_owned(), addr: "http://s1:1".to_owned() }];
     let uids = 0..=u32::MAX;
-    let next = Configuration { number: 1, members, write: 1, lease, layout: LAYOUT, uids, transition: None };
+    let next = Configuration {
+        number: 1,
+        members,
+        write: 1,
+        lease,
+        layout: LAYOUT,
+        uids,
+        transition: None,
+        moves: Moves::default(),
+    };
     let install = Question::Install { next: Arc::new(next), copy: Arc::default() };
     assert!(state.ask(Moment::default(), &install).change.is_some());
     files.turn(&state).unwrap();

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use seqsvr_core::ids::{Epoch, SectionId};
 use seqsvr_core::routing::{Assignment, Node, NodeState};
-use seqsvr_core::store::configuration::Transition;
+use seqsvr_core::store::configuration::{Given, Transition};
 use seqsvr_core::store::message::{Copy, Held, SectionState};
-use seqsvr_core::store::{Ceiling, Configuration, Configured, Layout, Member, Owner};
+use seqsvr_core::store::{Ceiling, Configuration, Configured, Layout, Member, Move, Moves, Owner};
 
 use super::super::journal;
 use super::*;
@@ -40,7 +40,9 @@ fn configuration(transition: Option<Transition>) -> Arc<Configuration> {
     let members = vec![Member { id: u64::MAX, name: "s1".to_owned(), addr: "http://s1:1".to_owned() }];
     let lease = Duration::from_millis(2_000);
     let uids = 100_000..=999_999;
-    Arc::new(Configuration { number: 2, members, write: 1, lease, layout: LAYOUT, uids, transition })
+    let given = Given { uids: 200_000..=299_999, to: 4, number: 2 };
+    let moves = Moves { given: vec![given], taken: vec![Move { from: 5, number: 6 }] };
+    Arc::new(Configuration { number: 2, members, write: 1, lease, layout: LAYOUT, uids, transition, moves })
 }
 
 fn whole(configured: Configured) -> Change {
@@ -64,12 +66,7 @@ fn whole(configured: Configured) -> Change {
 pub(in crate::replica) fn changes() -> Vec<(&'static str, Change)> {
     let in_change = |transition| {
         let current = Some(configuration(None));
-        whole(Configured {
-            current,
-            ballot: 5,
-            accepted: Some((4, configuration(Some(transition)))),
-            joining: true,
-        })
+        whole(Configured { current, ballot: 5, accepted: Some((4, configuration(Some(transition)))) })
     };
     let earlier = Duration::from_secs(9);
     vec![
@@ -83,8 +80,10 @@ pub(in crate::replica) fn changes() -> Vec<(&'static str, Change)> {
         ("table", Change::Write(Arc::new(some_table()))),
         ("whole", whole(Configured::default())),
         ("shortening", in_change(Transition::Shortening { earlier })),
-        ("giving", in_change(Transition::Giving(100_000..=199_999))),
-        ("taking", in_change(Transition::Taking(100_000..=199_999))),
+        (
+            "taking",
+            in_change(Transition::Taking { uids: 100_000..=199_999, by: Move { from: 7, number: 9 } }),
+        ),
     ]
 }
 

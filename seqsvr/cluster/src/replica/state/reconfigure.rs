@@ -9,7 +9,9 @@ use crate::store::merge::merge;
 use seqsvr_core::clock::Moment;
 use seqsvr_core::flaws::Flaw;
 use seqsvr_core::ids::SectionId;
-use seqsvr_core::store::message::{Answer, Copy, Description, Misaddressed, Phase, Question};
+use seqsvr_core::routing::Table;
+use seqsvr_core::store::configuration::Transition;
+use seqsvr_core::store::message::{Answer, Copy, Description, Misaddressed, Question};
 use seqsvr_core::store::{Address, Configuration, Configured};
 
 impl State {
@@ -26,7 +28,7 @@ impl State {
     }
 
     fn misaddressed(&self, to: Option<Address>, question: &Question) -> Option<Misaddressed> {
-        let Configured { current, ballot, joining, .. } = &self.configured;
+        let Configured { current, ballot, .. } = &self.configured;
         let Address { number: of, member: meant } = to.unwrap_or_default();
         let number = self.configured.number();
         if meant != 0 && meant != self.id {
@@ -34,14 +36,16 @@ impl State {
         }
         match question {
             Question::Describe | Question::Install { .. } => return None,
-            _ if *joining => return Some(Misaddressed::Joining),
             _ if current.as_ref().is_some_and(|current| !current.has(self.id)) => {
                 return Some(Misaddressed::Removed);
             }
-            // Who comes back after it lost its disk goes by no configuration yet.
+            // Before there is a configuration, operators may look at what is there.
             Question::Copy => return to.and_then(|to| otherwise(to.number, number)),
             Question::Seal { number: of, .. } | Question::Accept { number: of, .. } => {
                 return otherwise(*of, number);
+            }
+            _ if current.is_none() && of == 0 && !self.flaws.has(Flaw::ServeUnconfigured) => {
+                return Some(Misaddressed::Unconfigured);
             }
             _ => {}
         }
@@ -58,12 +62,21 @@ impl State {
         configured.is_some_and(|current| !current.sections().contains(&section))
     }
 
+    /// Whether a table gives somebody uids whose ceilings are not here yet.
+    pub(super) fn gives_what_is_taken_in(&self, table: &Table) -> bool {
+        let current = self.configured.current.as_deref();
+        let Some(Transition::Taking { uids, .. }) = current.and_then(|one| one.transition.as_ref()) else {
+            return false;
+        };
+        let section = |uid: u32| SectionId::new(uid / table.section_size);
+        let (first, last) = (section(*uids.start()), section(*uids.end()));
+        table.assignments.iter().any(|one| *one.sections.start() <= last && first <= *one.sections.end())
+    }
+
     pub(super) fn describe(&self) -> Description {
-        let Configured { current, ballot, joining, .. } = &self.configured;
+        let Configured { current, ballot, .. } = &self.configured;
         Description {
             name: String::new(),
-            phase: if *joining { Phase::Joining } else { Phase::Serving },
-            in_use: self.promised > 0 || self.table.is_some() || self.holders.iter().next().is_some(),
             id: self.id,
             layout: self.layout,
             configuration: current.clone(),
@@ -110,8 +123,11 @@ impl State {
         if number == next.number {
             return Answer::Installed.into();
         }
-        let joining = self.configured.joining && !next.has(self.id);
-        let configured = Configured { current: Some(Arc::clone(next)), joining, ..Configured::default() };
+        // It takes part in the first configuration of a new Set, which may be decided: no other Set can have it.
+        if number == 0 && self.configured.ballot > 0 && next.number > 1 {
+            return Answer::Misaddressed { why: Misaddressed::Sealed, configuration: None }.into();
+        }
+        let configured = Configured { current: Some(Arc::clone(next)), ..Configured::default() };
         let change = self.reconfigured(Some(copy), configured);
         match change {
             Some(_) => Decision { answer: Some(Answer::Installed), change },

@@ -13,7 +13,7 @@ use super::*;
 use seqsvr_core::ids::{Epoch, SectionId};
 use seqsvr_core::routing::Table;
 use seqsvr_core::store::message::Raised;
-use seqsvr_core::store::{Ceiling, Layout, Owner};
+use seqsvr_core::store::{Ceiling, Configuration, Layout, Member, Moves, Owner};
 
 const LAYOUT: Layout = Layout { section_size: 100_000, step: 10_000 };
 const OWNER: Owner = Owner { epoch: Epoch { term: 1, version: 1 }, incarnation: 1 };
@@ -24,18 +24,27 @@ fn sections() -> RangeInclusive<SectionId> {
     SectionId::new(0)..=SectionId::new(9)
 }
 
-/// A replica that owns ten sections, and whose disk may fail.
-async fn started(disk_fails: bool) -> (TempDir, Writer, Asker) {
+/// A replica that owns ten sections.
+async fn started() -> (TempDir, Writer, Asker) {
+    started_on(|_| ()).await
+}
+
+/// The same, after something happened to its disk.
+async fn started_on(disk: fn(&mut Files)) -> (TempDir, Writer, Asker) {
     let at = tempfile::tempdir().unwrap();
     let identity = Identity { cluster: "test".to_owned(), set: 0, name: "s".to_owned() };
     let directory = Directory::lock(at.path(), identity, LAYOUT, 1 << 16).unwrap();
     let (mut state, mut files) = directory.init().unwrap();
+    let members = vec![Member { id: state.id(), name: "s".to_owned(), addr: "http://s:1".to_owned() }];
+    let (lease, uids, moves) = (Duration::from_secs(2), 0..=u32::MAX, Moves::default());
+    let (number, write, layout, transition) = (1, 1, LAYOUT, None);
+    let next = Arc::new(Configuration { number, members, write, lease, layout, uids, transition, moves });
+    state.ask(Moment::default(), &Question::Install { next, copy: Arc::default() });
+    files.turn(&state).unwrap();
     let claim = Question::Claim { sections: vec![sections()], owner: OWNER, layout: LAYOUT };
     let change = state.ask(Moment::default(), &claim).change.unwrap();
     files.keep(&journal::batch(&[change]), &state).unwrap();
-    if disk_fails {
-        files.break_disk();
-    }
+    disk(&mut files);
     let stopping = CancellationToken::new();
     let (writer, asker) = Writer::start(state, files, LIMITS, stopping, Metrics::new());
     (at, writer, asker)
@@ -60,7 +69,7 @@ async fn revision(asker: &Asker) -> u64 {
 
 #[tokio::test]
 async fn questions_asked_together_share_a_sync() {
-    let (_at, writer, asker) = started(false).await;
+    let (_at, writer, asker) = started().await;
     let asked = (1..=500).map(|max| asker.ask(raise(max as u32 % 10, max)));
     for answer in join_all(asked).await {
         let Ok(Answer::Raised(raised)) = answer else { panic!("{answer:?}") };
@@ -76,7 +85,7 @@ async fn questions_asked_together_share_a_sync() {
 
 #[tokio::test]
 async fn a_held_back_read_is_woken_by_a_table_and_by_a_release() {
-    let (_at, writer, asker) = started(false).await;
+    let (_at, writer, asker) = started().await;
     for change in [Question::Write(table(1)), Question::Release { owner: OWNER, sections: vec![sections()] }]
     {
         let known = revision(&asker).await;
@@ -93,7 +102,7 @@ async fn a_held_back_read_is_woken_by_a_table_and_by_a_release() {
 
 #[tokio::test]
 async fn a_release_wakes_nobody_who_waits_for_the_table_alone() {
-    let (_at, writer, asker) = started(false).await;
+    let (_at, writer, asker) = started().await;
     let known = revision(&asker).await;
     let wait = Duration::from_secs(60);
     let mut reading = pin!(asker.ask(Question::Read { revision: known, wait, releases: false }));
@@ -115,7 +124,7 @@ async fn a_release_wakes_nobody_who_waits_for_the_table_alone() {
 
 #[tokio::test]
 async fn a_held_back_read_is_answered_after_its_wait() {
-    let (_at, writer, asker) = started(false).await;
+    let (_at, writer, asker) = started().await;
     let revision = revision(&asker).await;
     let read = asker.ask(Question::Read { revision, wait: Duration::from_millis(10), releases: true }).await;
     assert!(matches!(read, Ok(Answer::Table { revision: now, .. }) if now == revision), "{read:?}");
@@ -124,7 +133,7 @@ async fn a_held_back_read_is_answered_after_its_wait() {
 
 #[tokio::test]
 async fn more_readers_than_may_wait_are_refused() {
-    let (_at, writer, asker) = started(false).await;
+    let (_at, writer, asker) = started().await;
     let revision = revision(&asker).await;
     let read = || asker.ask(Question::Read { revision, wait: Duration::from_secs(60), releases: true });
     let third = async {
@@ -141,7 +150,7 @@ async fn more_readers_than_may_wait_are_refused() {
 
 #[tokio::test]
 async fn after_a_failed_write_nothing_is_answered_any_more() {
-    let (_at, mut writer, asker) = started(true).await;
+    let (_at, mut writer, asker) = started_on(Files::break_disk).await;
     assert_eq!(asker.ask(raise(0, 10)).await, Err(Unanswered::Stopped));
     writer.ended().await;
     let read = Question::Read { revision: 0, wait: Duration::ZERO, releases: true };
@@ -151,4 +160,26 @@ async fn after_a_failed_write_nothing_is_answered_any_more() {
         "not even a read: it could show what was lost"
     );
     assert!(matches!(writer.stop().await, Err(OpenError::Io { .. })));
+}
+
+#[tokio::test]
+async fn a_full_disk_is_waited_for_and_nothing_shows_that_is_not_durable() {
+    let (at, writer, asker) = started_on(Files::fill_disk).await;
+    let read = || asker.ask(Question::Read { revision: 0, wait: Duration::ZERO, releases: true });
+    let before = revision(&asker).await;
+    assert_eq!(asker.ask(Question::Write(table(1))).await, Err(Unanswered::Full));
+    assert_eq!(read().await, Err(Unanswered::Full), "a read would show the table");
+    let waking = Question::Read { revision: before, wait: Duration::from_secs(60), releases: true };
+    let after = loop {
+        match asker.ask(waking.clone()).await {
+            Err(Unanswered::Full) => tokio::task::yield_now().await,
+            other => break other,
+        }
+    };
+    assert!(matches!(after, Ok(Answer::Table { table: Some(ref now), .. }) if *now == table(1)), "{after:?}");
+    assert!(matches!(asker.ask(raise(0, 10)).await, Ok(Answer::Raised(_))));
+    writer.stop().await.unwrap();
+    let identity = Identity { cluster: "test".to_owned(), set: 0, name: "s".to_owned() };
+    let (state, _files) = Directory::lock(at.path(), identity, LAYOUT, 1 << 16).unwrap().open().unwrap();
+    assert_eq!(state.copy().table, Some(table(1)), "and it outlives the process");
 }

@@ -1,62 +1,60 @@
-//! What all roles of a Set must have in common, stored beside the table: lease, layout and uids. Stored by the first
-//! AllocSvr that reads a table, and compared by every one that starts.
+//! What all roles of a Set must have in common, stored beside the table: lease, layout and uids. The first arbiter stores
+//! it, and every AllocSvr that starts compares it with its file.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use super::{EtcdStore, keys};
 use seqsvr_core::store::configuration::Bounds;
-use seqsvr_core::store::{StoreError, Terms};
+use seqsvr_core::store::{SetTerms, StoreError, Terms};
 use seqsvr_etcd::v3::TxnRequest;
 use seqsvr_etcd::{put, unchanged};
 
 impl EtcdStore {
-    /// Makes sure that what is stored says what this role's file says, and stores it where nothing is. Compared once. Answers the stored
-    /// lease.
+    async fn terms(&self) -> Result<Option<SetTerms>, StoreError> {
+        let (_, found) = self.members.look(&[self.keys.configuration.clone().into_bytes()]).await?;
+        found[0].value().map(keys::terms).transpose()
+    }
+
+    /// Stores what all roles have in common, where nothing is stored.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Unavailable`]: one line that says what differs.
-    pub(crate) async fn agree(&self, terms: &Terms) -> Result<Duration, StoreError> {
+    /// [`StoreError::Unavailable`].
+    pub(crate) async fn establish(&self, terms: &SetTerms) -> Result<(), StoreError> {
+        if self.terms().await?.is_none() {
+            let key = self.keys.configuration.as_str();
+            let (compare, success) = (vec![unchanged(key, 0)], vec![put(key, keys::from_terms(terms))]);
+            self.members.transact(&TxnRequest { compare, success, failure: vec![] }).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes sure that what is stored says what this role's file says. Compared once.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unavailable`]: one line that says what differs, or that nothing is stored.
+    pub(crate) async fn agree(&self, terms: &Terms) -> Result<(), StoreError> {
         if self.agreed.load(Ordering::Acquire) {
-            return Ok(terms.lease);
+            return Ok(());
         }
         let key = &self.keys.configuration;
-        let look = async || {
-            let (_, found) = self.members.look(&[key.clone().into_bytes()]).await?;
-            found[0].value().map(keys::terms).transpose()
-        };
-        let stored = match look().await? {
-            Some(stored) => stored,
-            None => {
-                let compare = vec![unchanged(key.as_str(), 0)];
-                let success = vec![put(key.as_str(), keys::from_terms(terms))];
-                self.members.transact(&TxnRequest { compare, success, failure: vec![] }).await?;
-                let gone = || StoreError::Unavailable(format!("{key} was removed from etcd meanwhile"));
-                look().await?.ok_or_else(gone)?
-            }
+        let Some(stored) = self.terms().await? else {
+            let line = format!("{key} is not in etcd yet: an arbiter of the Set stores it");
+            return Err(StoreError::Unavailable(line));
         };
         let change = format!(
-            "stop every AllocSvr of the Set, wait 1.1 times the lease, and remove the key {key} from etcd"
+            "stop every AllocSvr and arbiter of the Set, wait 1.1 times the lease, and remove the key {key} from etcd"
         );
-        let differs = terms.differ_from(stored.lease, stored.layout, key, &change);
-        let uids = (stored.uids != terms.uids).then(|| {
-            format!(
-                "{key} has the uids {:?}, but the table has {:?}; correct first_uid and last_uid of the arbiters",
-                stored.uids, terms.uids
-            )
-        });
-        match differs.or(uids) {
-            Some(line) => Err(StoreError::Unavailable(line)),
-            None => {
-                self.agreed.store(true, Ordering::Release);
-                Ok(stored.lease)
-            }
+        if let Some(line) = terms.differ_from(stored.lease, stored.layout, key, &change) {
+            return Err(StoreError::Unavailable(line));
         }
+        self.agreed.store(true, Ordering::Release);
+        Ok(())
     }
 }
 
 /// What a read is good for that found this stored.
-pub(super) fn bounds(stored: Terms) -> Bounds {
+pub(super) fn bounds(stored: SetTerms) -> Bounds {
     Bounds { lease: stored.lease, awaited: stored.lease, uids: stored.uids }
 }

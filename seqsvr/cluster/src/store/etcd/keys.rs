@@ -10,7 +10,7 @@ use seqsvr_core::routing::Table;
 use seqsvr_core::store::claims::{Claims, Hands, Run};
 use seqsvr_core::store::configuration::LEASES;
 use seqsvr_core::store::message::Held;
-use seqsvr_core::store::{Layout, StoreError, Terms};
+use seqsvr_core::store::{Layout, Moves, SetTerms, StoreError};
 use seqsvr_rpc::v1;
 
 /// The names of all keys of one Set.
@@ -83,7 +83,7 @@ pub(super) fn layout(value: &[u8]) -> Result<Layout, StoreError> {
 }
 
 /// As a configuration without members: those are etcd's matter.
-pub(super) fn from_terms(terms: &Terms) -> Vec<u8> {
+pub(super) fn from_terms(terms: &SetTerms) -> Vec<u8> {
     let (first_uid, last_uid) = (*terms.uids.start(), *terms.uids.end());
     let lease_ms = terms.lease.as_millis() as u64;
     let layout = Some(terms.layout.into());
@@ -98,7 +98,7 @@ pub(super) fn from_terms(terms: &Terms) -> Vec<u8> {
     stored.encode_to_vec()
 }
 
-pub(super) fn terms(value: &[u8]) -> Result<Terms, StoreError> {
+pub(super) fn terms(value: &[u8]) -> Result<SetTerms, StoreError> {
     let wrong = || damaged("the configuration");
     let stored = v1::Configuration::decode(value).map_err(|_| wrong())?;
     let layout = stored.layout.ok_or_else(wrong)?;
@@ -107,7 +107,8 @@ pub(super) fn terms(value: &[u8]) -> Result<Terms, StoreError> {
     if stored.number != 1 || stored.transition.is_some() || !LEASES.contains(&lease) {
         return Err(wrong());
     }
-    Ok(Terms { lease, lease_is_set: true, layout, uids: stored.first_uid..=stored.last_uid })
+    let uids = stored.first_uid..=stored.last_uid;
+    Ok(SetTerms { lease, layout, uids, moves: Moves::default() })
 }
 
 pub(super) fn from_table(table: &Table) -> Vec<u8> {
@@ -220,7 +221,7 @@ mod tests {
         let hex = |bytes: &Vec<u8>| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let layout = Layout { section_size: 10_000, step: 1_000 };
         let lease = Duration::from_secs(2);
-        let terms = Terms { lease, lease_is_set: true, layout, uids: 10_000..=99_999 };
+        let terms = SetTerms { lease, layout, uids: 10_000..=99_999, moves: Moves::default() };
         let mut values = written().to_vec();
         values.push(from_terms(&terms));
         assert_eq!(values.iter().map(hex).collect::<Vec<_>>(), STORED);

@@ -7,7 +7,7 @@ use super::*;
 use crate::store::StoresConfig;
 use seqsvr_core::store::conformance::{LAYOUT, owner, range, to};
 use seqsvr_core::store::tables::{Revisions, RoutingTableStore};
-use seqsvr_core::store::{Layout, RaiseError, SectionStore, Terms};
+use seqsvr_core::store::{Layout, Moves, RaiseError, SectionStore, SetTerms, Terms};
 use seqsvr_etcd::prefix_end;
 use seqsvr_etcd::v3::RangeRequest;
 use tidemark_test_support::servers::certificates::{self, Certificates};
@@ -134,28 +134,31 @@ async fn a_role_with_another_lease_or_other_sections_is_refused_and_one_that_say
     let prefix = fresh_prefix();
     let role = || open(endpoints(), &prefix, PATIENCE);
     let millis = Duration::from_millis;
-    let terms = Terms { lease: millis(3_000), lease_is_set: true, layout: LAYOUT, uids: 0..=999_999 };
+    let stored =
+        SetTerms { lease: millis(3_000), layout: LAYOUT, uids: 0..=999_999, moves: Moves::default() };
+    let terms = Terms { lease: Some(stored.lease), layout: LAYOUT };
     let first = role();
     let read =
         async |store: &EtcdStore| store.read(&Revisions::default(), Duration::ZERO).await.unwrap().bounds;
     assert_eq!(read(&first).await, None);
-    assert_eq!(first.agree(&terms).await.unwrap(), millis(3_000));
-    assert_eq!(first.agree(&terms).await.unwrap(), millis(3_000), "again");
+    let line = first.agree(&terms).await.unwrap_err().to_string();
+    assert!(line.contains("an arbiter of the Set stores it"), "{line}");
+    first.establish(&stored).await.unwrap();
+    role().establish(&SetTerms { lease: millis(1_000), ..stored.clone() }).await.unwrap();
+    first.agree(&terms).await.unwrap();
     let bounds = read(&role()).await.unwrap();
-    assert_eq!((bounds.lease, bounds.awaited, bounds.uids), (millis(3_000), millis(3_000), 0..=999_999));
+    assert_eq!((bounds.lease, bounds.awaited, bounds.uids), (stored.lease, stored.lease, stored.uids));
 
-    let other = Terms { lease: millis(1_000), ..terms.clone() };
+    let other = Terms { lease: Some(millis(1_000)), ..terms.clone() };
     let line = role().agree(&other).await.unwrap_err().to_string();
     assert!(
         line.contains("has lease_ms = 3000, but this role's file has 1000; set lease_ms = 3000"),
         "{line}"
     );
-    assert_eq!(role().agree(&Terms { lease_is_set: false, ..other }).await.unwrap(), millis(3_000));
+    role().agree(&Terms { lease: None, ..other }).await.unwrap();
     let step = Terms { layout: Layout { step: LAYOUT.step + 1, ..LAYOUT }, ..terms.clone() };
     let line = role().agree(&step).await.unwrap_err().to_string();
     assert!(line.contains("set section_size"), "{line}");
-    let line = role().agree(&Terms { uids: 0..=99_999, ..terms }).await.unwrap_err().to_string();
-    assert!(line.contains("has the uids 0..=999999, but the table has 0..=99999"), "{line}");
 }
 
 /// The keys of the Set with the revision of their last change: equal where nothing was put or removed in between.

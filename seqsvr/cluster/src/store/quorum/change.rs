@@ -1,5 +1,5 @@
 //! Changing the configuration while the stores serve: carries the rounds of a change out, as often as it takes. Whoever
-//! runs it again after it was cut off goes on where it ended. `seqsvr store replace` and `seqsvr store lease` call it.
+//! runs it again after it was cut off goes on where it ended. `operator`, `moving`, `first` and `completing` call it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,14 +10,14 @@ use futures_util::stream::FuturesUnordered;
 use thiserror::Error;
 use tokio::time::{sleep, timeout};
 
-use super::rounds::{Ask, ChangeError, ChangeRound, Step, Timed, asked};
-use super::{Link, Quorum};
+use super::Quorum;
+use super::rounds::{Ask, ChangeError, ChangeRound, Round as _, Step, asked};
 use crate::store::merge::LayoutsDiffer;
 use seqsvr_core::flaws::Flaws;
+use seqsvr_core::ids::SectionId;
 use seqsvr_core::store::configuration::CannotChange;
 use seqsvr_core::store::message::{Answer, Question};
-use seqsvr_core::store::message::{Description, Phase};
-use seqsvr_core::store::{Address, Configuration, Member};
+use seqsvr_core::store::{Address, Configuration, Member, SizesError};
 
 /// How often a change is begun anew after others were in the way.
 pub(super) const ATTEMPTS: usize = 8;
@@ -34,33 +34,44 @@ pub struct Changed {
 /// Why the configuration was not changed.
 #[derive(Debug, Error)]
 pub enum Unchanged {
-    #[error("no configuration is stored yet: an AllocSvr stores it once all stores answer")]
+    #[error("no configuration is stored yet: an arbiter stores it once all stores of its file answer")]
     Unconfigured,
     #[error("{old} is no member of configuration {number} of the Set; its members are {members}")]
     Unknown { old: String, number: u64, members: String },
-    #[error("{addr} does not answer: {why}; start it with: seqsvr store --config FILE --join")]
+    #[error("{addr} does not answer: {why}; start it with: seqsvr store --config FILE --init")]
     Silent { addr: String, why: String },
     #[error(
-        "{addr} is {name}, which does not wait to be taken in; start a new store with: seqsvr store --config FILE --join"
+        "{addr} is {name}, which is no new store: it has a configuration, or takes part in a first one; move its files away, and start \
+         it with: seqsvr store --config FILE --init"
     )]
     NotNew { addr: String, name: String },
-    #[error("the new store {addr} is called {name}, as a member is; give it another name")]
+    #[error("the new store {addr} is called {name}, as a member is that stays; give it another name")]
     Name { addr: String, name: String },
     #[error(
         "the new store keeps other sections than the Set: set section_size = {section_size} and step = {step} in its file, remove its files, and start it again"
     )]
     Layout { section_size: u32, step: u32 },
+    #[error("{0}")]
+    Sizes(#[from] SizesError),
+    #[error("{old} is the only store of the Set; add another one first")]
+    Last { old: String },
     #[error(transparent)]
     Cannot(#[from] CannotChange),
     #[error(
         "the file is of sections of {file} uids, but the Set has sections of {stored}; choose another Set"
     )]
     Sections { stored: u32, file: u32 },
-    #[error("the file has no layout; use the one that seqsvr store give wrote")]
+    #[error("the file has no layout; use the one that seqsvr backup --uids wrote")]
     File,
+    #[error("an arbiter acts on these stores; stop all arbiters and AllocSvrs of the Set first")]
+    Acting,
     #[error(
-        "the table of the Set still has some of these uids, or there is none yet: an arbiter takes them out; \
-         start it, and run the same command again"
+        "the file is older than what the stores have: section {section} has come to {stored}, beyond the file; use the file of the last \
+         move of these uids"
+    )]
+    Stale { section: SectionId, stored: u64 },
+    #[error(
+        "the table of the Set still has some of these uids: start an arbiter, which takes them out, stop it, and run the same command again"
     )]
     Table,
     #[error("the stores disagree: {0}")]
@@ -70,63 +81,20 @@ pub enum Unchanged {
 }
 
 impl Quorum {
-    /// Puts the store at `new` in the place of the member called `old`.
-    ///
-    /// # Errors
-    ///
-    /// `Unchanged`. After `Unchanged::Unavailable` the Set may stand still until it is called again.
-    pub async fn replace(&self, old: &str, new: &str) -> Result<Changed, Unchanged> {
-        let link = self.ways.dial(new).map_err(|why| Unchanged::Silent { addr: new.to_owned(), why })?;
-        let what = self.describe(new, &link).await?;
-        self.ways.keep(what.id, &link);
-        if let Some(taken_in) = &what.configuration {
-            self.follow(Arc::clone(taken_in));
-        }
-        // A change that cannot reach W of the old members would seal the others, who then answer nobody.
-        self.serving().await?;
-        let newcomer = Member { id: what.id, name: what.name.clone(), addr: new.to_owned() };
-        self.reconfigure(|current| replacement(current, old, &what, &newcomer)).await
-    }
-
-    /// Makes `lease` the lease of the Set. A shorter one is granted at once, and takers go on waiting for the longest one that
-    /// anybody may still hold, until that has passed and the second step follows.
-    ///
-    /// # Errors
-    ///
-    /// `Unchanged`. Cut off at any moment the Set serves, and takers wait longer than they need to; to be called again.
-    pub async fn set_lease(&self, lease: Duration) -> Result<Changed, Unchanged> {
-        self.serving().await?;
-        let mut already = true;
-        for _ in 0..ATTEMPTS {
-            let first = self.reconfigure(|current| Ok(current.toward_lease(lease)?)).await?;
-            already &= first.already && first.configuration.transition.is_none();
-            if first.configuration.transition.is_none() {
-                return Ok(Changed { already, ..first });
-            }
-            // In force by now: whoever read under an earlier one asked before.
-            sleep(first.configuration.awaited() * 11 / 10).await;
-            // Another one that came meanwhile has to be waited for itself.
-            let number = first.configuration.number;
-            let settled =
-                |current: &Configuration| Ok(current.settled().filter(|_| current.number == number));
-            self.reconfigure(settled).await?;
-        }
-        Err(Unchanged::Unavailable("others change the stores at the same time".to_owned()))
-    }
-
-    /// Makes sure that as many members of the configuration in force serve as it needs.
-    pub(super) async fn serving(&self) -> Result<(), Unchanged> {
-        self.described(usize::MAX).await;
-        let current = self.configuration().ok_or(Unchanged::Unconfigured)?;
-        let links = self.ways.to(current.members.iter().map(|one| (one.id, one.addr.clone())));
-        let ask = async |link: &Arc<dyn Link>| timeout(self.patience, link.ask(Question::Describe)).await;
-        let serves = |answer: &_| {
-            matches!(answer, Ok(Ok(Answer::Described(Description { phase: Phase::Serving, .. }))))
+    /// Makes sure that a change from `current` to `next` can be completed: enough members decide, and enough vote afterwards.
+    /// Otherwise it would seal some, who then answer nobody.
+    async fn can_complete(&self, current: &Configuration, next: &Configuration) -> Result<(), Unchanged> {
+        let answers = async |one: &Member| {
+            let asked = timeout(self.patience, self.ways.to(one.id, &one.addr).ask(Question::Describe)).await;
+            matches!(asked, Ok(Ok(Answer::Described(what))) if what.id == one.id)
         };
-        let serving = join_all(links.iter().map(ask)).await.iter().filter(|answer| serves(answer)).count();
-        if serving < current.write {
-            let line = format!("{serving} of {} needed stores answer", current.write);
-            return Err(Unchanged::Unavailable(line));
+        for (of, needed) in [(current, current.deciders()), (next, next.write)] {
+            let there = join_all(of.members.iter().map(answers)).await;
+            let there = there.into_iter().filter(|there| *there).count();
+            if there < needed {
+                let line = format!("{there} of {needed} needed stores answer");
+                return Err(Unchanged::Unavailable(line));
+            }
         }
         Ok(())
     }
@@ -142,7 +110,10 @@ impl Quorum {
             self.described(usize::MAX).await;
             let current = self.configuration().ok_or(Unchanged::Unconfigured)?;
             let outcome = match next(&current)? {
-                Some(next) => self.change(Arc::clone(&current), Arc::new(next)).await,
+                Some(next) => {
+                    self.can_complete(&current, &next).await?;
+                    self.change(Arc::clone(&current), Arc::new(next)).await
+                }
                 // It may have been cut off before enough had it.
                 None => match self.complete(&current).await {
                     Ok(()) => return Ok(Changed { configuration: current, already }),
@@ -188,6 +159,10 @@ impl Quorum {
             match self.carry(&current, &next, members, round).await {
                 Ok(()) => return Ok(next),
                 Err(ChangeError::Outbid(higher)) => least = higher,
+                // The members of another list may have come to something, or not.
+                Err(ChangeError::Another(other)) if current.number == 0 && !same_members(&other, &next) => {
+                    return Err(ChangeError::Another(other));
+                }
                 Err(ChangeError::Another(accepted)) => (next, least) = (accepted, ballot),
                 Err(error) => return Err(error),
             }
@@ -207,14 +182,10 @@ impl Quorum {
         current: &Arc<Configuration>,
         next: &Configuration,
         members: Vec<u64>,
-        round: ChangeRound,
+        mut round: ChangeRound,
     ) -> Result<(), ChangeError> {
-        let addr = |id: u64| {
-            let of =
-                |one: &Configuration| one.members.iter().find(|one| one.id == id).map(|one| one.addr.clone());
-            (id, of(next).or_else(|| of(current)).unwrap_or_default())
-        };
-        let links = self.ways.to(members.iter().map(|&id| addr(id)));
+        let member = |id: u64| next.members.iter().chain(&current.members).find(|one| one.id == id);
+        let links = self.ways.to_all(members.iter().filter_map(|&id| member(id)));
         let patience = self.patience;
         let ask = |(index, question): Ask| {
             let (link, to) =
@@ -224,51 +195,18 @@ impl Quorum {
                 (index, answer.unwrap_or_else(|_| Err(format!("no answer within {patience:?}"))))
             }
         };
-        let mut round = Timed::new(round, (self.clock)(), patience, Flaws::default());
         let mut out = FuturesUnordered::new();
         out.extend(round.open().into_iter().map(ask));
         loop {
             let (from, answer) = out.next().await.expect("a round ends with its last answer");
-            match round.on((self.clock)(), from, answer) {
+            match round.on(from, answer) {
                 Step::Ask(asks) => out.extend(asks.into_iter().map(ask)),
                 Step::Done(outcome) => return outcome,
             }
         }
     }
-
-    async fn describe(&self, addr: &str, link: &Arc<dyn Link>) -> Result<Description, Unchanged> {
-        let silent = |why| Unchanged::Silent { addr: addr.to_owned(), why };
-        match link.ask(Question::Describe).await.map_err(silent)? {
-            Answer::Described(what) if what.id != 0 => Ok(what),
-            _ => Err(silent("it answers another question".to_owned())),
-        }
-    }
 }
 
-/// The configuration with the store `new`, which is `what`, in the place of the member called `old`. `None`: it is so already.
-fn replacement(
-    current: &Configuration,
-    old: &str,
-    what: &Description,
-    new: &Member,
-) -> Result<Option<Configuration>, Unchanged> {
-    let addr = || new.addr.clone();
-    if current.has(new.id) && current.named(old).is_none_or(|one| one.id == new.id) {
-        return Ok(None);
-    }
-    if current.named(old).is_none() {
-        let members = current.members.iter().map(|one| one.name.clone()).collect::<Vec<_>>().join(", ");
-        return Err(Unchanged::Unknown { old: old.to_owned(), number: current.number, members });
-    }
-    if what.phase != Phase::Joining {
-        return Err(Unchanged::NotNew { addr: addr(), name: new.name.clone() });
-    }
-    if current.named(&new.name).is_some() {
-        return Err(Unchanged::Name { addr: addr(), name: new.name.clone() });
-    }
-    if what.layout.is_some_and(|layout| layout != current.layout) {
-        let (section_size, step) = (current.layout.section_size, current.layout.step);
-        return Err(Unchanged::Layout { section_size, step });
-    }
-    Ok(Some(current.replacing(old, new.clone())))
+fn same_members(one: &Configuration, other: &Configuration) -> bool {
+    one.members.len() == other.members.len() && one.members.iter().all(|member| other.has(member.id))
 }

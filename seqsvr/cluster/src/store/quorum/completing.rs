@@ -1,6 +1,6 @@
 //! A change of the configuration whose coordinator ended between its first and its last step leaves stores that answer
-//! no call. Arbiters look for that, and complete it: as one more coordinator with a higher ballot, which the protocol
-//! allows at any moment.
+//! no call, or too few that vote in the next one. Arbiters look for that, and complete it: as one more coordinator with
+//! a higher ballot, which the protocol allows at any moment.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,9 +26,9 @@ impl Quorum {
     pub async fn keep_complete(&self) -> std::convert::Infallible {
         let (mut halted, mut number) = (0, 0);
         loop {
-            let sealed = self.sealed().await;
+            let is_halted = self.is_halted().await;
             let now = self.configuration().map_or(0, |one| one.number);
-            halted = if sealed && now == number { halted + 1 } else { u32::from(sealed) };
+            halted = if is_halted && now == number { halted + 1 } else { u32::from(is_halted) };
             number = now;
             if halted >= LOOKS {
                 warn!(configuration = number, "a change of the stores was not completed; completing it");
@@ -46,10 +46,10 @@ impl Quorum {
 
     /// What of the configuration is not complete, in one line for operators.
     pub(super) async fn report_unfinished(&self) -> Option<String> {
-        let sealed = self.sealed().await;
+        let is_halted = self.is_halted().await;
         let current = self.configuration()?;
         let number = current.number;
-        if sealed {
+        if is_halted {
             return Some(format!(
                 "the change of configuration {number} of the stores is not complete, and stores wait for that; an arbiter \
                  completes it within {} s, or the same command when it is run again",
@@ -62,11 +62,11 @@ impl Quorum {
         ))
     }
 
-    /// Whether a member takes part in a change. The newest configuration among what they say is gone by.
-    async fn sealed(&self) -> bool {
+    /// Whether a member takes part in a change, or too few of those that answer vote in the newest configuration, which is gone by.
+    async fn is_halted(&self) -> bool {
         self.described(usize::MAX).await;
         let Some(current) = self.configuration() else { return false };
-        let links = self.ways.to(current.members.iter().map(|one| (one.id, one.addr.clone())));
+        let links = self.ways.to_all(&current.members);
         let ask = async |link: &Arc<dyn Link>| timeout(self.patience, link.ask(Question::Describe)).await;
         let answers = join_all(links.iter().map(ask)).await;
         let what = |answer| match answer {
@@ -76,12 +76,14 @@ impl Quorum {
         let all: Vec<Description> = answers.into_iter().filter_map(what).collect();
         let newest = all.iter().filter_map(|what| what.configuration.clone()).max_by_key(|one| one.number);
         newest.into_iter().for_each(|newest| self.follow(newest));
-        all.iter().any(|what| what.sealed)
+        let Some(newest) = self.configuration() else { return false };
+        let vote = all.iter().filter(|what| what.configuration.as_ref() == Some(&newest)).count();
+        all.iter().any(|what| what.sealed) || all.len() >= newest.write && vote < newest.write
     }
 
     /// Completes what was accepted; where nothing was, the next configuration is as the current one.
     pub(super) async fn complete_halted(&self) -> Result<Arc<Configuration>, Unchanged> {
-        let sealed = self.sealed().await;
+        let is_halted = self.is_halted().await;
         let current = self.configuration().ok_or(Unchanged::Unconfigured)?;
         let failed = |error| match error {
             ChangeError::Layouts(differ) => Unchanged::Layouts(differ),
@@ -90,11 +92,11 @@ impl Quorum {
                 Unchanged::Unavailable("others change the stores at the same time".to_owned())
             }
         };
-        if !sealed {
+        if !is_halted {
             return Ok(current);
         }
         // Enough vote in it already, or one does: then it was decided.
-        if self.complete(&current).await.is_ok() && !self.sealed().await {
+        if self.complete(&current).await.is_ok() && !self.is_halted().await {
             return Ok(current);
         }
         let next = Arc::new(current.renewed());

@@ -3,7 +3,6 @@
 //! pure; this shell carries the questions. AllocSvrs and arbiters open one for each Set.
 
 use std::collections::VecDeque;
-use std::ops::RangeInclusive;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,31 +16,33 @@ use tokio::time::timeout;
 
 use crate::store::merge::merge;
 use crate::store::survey;
-use seqsvr_core::clock::{self, Moment};
 use seqsvr_core::flaws::Flaws;
 use seqsvr_core::ids::Epoch;
 use seqsvr_core::routing::Table;
-use seqsvr_core::store::backup::Backup;
+use seqsvr_core::store::backup::{Backup, SILENT};
 use seqsvr_core::store::message::Copy;
 use seqsvr_core::store::message::{Answer, Question};
 use seqsvr_core::store::tables::StoreHealth;
 use seqsvr_core::store::tables::{Reading, Revisions, RoutingTableStore, WriteError};
 use seqsvr_core::store::{
-    Address, Ceiling, Claimed, Layout, Owner, RaiseError, Ranges, SectionStore, Sizes, SizesError, StoreError,
+    Address, Ceiling, Claimed, Layout, Owner, RaiseError, Ranges, SectionStore, Sizes, StoreError,
 };
 
 mod change;
 mod completing;
+mod first;
 mod moving;
+mod operator;
 mod remote;
 pub mod rounds;
 #[cfg(test)]
 mod tests;
+mod verify;
 mod voters;
 
 use rounds::{
     ActingRound, Ask, ClaimRound, PromiseRound, RaiseRound, ReadRound, ReleaseRound, Round, Standing, Step,
-    Timed, WriteRound, waiting,
+    WriteRound,
 };
 
 pub use change::Changed;
@@ -71,10 +72,10 @@ const REMEMBERED: usize = 1_024;
 pub struct Quorum {
     /// Whom to ask: exchanged as a whole, so that every round asks the members of one configuration.
     voters: ArcSwap<Voters>,
-    ways: Ways,
+    ways: Arc<Ways>,
     patience: Duration,
-    /// By which calls end: runs on while the machine sleeps.
-    clock: fn() -> Moment,
+    /// An arbiter that was silent for so long has ended.
+    silent: Duration,
     /// This role was found to be configured as the stores are.
     agreed: AtomicBool,
     /// The claims that stood, newest last: a replica that slept through one is given it.
@@ -82,26 +83,14 @@ pub struct Quorum {
 }
 
 impl Quorum {
-    /// `links` lead to the N different replicas of one Set; each question may take `patience` beside its own wait.
-    ///
-    /// # Errors
-    ///
-    /// [`SizesError::Range`] when there are not N links.
-    pub fn new(links: Vec<Arc<dyn Link>>, sizes: Sizes, patience: Duration) -> Result<Self, SizesError> {
-        if links.len() != sizes.n() {
-            return Err(SizesError::Range { n: links.len(), w: sizes.w() });
-        }
-        Ok(Self::over(Ways::fixed(links), sizes, patience))
-    }
-
-    /// Reaches replicas as `ways` knows, and more when a configuration names them.
+    /// Reaches replicas as `ways` knows, and more when a configuration names them. Each question may take `patience` beside its own
+    /// wait.
     pub(super) fn over(ways: Ways, sizes: Sizes, patience: Duration) -> Self {
-        let voters = ArcSwap::from_pointee(Voters::listed(&ways, sizes));
         Self {
-            voters,
-            ways,
+            voters: ArcSwap::from_pointee(Voters { configuration: None, sizes }),
+            ways: Arc::new(ways),
             patience,
-            clock: clock::now,
+            silent: SILENT,
             agreed: AtomicBool::new(false),
             claims: Mutex::default(),
         }
@@ -116,9 +105,8 @@ impl Quorum {
     async fn run_in<R: Round>(&self, round: impl FnOnce(Sizes) -> R) -> (R::Outcome, Arc<Voters>) {
         self.learn().await;
         let voters = self.voters.load_full();
-        let round = Timed::new(round(voters.sizes), (self.clock)(), self.patience, Flaws::default());
         let mut tally = Tally::default();
-        let outcome = self.carry_out(round, &voters, &mut tally).await;
+        let outcome = self.carry_out(round(voters.sizes), &voters, &mut tally).await;
         if let Some(newer) = tally.newer {
             self.follow(newer);
         } else if tally.answered.len() >= voters.sizes.w() {
@@ -133,18 +121,13 @@ impl Quorum {
         outcome.map(|reading| Reading { bounds, ..reading })
     }
 
-    async fn carry_out<R: Round>(
-        &self,
-        mut round: Timed<R>,
-        voters: &Voters,
-        tally: &mut Tally,
-    ) -> R::Outcome {
+    async fn carry_out<R: Round>(&self, mut round: R, voters: &Voters, tally: &mut Tally) -> R::Outcome {
         let mut out = FuturesUnordered::new();
         out.extend(round.open().into_iter().map(|ask| self.ask(voters, ask)));
         loop {
             let (from, answer) = out.next().await.expect("a round ends with its last answer");
             let answer = answer.and_then(|answer| tally.note(from, answer));
-            match round.on((self.clock)(), from, answer) {
+            match round.on(from, answer) {
                 Step::Ask(asks) => out.extend(asks.into_iter().map(|ask| self.ask(voters, ask))),
                 Step::Done(outcome) => return outcome,
             }
@@ -156,7 +139,7 @@ impl Quorum {
         self.learn().await;
         loop {
             let voters = self.voters.load_full();
-            let asked = (0..voters.links.len()).map(|index| self.ask(&voters, (index, Question::Copy)));
+            let asked = (0..voters.sizes.n()).map(|index| self.ask(&voters, (index, Question::Copy)));
             let mut tally = Tally::default();
             let mut copies = Vec::new();
             for (from, answer) in join_all(asked).await {
@@ -183,7 +166,8 @@ impl Quorum {
     async fn ask(&self, voters: &Voters, (to, question): Ask) -> (usize, Result<Answer, String>) {
         let wait = if let Question::Read { wait, .. } = question { wait } else { Duration::ZERO };
         let allowed = wait + self.patience;
-        let answer = timeout(allowed, voters.links[to].call(voters.address(to), question)).await;
+        let (link, address) = self.way(voters, to);
+        let answer = timeout(allowed, link.call(address, question)).await;
         (to, answer.unwrap_or_else(|_| Err(format!("no answer within {allowed:?}"))))
     }
 }
@@ -240,12 +224,10 @@ impl SectionStore for Quorum {
 #[async_trait]
 impl RoutingTableStore for Quorum {
     async fn read(&self, known: &Revisions, wait: Duration) -> Result<Reading, StoreError> {
-        let wait = waiting(wait, self.patience);
         self.reading(|sizes| ReadRound::new(known, wait, sizes, Flaws::default())).await
     }
 
     async fn read_table(&self, known: &Revisions, wait: Duration) -> Result<Reading, StoreError> {
-        let wait = waiting(wait, self.patience);
         let round = |sizes| ReadRound::new(known, wait, sizes, Flaws::default()).of_the_table_only();
         self.reading(round).await
     }
@@ -260,10 +242,6 @@ impl RoutingTableStore for Quorum {
 
     async fn acting(&self, term: u64, _takeover: Duration) -> Result<u64, StoreError> {
         self.run(|sizes| ActingRound::new(term, sizes)).await
-    }
-
-    fn uids(&self) -> Option<RangeInclusive<u32>> {
-        self.configuration().map(|one| one.uids.clone())
     }
 
     async fn unfinished(&self) -> Option<String> {

@@ -1,20 +1,23 @@
-//! Uids from one Set to another (docs/CLUSTER.md, "Other uids"): the Set that gives them stops serving them, and writes
-//! their ceilings into a file once nobody can hold a lease on them; the Set that takes them serves them once these
-//! ceilings are stored. Each is two configurations with work in between, and whoever runs it again goes on. `seqsvr
-//! store give` and `take` call it.
+//! Uids from one Set to another (docs/CLUSTER.md, "Other uids"), while nobody serves either. The Set that gives them
+//! has them no more from the configuration on that the file names; the Set that takes them stores their ceilings, and has
+//! them from the next configuration on. Whoever runs either again goes on. `seqsvr backup --uids` and `seqsvr restore`
+//! call it.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::change::{ATTEMPTS, Changed, Unchanged};
+use super::change::{Changed, Unchanged};
 use super::{Quorum, Revisions};
+use seqsvr_core::flaws::Flaws;
 use seqsvr_core::ids::{Epoch, SectionId};
 use seqsvr_core::store::backup::Backup;
 use seqsvr_core::store::configuration::Transition;
 use seqsvr_core::store::tables::RoutingTableStore;
-use seqsvr_core::store::{Ceiling, Configuration, Layout, Owner, RaiseError, SectionStore, StoreError};
+use seqsvr_core::store::{
+    Ceiling, Configuration, Layout, Move, Moves, Owner, SectionStore, SetTerms, StoreError,
+};
 
 /// Ceilings in one raise.
 const BATCH: usize = 10_000;
@@ -24,6 +27,10 @@ const BATCH: usize = 10_000;
 pub struct Moved {
     /// Which uids.
     pub uids: RangeInclusive<u32>,
+    /// The number of the Set that may take them.
+    pub to: u32,
+    /// Which Set gave them, and when.
+    pub by: Move,
     /// The ceilings above 0 of their sections, and what these mean.
     pub backup: Backup,
 }
@@ -35,100 +42,122 @@ impl From<StoreError> for Unchanged {
 }
 
 impl Quorum {
-    /// Takes `uids` from the Set, and hands what must move with them to `save`, which makes it durable. The other uids are served
-    /// meanwhile.
+    /// Takes `uids` from the Set `from`, so that the Set `to` can take them. Once they were given, answers the same again.
     ///
     /// # Errors
     ///
-    /// `Unchanged`. Cut off at any moment, or when `save` fails, the uids are served by nobody until it is called again.
-    pub async fn give<E>(
-        &self,
-        uids: &RangeInclusive<u32>,
-        save: impl Fn(&Moved) -> Result<(), E>,
-    ) -> Result<Result<Changed, E>, Unchanged> {
-        self.serving().await?;
-        for _ in 0..ATTEMPTS {
-            let given = self.reconfigure(|now| Ok(now.giving(uids)?)).await?.configuration;
-            // No read of an earlier configuration is answered any more, and no raise of these sections is confirmed.
-            sleep(given.awaited() * 11 / 10).await;
-            let everything = self.backup().await?;
-            let layout = given.layout;
-            let sections = section(layout, *uids.start())..=section(layout, *uids.end());
-            let moved = Moved { uids: uids.clone(), backup: part(everything, layout, &sections) };
-            if let Err(error) = save(&moved) {
-                return Ok(Err(error));
-            }
-            // One that came meanwhile has to be waited for itself.
-            let settled = |now: &Configuration| Ok(now.settled().filter(|_| now.number == given.number));
-            let done = self.reconfigure(settled).await?;
-            if done.configuration.transition.is_none() {
-                return Ok(Ok(Changed { already: false, ..done }));
-            }
-        }
-        Err(Unchanged::Unavailable("others change the stores at the same time".to_owned()))
+    /// `Unchanged`. Cut off at any moment, the uids are served by nobody until it is called again and they are taken.
+    pub async fn give(&self, uids: &RangeInclusive<u32>, from: u32, to: u32) -> Result<Moved, Unchanged> {
+        self.nobody_acts().await?;
+        let giving = |now: &Configuration| match now.given(uids, to) {
+            Some(_) if !now.uids.contains(uids.start()) => Ok(None),
+            _ => Ok(Some(now.giving(uids, to)?)),
+        };
+        let configuration = self.reconfigure(giving).await?.configuration;
+        // An AllocSvr that was not stopped may hold a lease of an earlier configuration; no raise of these sections is confirmed.
+        sleep(configuration.awaited() * 11 / 10).await;
+        let everything = self.backup().await?;
+        let layout = configuration.layout;
+        let sections = section(layout, *uids.start())..=section(layout, *uids.end());
+        let number = configuration.given(uids, to).map(|given| given.number).unwrap_or_default();
+        let backup = part(everything, layout, &sections);
+        Ok(Moved { uids: uids.clone(), to, by: Move { from, number }, backup })
     }
 
-    /// Makes uids that another Set gave up this Set's own, no number of which comes again. `None`: the Set is new, and begins with
-    /// these ceilings when its arbiter and AllocSvrs are started.
+    /// Makes uids that another Set gave up this Set's own, no number of which comes again. `terms`: what this Set begins with, if its
+    /// stores are new.
     ///
     /// # Errors
     ///
     /// `Unchanged`. Cut off at any moment, the uids are served by nobody until it is called again.
-    pub async fn take(&self, moved: &Moved, incarnation: u64) -> Result<Option<Changed>, Unchanged> {
+    pub async fn take(&self, moved: &Moved, terms: &SetTerms) -> Result<Changed, Unchanged> {
         let Some(layout) = moved.backup.layout else { return Err(Unchanged::File) };
         self.described(usize::MAX).await;
         if self.configuration().is_none() {
-            let there = self.backup().await?;
-            if there.table.is_some() || there.promised > 0 {
-                return Err(Unchanged::Unconfigured);
-            }
-            // Below every epoch of an arbiter: their terms begin at 256.
-            let epoch = Epoch { term: 1, version: there.newest.version + 1 };
-            self.keep(moved, there.layout.unwrap_or(layout), Owner { epoch, incarnation }).await?;
-            return Ok(None);
+            let (uids, moves) = (moved.uids.clone(), Moves::default());
+            self.begin(&SetTerms { uids, moves, ..terms.clone() }, Some(moved.by)).await?;
         }
-        self.serving().await?;
+        self.nobody_acts().await?;
         let stored = self.configuration().ok_or(Unchanged::Unconfigured)?.layout;
         if stored.section_size != layout.section_size {
             let (stored, file) = (stored.section_size, layout.section_size);
             return Err(Unchanged::Sections { stored, file });
         }
-        let begun = self.reconfigure(|now| Ok(now.taking(&moved.uids)?)).await?;
-        if begun.configuration.transition.is_none() {
-            return Ok(Some(begun));
-        }
         let sections = section(stored, *moved.uids.start())..=section(stored, *moved.uids.end());
+        self.none_is_larger(moved, stored, &sections).await?;
+        self.reconfigure(|now| Ok(now.taking(&moved.uids, moved.by, Flaws::default())?)).await?;
         let epoch = self.vacant_under(&sections).await?;
-        self.keep(moved, stored, Owner { epoch, incarnation }).await?;
-        let taking = Some(Transition::Taking(moved.uids.clone()));
+        // The same one when it is called again.
+        let incarnation = 1 << 63 | u64::from(moved.by.from) << 31 | (moved.by.number & 0x7fff_ffff);
+        self.keep(moved, &sections, stored, Owner { epoch, incarnation }).await?;
+        let taking = Some(Transition::Taking { uids: moved.uids.clone(), by: moved.by });
         let settled = |now: &Configuration| Ok(now.settled().filter(|_| now.transition == taking));
-        let done = self.reconfigure(settled).await?;
-        Ok(Some(Changed { already: false, ..done }))
+        self.reconfigure(settled).await
+    }
+
+    /// Refuses while an arbiter acts: whoever it gives sections to may serve them.
+    async fn nobody_acts(&self) -> Result<(), Unchanged> {
+        if self.configuration().is_none() {
+            self.described(usize::MAX).await;
+        }
+        let reading = self.read_table(&Revisions::default(), Duration::ZERO).await?;
+        match reading.acting {
+            Some(ago) if ago < self.silent => Err(Unchanged::Acting),
+            _ => Ok(()),
+        }
+    }
+
+    /// The Set may have had these uids before: others have only raised what it gave them.
+    async fn none_is_larger(
+        &self,
+        moved: &Moved,
+        layout: Layout,
+        sections: &RangeInclusive<SectionId>,
+    ) -> Result<(), Unchanged> {
+        let there = part(self.backup().await?, layout, sections);
+        let file: std::collections::BTreeMap<SectionId, u64> = moved
+            .backup
+            .ceilings
+            .iter()
+            .flat_map(|(run, max)| each(run, *max))
+            .map(|one| (one.section, one.max))
+            .collect();
+        let larger = there
+            .ceilings
+            .iter()
+            .flat_map(|(run, max)| each(run, *max))
+            .find(|one| file.get(&one.section).copied().unwrap_or(0) < one.max);
+        match larger {
+            Some(one) => Err(Unchanged::Stale { section: one.section, stored: one.max }),
+            None => Ok(()),
+        }
     }
 
     /// Stores the ceilings, as an owner of the sections that has left them.
-    async fn keep(&self, moved: &Moved, layout: Layout, owner: Owner) -> Result<(), Unchanged> {
-        let ranges = [section(layout, *moved.uids.start())..=section(layout, *moved.uids.end())];
-        self.claim(&ranges, owner, layout).await?;
+    async fn keep(
+        &self,
+        moved: &Moved,
+        sections: &RangeInclusive<SectionId>,
+        layout: Layout,
+        owner: Owner,
+    ) -> Result<(), Unchanged> {
+        let ranges = std::slice::from_ref(sections);
+        self.claim(ranges, owner, layout).await?;
         let ceilings: Vec<Ceiling> =
             moved.backup.ceilings.iter().flat_map(|(run, max)| each(run, *max)).collect();
         for batch in ceilings.chunks(BATCH) {
             for (raise, outcome) in batch.iter().zip(self.raise(owner, batch).await) {
-                match outcome {
-                    // Higher already: it was this Set's own before.
-                    Ok(_) | Err(RaiseError::Smaller { .. }) => {}
-                    Err(why) => {
-                        return Err(Unchanged::Unavailable(format!("section {}: {why}", raise.section)));
-                    }
+                if let Err(why) = outcome {
+                    return Err(Unchanged::Unavailable(format!("section {}: {why}", raise.section)));
                 }
             }
         }
-        Ok(self.release(&ranges, owner).await?)
+        Ok(self.release(ranges, owner).await?)
     }
 
-    /// The version of the table that counts: newer than every claim of `sections`, none of which it has, and older than every
-    /// later one.
+    /// Newer than every claim of `sections`, none of which the table has, and older than every later one.
     async fn vacant_under(&self, sections: &RangeInclusive<SectionId>) -> Result<Epoch, Unchanged> {
+        let newest = self.newest_epoch().await?;
         let reading = self.read(&Revisions::default(), Duration::ZERO).await?;
         match reading.table {
             Some(table)
@@ -136,7 +165,9 @@ impl Quorum {
             {
                 Ok(table.version)
             }
-            _ => Err(Unchanged::Table),
+            // A new Set: the terms of arbiters begin at 256.
+            None => Ok(Epoch { term: 1, version: newest.version + 1 }),
+            Some(_) => Err(Unchanged::Table),
         }
     }
 }

@@ -13,26 +13,42 @@ use crate::replica::{Replica, Start};
 use seqsvr_core::clock::Moment;
 use seqsvr_core::ids::SectionId;
 use seqsvr_core::store::conformance::conformance;
-use seqsvr_core::store::message::Copy;
+use seqsvr_core::store::message::{Copy, Description};
+use seqsvr_core::store::{Moves, SetTerms};
 use seqsvr_rpc::security::{Call, CallConfig};
 
 /// Longer than anything takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A quorum of StoreSvrs that were just initialised, and what they serve from.
+/// What all roles of the Sets here have in common.
+fn terms() -> SetTerms {
+    let layout = Layout { section_size: 100_000, step: 10_000 };
+    SetTerms { lease: Duration::from_secs(2), layout, uids: 0..=u32::MAX, moves: Moves::default() }
+}
+
+fn quorum(links: Vec<(String, Arc<dyn Link>)>) -> Quorum {
+    let nobody = Box::new(|addr: &str| Err(format!("{addr} is not known")));
+    let sizes = Sizes::majority(links.len()).expect("they have majorities");
+    Quorum::over(Ways::new(links, None, nobody), sizes, PATIENCE)
+}
+
+/// A quorum of StoreSvrs that were just initialised and have a configuration, and what they serve from.
 async fn served() -> (Quorum, (JoinSet<()>, TempDir)) {
     let (mut replicas, folder) = (JoinSet::new(), tempfile::tempdir().unwrap());
     let call = Call::load(&CallConfig::default()).unwrap();
-    let mut links: Vec<Arc<dyn Link>> = Vec::new();
+    let mut links: Vec<(String, Arc<dyn Link>)> = Vec::new();
     for name in ["s1", "s2", "s3"] {
         let directory = folder.path().join(name);
         let config =
             format!("cluster = \"test\"\nname = {name:?}\ndirectory = {directory:?}\nfile_bytes = 65536");
-        let replica = Replica::open(toml::from_str(&config).unwrap(), Start::InitWithoutPeers).await.unwrap();
-        links.push(Arc::new(Remote::new(&replica.address().unwrap(), &call, "test", 0, PATIENCE).unwrap()));
+        let replica = Replica::open(toml::from_str(&config).unwrap(), Start::Init).await.unwrap();
+        let addr = replica.address().unwrap();
+        let remote = Remote::new(&addr, &call, "test", 0, PATIENCE).unwrap();
+        links.push((addr, Arc::new(remote)));
         replicas.spawn(async { replica.serve(std::future::pending()).await.unwrap() });
     }
-    let quorum = Quorum::new(links, Sizes::majority(3).unwrap(), PATIENCE).unwrap();
+    let quorum = quorum(links);
+    quorum.establish(&terms()).await.unwrap();
     (quorum, (replicas, folder))
 }
 
@@ -53,11 +69,20 @@ struct Near {
 #[async_trait]
 impl Link for Near {
     async fn ask(&self, question: Question) -> Result<Answer, String> {
+        self.call(Address::default(), question).await
+    }
+
+    async fn call(&self, to: Address, question: Question) -> Result<Answer, String> {
         if self.cut.load(Ordering::SeqCst) {
             return Err("cut off".to_owned());
         }
-        let decision = self.state.lock().unwrap().ask(Moment::default(), &question);
-        decision.answer.ok_or_else(|| "no table is waited for here".to_owned())
+        let decision = self.state.lock().unwrap().call(Moment::default(), Some(to), &question);
+        match decision.answer {
+            Some(Answer::Described(what)) => {
+                Ok(Answer::Described(Description { name: what.id.to_string(), ..what }))
+            }
+            answer => answer.ok_or_else(|| "no table is waited for here".to_owned()),
+        }
     }
 }
 
@@ -67,15 +92,22 @@ fn initialised() -> Copy {
     Copy { layout: Some(layout), ..Copy::default() }
 }
 
-fn three() -> (Quorum, Vec<Arc<Near>>) {
-    let near = || Near {
-        state: Mutex::new(State::restored(initialised(), 1, Flaws::default())),
-        cut: AtomicBool::new(false),
+async fn three() -> (Quorum, Vec<Arc<Near>>) {
+    let near = |id: u64| {
+        let state = State::restored(initialised(), 1, Flaws::default()).with_id(id);
+        Arc::new(Near { state: Mutex::new(state), cut: AtomicBool::new(false) })
     };
-    let replicas: Vec<_> = (0..3).map(|_| Arc::new(near())).collect();
-    let links = replicas.iter().map(|one| Arc::clone(one) as Arc<dyn Link>).collect();
-    let sizes = Sizes::majority(3).expect("3 replicas have majorities");
-    (Quorum::new(links, sizes, PATIENCE).expect("three links"), replicas)
+    let replicas: Vec<_> = (1..=3).map(near).collect();
+    let link = |(index, one): (usize, &Arc<Near>)| (format!("s{index}"), Arc::clone(one) as Arc<dyn Link>);
+    let quorum = quorum(replicas.iter().enumerate().map(link).collect());
+    quorum.establish(&terms()).await.unwrap();
+    // The round ended with its W answers, and what was still on its way is lost here.
+    let next = quorum.configuration().expect("it is stored");
+    for replica in &replicas {
+        let install = Question::Install { next: Arc::clone(&next), copy: Arc::default() };
+        assert_eq!(replica.ask(install).await, Ok(Answer::Installed));
+    }
+    (quorum, replicas)
 }
 
 /// Passes each call on with another replica cut off than before.
@@ -117,7 +149,7 @@ impl SectionStore for Limping {
 
 mod with_another_one_down_at_each_call {
     async fn fresh() -> (super::Limping, ()) {
-        let (quorum, replicas) = super::three();
+        let (quorum, replicas) = super::three().await;
         (super::Limping(quorum, replicas, std::sync::Mutex::new(0)), ())
     }
 
@@ -141,7 +173,7 @@ mod with_another_one_down_at_each_call {
 
 #[tokio::test]
 async fn a_replica_that_slept_through_a_claim_in_parts_is_given_each() {
-    let (quorum, replicas) = three();
+    let (quorum, replicas) = three().await;
     let owner = Owner { epoch: Epoch { term: 1, version: 1 }, incarnation: 1 };
     let layout = Layout { section_size: 100_000, step: 10_000 };
     let range = |first, last| SectionId::new(first)..=SectionId::new(last);
@@ -153,32 +185,6 @@ async fn a_replica_that_slept_through_a_claim_in_parts_is_given_each() {
     replicas[0].cut.store(true, Ordering::SeqCst);
     let raises = [3, 7].map(|section| Ceiling { section: SectionId::new(section), max: 10_000 });
     assert_eq!(quorum.raise(owner, &raises).await, [Ok(10_000), Ok(10_000)]);
-}
-
-/// A machine that is suspended for a minute while an answer is on its way.
-struct Asleep;
-
-static CLOCK: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-
-#[async_trait]
-impl Link for Asleep {
-    async fn ask(&self, _: Question) -> Result<Answer, String> {
-        CLOCK.fetch_add(60_000_000_000, Ordering::SeqCst);
-        Ok(Answer::Released)
-    }
-}
-
-#[tokio::test]
-async fn answers_that_waited_while_the_machine_slept_are_not_counted() {
-    let (mut quorum, _) = three();
-    let owner = Owner { epoch: Epoch { term: 1, version: 1 }, incarnation: 1 };
-    quorum.clock = || Moment::from_nanos(CLOCK.load(Ordering::SeqCst));
-    assert!(quorum.release(&[], owner).await.is_ok());
-    let (links, sizes) =
-        ((0..3).map(|_| Arc::new(Asleep) as Arc<dyn Link>).collect(), Sizes::majority(3).unwrap());
-    quorum.voters.store(Arc::new(Voters { configuration: None, links, sizes }));
-    let late = quorum.release(&[], owner).await;
-    assert!(matches!(&late, Err(StoreError::Unavailable(why)) if why.contains("too late")), "{late:?}");
 }
 
 /// Two arbiters that were given one number bid for the same terms.

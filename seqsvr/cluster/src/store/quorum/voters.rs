@@ -1,8 +1,8 @@
-//! Whom a quorum asks: the replicas that its role's file lists until a configuration is known, then that one's members;
-//! and how it hears of a newer one. A round asks the members of one configuration, each as the member it is, so that
-//! votes of two configurations never add up, and a replica under two addresses has one vote.
+//! Whom a quorum asks: the members of the newest configuration that it knows, each as the member it is, so that votes of
+//! two configurations never add up, and a replica under two addresses has one vote. The replicas that the role's file
+//! lists tell of the configuration; before one is stored they answer no other call.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,14 +15,11 @@ use crate::store::quorum::{Link, Quorum};
 use seqsvr_core::clock::{self, Moment};
 use seqsvr_core::store::Sizes;
 use seqsvr_core::store::message::{Answer, Question};
-use seqsvr_core::store::message::{Copy, Description, Misaddressed, Phase};
-use seqsvr_core::store::{Address, Configuration, StoreError, Terms};
+use seqsvr_core::store::message::{Copy, Description, Misaddressed};
+use seqsvr_core::store::{Address, Configuration, Member, StoreError, Terms};
 
-/// Between two attempts to learn of a configuration while none is known.
+/// Between two attempts to learn of a configuration, or to whom an address leads.
 const LEARN: Duration = Duration::from_secs(1);
-/// Between two attempts to store the first one.
-const ESTABLISH: Duration = Duration::from_secs(2);
-
 /// A way to the replica at an address.
 type Dial = Box<dyn Fn(&str) -> Result<Arc<dyn Link>, String> + Send + Sync>;
 
@@ -31,7 +28,7 @@ pub struct Ways {
     /// Those that the role's file lists, in its order: address and way.
     listed: Vec<(String, Arc<dyn Link>)>,
     /// W, if the file says so.
-    write: Option<usize>,
+    pub(super) write: Option<usize>,
     dial: Dial,
     known: Mutex<Known>,
 }
@@ -40,8 +37,9 @@ pub struct Ways {
 struct Known {
     /// By the id of the member.
     links: HashMap<u64, Arc<dyn Link>>,
+    /// To whom the addresses of the file lead, by their place in it.
+    identified: BTreeMap<usize, u64>,
     asked: Option<Moment>,
-    tried: Option<Moment>,
 }
 
 impl Ways {
@@ -50,10 +48,16 @@ impl Ways {
         Self { listed, write, dial, known: Mutex::default() }
     }
 
-    /// To these and no others.
-    pub(super) fn fixed(links: Vec<Arc<dyn Link>>) -> Self {
-        let listed = links.into_iter().map(|link| (String::new(), link)).collect();
-        Self::new(listed, None, Box::new(|addr| Err(format!("{addr} is not known"))))
+    /// Whether to ask again; then as if asked now.
+    fn is_due(&self) -> bool {
+        let now = clock::now();
+        self.known(|known| {
+            let due = known.asked.is_none_or(|last| now >= last + LEARN);
+            if due {
+                known.asked = Some(now);
+            }
+            due
+        })
     }
 
     fn known<T>(&self, with: impl FnOnce(&mut Known) -> T) -> T {
@@ -73,17 +77,40 @@ impl Ways {
         self.known(|known| known.links.insert(id, Arc::clone(link)));
     }
 
-    /// The ways to these members: as this role's own file knows them, else by their stored addresses.
-    pub(super) fn to(&self, members: impl IntoIterator<Item = (u64, String)>) -> Vec<Arc<dyn Link>> {
-        let way = |(id, addr): (u64, String)| {
-            if let Some(link) = self.known(|known| known.links.get(&id).cloned()) {
-                return link;
-            }
-            let link = self.dial(&addr).unwrap_or_else(|why| Arc::new(Lost(why)));
-            self.keep(id, &link);
-            link
-        };
-        members.into_iter().map(way).collect()
+    /// The way to a member: by the address in this role's own file if one leads there, else by the stored one.
+    pub(super) fn to(&self, id: u64, addr: &str) -> Arc<dyn Link> {
+        if let Some(link) = self.known(|known| known.links.get(&id).cloned()) {
+            return link;
+        }
+        let link = self.dial(addr).unwrap_or_else(|why| Arc::new(Lost(why)));
+        self.keep(id, &link);
+        link
+    }
+
+    /// The ways to these members.
+    pub(super) fn to_all<'a>(&self, members: impl IntoIterator<Item = &'a Member>) -> Vec<Arc<dyn Link>> {
+        members.into_iter().map(|one| self.to(one.id, &one.addr)).collect()
+    }
+
+    /// The address of the file at `index` leads to that replica.
+    pub(super) fn identify(&self, index: usize, id: u64) {
+        let link = &self.listed[index].1;
+        self.known(|known| {
+            known.identified.insert(index, id);
+            known.links.insert(id, Arc::clone(link));
+        });
+    }
+
+    /// An address that led to somebody who is no member may lead to another one by now.
+    fn members_are(&self, configuration: &Configuration) {
+        self.known(|known| known.identified.retain(|_, id| configuration.has(*id)));
+    }
+
+    /// Those of the file of which nobody knows yet to whom they lead.
+    fn unidentified(&self) -> Vec<usize> {
+        self.known(|known| {
+            (0..self.listed.len()).filter(|index| !known.identified.contains_key(index)).collect()
+        })
     }
 }
 
@@ -99,24 +126,12 @@ impl Link for Lost {
 
 /// Whom a round asks.
 pub(super) struct Voters {
+    /// `None`: those of the file, which answer nothing but what they are.
     pub(super) configuration: Option<Arc<Configuration>>,
-    pub(super) links: Vec<Arc<dyn Link>>,
     pub(super) sizes: Sizes,
 }
 
 impl Voters {
-    /// Those of the file.
-    pub(super) fn listed(ways: &Ways, sizes: Sizes) -> Self {
-        let links = ways.listed.iter().map(|(_, link)| Arc::clone(link)).collect();
-        Self { configuration: None, links, sizes }
-    }
-
-    /// How a call says to whom it is meant.
-    pub(super) fn address(&self, index: usize) -> Address {
-        let member = |one: &Arc<Configuration>| Address { number: one.number, member: one.members[index].id };
-        self.configuration.as_ref().map(member).unwrap_or_default()
-    }
-
     fn number(&self) -> u64 {
         self.configuration.as_ref().map_or(0, |one| one.number)
     }
@@ -156,15 +171,36 @@ impl Tally {
 
 impl Quorum {
     /// The configuration that is gone by.
-    pub(crate) fn configuration(&self) -> Option<Arc<Configuration>> {
+    pub fn configuration(&self) -> Option<Arc<Configuration>> {
         self.voters.load().configuration.clone()
+    }
+
+    /// The addresses that the role's file lists.
+    pub(super) fn listed_addrs(&self) -> Vec<String> {
+        self.ways.listed.iter().map(|(addr, _)| addr.clone()).collect()
+    }
+
+    /// W, as the role's file has it; a majority if it says nothing.
+    pub(super) fn listed_write(&self) -> usize {
+        self.ways.write.unwrap_or(self.ways.listed.len() / 2 + 1)
     }
 
     /// Where these replicas are: as the configuration says, else as the file does.
     pub(super) fn addrs(&self, voters: &Voters) -> Vec<String> {
         match &voters.configuration {
             Some(one) => one.members.iter().map(|member| member.addr.clone()).collect(),
-            None => self.ways.listed.iter().map(|(addr, _)| addr.clone()).collect(),
+            None => self.listed_addrs(),
+        }
+    }
+
+    /// The way to a replica of these, and how a call says to whom it is meant.
+    pub(super) fn way(&self, voters: &Voters, index: usize) -> (Arc<dyn Link>, Address) {
+        match &voters.configuration {
+            Some(one) => {
+                let Member { id, addr, .. } = &one.members[index];
+                (self.ways.to(*id, addr), Address { number: one.number, member: *id })
+            }
+            None => (Arc::clone(&self.ways.listed[index].1), Address::default()),
         }
     }
 
@@ -174,7 +210,7 @@ impl Quorum {
         if newer.number <= self.voters.load().number() {
             return;
         }
-        let links = self.ways.to(newer.members.iter().map(|one| (one.id, one.addr.clone())));
+        self.ways.members_are(&newer);
         let names: Vec<_> = newer.members.iter().map(|one| format!("{} at {}", one.name, one.addr)).collect();
         tracing::info!(
             number = newer.number,
@@ -188,7 +224,7 @@ impl Quorum {
                 newer.write
             );
         }
-        let voters = Arc::new(Voters { configuration: Some(newer), links, sizes });
+        let voters = Arc::new(Voters { configuration: Some(newer), sizes });
         self.voters
             .rcu(|now| if now.number() < voters.number() { Arc::clone(&voters) } else { Arc::clone(now) });
     }
@@ -197,48 +233,53 @@ impl Quorum {
     pub(super) fn bring_up(&self, voters: &Voters, behind: &[usize]) {
         let Some(next) = &voters.configuration else { return };
         for &index in behind {
-            let (link, to) = (Arc::clone(&voters.links[index]), voters.address(index));
+            let (link, to) = self.way(voters, index);
             let install = Question::Install { next: Arc::clone(next), copy: Arc::<Copy>::default() };
             let allowed = self.patience;
             tokio::spawn(async move { timeout(allowed, link.call(to, install)).await });
         }
     }
 
-    /// While none is known: asks those of the file for a configuration.
+    /// While no configuration is known, asks those of the file for one. Afterwards asks those that did not answer who they are,
+    /// in the background: a member is reached by the address in the file.
     pub(super) async fn learn(&self) {
-        if self.voters.load().configuration.is_some() || !self.due(LEARN, |known| &mut known.asked) {
+        let knows = self.voters.load().configuration.is_some();
+        let unidentified = self.ways.unidentified();
+        if knows && unidentified.is_empty() || !self.ways.is_due() {
             return;
         }
-        self.described(self.voters.load().sizes.w()).await;
-    }
-
-    fn due(&self, pause: Duration, which: impl FnOnce(&mut Known) -> &mut Option<Moment>) -> bool {
-        let now = clock::now();
-        self.ways.known(|known| {
-            let last = which(known);
-            let due = last.is_none_or(|last| now >= last + pause);
-            if due {
-                *last = Some(now);
-            }
-            due
-        })
+        if !knows {
+            self.described(self.voters.load().sizes.w()).await;
+            return;
+        }
+        for index in unidentified {
+            let (ways, patience) = (Arc::clone(&self.ways), self.patience);
+            tokio::spawn(async move {
+                let asked = timeout(patience, ways.listed[index].1.ask(Question::Describe)).await;
+                if let Ok(Ok(Answer::Described(Description { id: id @ 1.., .. }))) = asked {
+                    ways.identify(index, id);
+                }
+            });
+        }
     }
 
     /// What the replicas of the file say of themselves, in its order, once `enough` of them or all have answered; the newest
     /// configuration among that is followed.
-    pub(super) async fn described(&self, enough: usize) -> Vec<Option<Description>> {
+    pub(super) async fn described(&self, enough: usize) -> Vec<Result<Description, String>> {
         let ask = async |index: usize| {
             let question = self.ways.listed[index].1.ask(Question::Describe);
             match timeout(self.patience, question).await {
-                Ok(Ok(Answer::Described(what))) => (index, Some(what)),
-                _ => (index, None),
+                Ok(Ok(Answer::Described(what))) => (index, Ok(what)),
+                Ok(Ok(_)) => (index, Err("it answers another question".to_owned())),
+                Ok(Err(why)) => (index, Err(why)),
+                Err(_) => (index, Err(format!("no answer within {:?}", self.patience))),
             }
         };
-        let mut all = vec![None; self.ways.listed.len()];
+        let mut all = vec![Err("others answered first".to_owned()); self.ways.listed.len()];
         let mut out: FuturesUnordered<_> = (0..all.len()).map(ask).collect();
         while let Some((index, what)) = out.next().await {
-            if let Some(Description { id: id @ 1.., .. }) = what {
-                self.ways.keep(id, &self.ways.listed[index].1);
+            if let Ok(Description { id: id @ 1.., .. }) = what {
+                self.ways.identify(index, id);
             }
             all[index] = what;
             if all.iter().flatten().count() >= enough {
@@ -252,88 +293,21 @@ impl Quorum {
         all
     }
 
-    /// Makes sure that the Set's configuration says what this role's file says, and stores the first one when there is none. While
-    /// that cannot be done, because a replica does not answer, the file alone is gone by. Compared
-    /// once: what is changed in the stores while the role runs is followed.
-    ///
-    /// Answers the stored lease; before one is stored, the role's own.
+    /// Makes sure that the Set's configuration says what this role's file says. Compared once: what is changed in the stores
+    /// while the role runs is followed.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Unavailable`]: one line that says what differs.
-    pub(crate) async fn agree(&self, terms: &Terms) -> Result<Duration, StoreError> {
-        if self.configuration().is_none() && self.due(ESTABLISH, |known| &mut known.tried) {
-            self.establish(terms).await?;
-        }
-        let Some(stored) = self.configuration() else { return Ok(terms.lease) };
+    /// [`StoreError::Unavailable`]: one line that says what differs, or that none is stored.
+    pub(crate) async fn agree(&self, terms: &Terms) -> Result<(), StoreError> {
+        self.learn().await;
+        let Some(stored) = self.configuration() else {
+            return Err(StoreError::Unavailable(Misaddressed::Unconfigured.to_string()));
+        };
         if let Some(line) = stored.differs(terms).filter(|_| !self.agreed.load(Ordering::Acquire)) {
             return Err(StoreError::Unavailable(line));
         }
         self.agreed.store(true, Ordering::Release);
-        Ok(stored.lease)
-    }
-
-    async fn establish(&self, terms: &Terms) -> Result<(), StoreError> {
-        let all = self.described(usize::MAX).await;
-        if self.configuration().is_some() {
-            return Ok(());
-        }
-        let fits = |what: &Description| what.id != 0 && what.phase == Phase::Serving;
-        let replicas: Vec<_> = all.into_iter().flatten().filter(fits).collect();
-        for (index, one) in replicas.iter().enumerate() {
-            if replicas[..index].iter().any(|other| other.id == one.id) {
-                let why = format!(
-                    "[stores] replicas lists the replica {} under two addresses; list each once",
-                    one.name
-                );
-                return Err(StoreError::Unavailable(why));
-            }
-        }
-        if replicas.len() != self.ways.listed.len() {
-            return Ok(());
-        }
-        if replicas.iter().any(|one| one.in_use) && !replicas.iter().all(|one| one.in_use) {
-            let empty = replicas.iter().filter(|one| !one.in_use).map(|one| one.name.as_str());
-            let empty: Vec<_> = empty.collect();
-            tracing::warn!(
-                "no configuration is stored while {} is empty beside stores in use; check [stores] replicas of this role",
-                empty.join(", ")
-            );
-            return Ok(());
-        }
-        let addrs = self.ways.listed.iter().map(|(addr, _)| addr.clone());
-        let mut members: Vec<_> = replicas
-            .into_iter()
-            .zip(addrs)
-            .map(|(what, addr)| seqsvr_core::store::Member { id: what.id, name: what.name, addr })
-            .collect();
-        // Whoever does the same at this moment begins with the same replica, which decides.
-        members.sort_by_key(|one| one.id);
-        let Terms { lease, layout, uids, lease_is_set: _ } = terms.clone();
-        let write = self.voters.load().sizes.w();
-        let first = Configuration { number: 1, members, write, lease, layout, uids, transition: None };
-        let first = Arc::new(first);
-        if let Some(problem) = first.problem() {
-            let why = format!(
-                "the stores of the Set make no configuration: wrong {problem}; give each another name"
-            );
-            return Err(StoreError::Unavailable(why));
-        }
-        let links = self.ways.to(first.members.iter().map(|one| (one.id, one.addr.clone())));
-        for (link, member) in links.iter().zip(&first.members) {
-            let install = Question::Install { next: Arc::clone(&first), copy: Arc::<Copy>::default() };
-            let to = Address { number: 1, member: member.id };
-            match timeout(self.patience, link.call(to, install)).await {
-                Ok(Ok(Answer::Installed)) => {}
-                Ok(Ok(Answer::Misaddressed { configuration: Some(other), .. })) => {
-                    self.follow(other);
-                    return Ok(());
-                }
-                // The next attempt goes on.
-                _ => return Ok(()),
-            }
-        }
-        self.follow(first);
         Ok(())
     }
 }

@@ -1,14 +1,14 @@
 //! What changes in steps: the lease, and the uids. A shorter lease takes two configurations, because readers of the one
-//! before may hold the longer one a while; uids that are given up are written into a file once nobody can serve them
-//! any more, and uids that are taken in are served once their ceilings are here (docs/CLUSTER.md, "Another lease" and
-//! "Other uids"). Pure; `quorum::change` and `quorum::moving` carry the steps out.
+//! before may hold the longer one a while; uids that are taken in are the Set's own once their ceilings are here
+//! (docs/CLUSTER.md, "Another lease" and "Other uids"). Pure; `quorum::operator` and `quorum::moving` carry the steps
+//! out.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use thiserror::Error;
 
-use super::Configuration;
+use super::{Configuration, Move};
 use crate::ids::SectionId;
 
 /// What a configuration is on its way to.
@@ -19,10 +19,13 @@ pub enum Transition {
         /// The longest lease that anybody may hold.
         earlier: Duration,
     },
-    /// These uids were its own before, and are being written into a file.
-    Giving(RangeInclusive<u32>),
     /// The ceilings of these uids are being stored, so that they can become its own.
-    Taking(RangeInclusive<u32>),
+    Taking {
+        /// Which, both ends included.
+        uids: RangeInclusive<u32>,
+        /// By which move.
+        by: Move,
+    },
 }
 
 /// Why a configuration cannot be changed as asked.
@@ -52,6 +55,18 @@ pub enum CannotChange {
         /// Those of the Set.
         uids: RangeInclusive<u32>,
     },
+    /// Each move is taken once.
+    #[error(
+        "the file was used before: by configuration {number} the Set has taken these uids in, and their numbers have gone on since; \
+         a file of a move is used once"
+    )]
+    Taken {
+        /// The number of the configuration.
+        number: u64,
+    },
+    /// They are remembered for good.
+    #[error("the Set has given or taken uids 1000 times, which is as often as it can")]
+    Moves,
     /// What is taken must make one range.
     #[error("the Set has the uids {} to {}; it can take those before or behind them", uids.start(), uids.end())]
     NotAdjacent {
@@ -65,14 +80,12 @@ impl Transition {
     pub fn command(&self, lease: Duration) -> String {
         match self {
             Self::Shortening { .. } => format!("seqsvr store lease {}", lease.as_millis()),
-            Self::Giving(uids) => format!("seqsvr store give {} {} FILE", uids.start(), uids.end()),
-            Self::Taking(uids) => {
-                format!(
-                    "seqsvr store take FILE, with the file of the uids {} to {}",
-                    uids.start(),
-                    uids.end()
-                )
-            }
+            Self::Taking { uids, by } => format!(
+                "seqsvr restore FILE, with the file of the uids {} to {} that Set {} gave",
+                uids.start(),
+                uids.end(),
+                by.from
+            ),
         }
     }
 }
@@ -106,7 +119,7 @@ impl Configuration {
     pub fn sections(&self) -> RangeInclusive<SectionId> {
         let section = |uid: u32| SectionId::new(uid / self.layout.section_size);
         let all = match &self.transition {
-            Some(Transition::Taking(more)) => joined(&self.uids, more),
+            Some(Transition::Taking { uids, .. }) => joined(&self.uids, uids),
             _ => self.uids.clone(),
         };
         section(*all.start())..=section(*all.end())
@@ -117,56 +130,22 @@ impl Configuration {
         self.next()
     }
 
-    fn unfinished(&self) -> Option<CannotChange> {
+    pub(super) fn unfinished(&self) -> Option<CannotChange> {
         let command = self.transition.as_ref()?.command(self.lease);
         Some(CannotChange::Unfinished { number: self.number, command })
     }
 
-    fn next(&self) -> Self {
+    pub(super) fn next(&self) -> Self {
         Self { number: self.number + 1, ..self.clone() }
     }
 
     /// `uids` are whole sections.
-    fn whole(&self, uids: &RangeInclusive<u32>) -> Result<(), CannotChange> {
+    pub(super) fn whole(&self, uids: &RangeInclusive<u32>) -> Result<(), CannotChange> {
         let (first, last, section_size) = (*uids.start(), *uids.end(), self.layout.section_size);
         let whole = last == u32::MAX || (last + 1).is_multiple_of(section_size);
         match first <= last && first.is_multiple_of(section_size) && whole {
             true => Ok(()),
             false => Err(CannotChange::Borders { first, last, section_size }),
-        }
-    }
-
-    /// The next configuration, without `uids`; `None`: it is on its way there.
-    pub fn giving(&self, uids: &RangeInclusive<u32>) -> Result<Option<Self>, CannotChange> {
-        let transition = Some(Transition::Giving(uids.clone()));
-        if self.transition == transition {
-            return Ok(None);
-        }
-        self.unfinished().map_or(Ok(()), Err)?;
-        self.whole(uids)?;
-        let (first, last) = (*self.uids.start(), *self.uids.end());
-        let kept = match (*uids.start() == first, *uids.end() == last) {
-            (true, false) if *uids.end() < last => uids.end() + 1..=last,
-            (false, true) if *uids.start() > first => first..=uids.start() - 1,
-            _ => return Err(CannotChange::NotAtOneEnd { uids: self.uids.clone() }),
-        };
-        Ok(Some(Self { uids: kept, transition, ..self.next() }))
-    }
-
-    /// The next configuration, in which the ceilings of `uids` may be stored; `None`: it is on its way there, or has them.
-    pub fn taking(&self, uids: &RangeInclusive<u32>) -> Result<Option<Self>, CannotChange> {
-        let transition = Some(Transition::Taking(uids.clone()));
-        let has = self.uids.contains(uids.start()) && self.uids.contains(uids.end());
-        if self.transition == transition || has && self.transition.is_none() {
-            return Ok(None);
-        }
-        self.unfinished().map_or(Ok(()), Err)?;
-        self.whole(uids)?;
-        let adjacent = uids.end().checked_add(1) == Some(*self.uids.start())
-            || self.uids.end().checked_add(1) == Some(*uids.start());
-        match adjacent {
-            true => Ok(Some(Self { transition, ..self.next() })),
-            false => Err(CannotChange::NotAdjacent { uids: self.uids.clone() }),
         }
     }
 
@@ -182,14 +161,14 @@ impl Configuration {
     }
 
     /// The next one, which stays. `None`: nothing is under way. Right once 1.1 times [`awaited`](Self::awaited) have passed in a
-    /// configuration that shortens the lease or gives uids, and these are in the file; once the ceilings of those that it takes
-    /// are stored.
+    /// configuration that shortens the lease, or once the ceilings of the uids that it takes are stored.
     pub fn settled(&self) -> Option<Self> {
-        let uids = match self.transition.as_ref()? {
-            Transition::Taking(more) => joined(&self.uids, more),
-            _ => self.uids.clone(),
-        };
-        Some(Self { uids, transition: None, ..self.next() })
+        let mut next = Self { transition: None, ..self.next() };
+        if let Transition::Taking { uids, by } = self.transition.as_ref()? {
+            next.uids = joined(&self.uids, uids);
+            next.moves.taken.push(*by);
+        }
+        Some(next)
     }
 }
 
@@ -230,42 +209,6 @@ mod tests {
         assert_eq!((beyond.awaited(), beyond.transition), (seconds(7), None));
         let settled = shorter.settled().unwrap();
         assert_eq!((settled.number, settled.awaited(), settled.problem()), (4, seconds(1), None));
-    }
-
-    #[test]
-    fn uids_are_given_at_one_end_and_taken_beside_what_is_there() {
-        let now = Configuration { uids: 0..=999_999, ..configuration() };
-        let sections = |one: &Configuration| one.sections().start().get()..=one.sections().end().get();
-        for wrong in [5..=999_999, 0..=999_999, 100_000..=899_999, 0..=1_099_999, 1_000_000..=1_099_999] {
-            assert!(now.giving(&wrong).is_err(), "{wrong:?}");
-        }
-        let (kept, moved) = (0..=499_999, 500_000..=999_999);
-        let giving = now.giving(&moved).unwrap().unwrap();
-        assert_eq!((giving.uids.clone(), sections(&giving)), (kept.clone(), 0..=4));
-        assert_eq!((giving.giving(&moved), giving.problem()), (Ok(None), None));
-        // One change at a time.
-        for other in
-            [giving.giving(&(400_000..=499_999)), giving.taking(&moved), giving.toward_lease(seconds(1))]
-        {
-            let line = other.unwrap_err().to_string();
-            assert!(line.contains("complete it first: seqsvr store give 500000 999999 FILE"), "{line}");
-        }
-        let given = giving.settled().unwrap();
-        assert_eq!((given.uids.clone(), given.transition.clone()), (kept, None));
-        for wrong in [600_000..=999_999, 400_000..=999_999, 500_000..=999_998] {
-            assert!(given.taking(&wrong).is_err(), "{wrong:?}");
-        }
-        let taking = given.taking(&moved).unwrap().unwrap();
-        assert_eq!((taking.uids.clone(), sections(&taking)), (0..=499_999, 0..=9));
-        assert_eq!(taking.taking(&moved), Ok(None));
-        let taken = taking.settled().unwrap();
-        assert_eq!((taken.uids.clone(), taken.number, taken.taking(&moved)), (0..=999_999, 5, Ok(None)));
-        let top = Configuration { uids: 0..=u32::MAX, ..configuration() };
-        let given = top.giving(&(4_294_900_000..=u32::MAX)).unwrap().unwrap();
-        assert_eq!(
-            (given.uids, given.transition),
-            (0..=4_294_899_999, Some(Transition::Giving(4_294_900_000..=u32::MAX)))
-        );
     }
 
     /// A configuration and from when on it is in force, in true nanoseconds.

@@ -1,15 +1,19 @@
 //! The round that changes the configuration. Three steps, each with one question to every replica:
 //!
 //! ```text
-//!  seal     the old members promise a ballot, and answer no other call of the old configuration from then on: W copies
-//!  accept   W old members keep the next configuration under that ballot: it is decided
-//!  install  the members of the next one take over what the W copies hold, and vote in it: W of them put it in force
+//!  seal     the old members promise a ballot, and answer no other call of the old configuration from then on: a majority
+//!  accept   a majority of the old members keeps the next configuration under that ballot: it is decided
+//!  install  the members of the next one take over what the copies hold, and vote in it: W of them put it in force
 //! ```
 //!
-//! What was confirmed in the old configuration was confirmed by W members, one of which is among the W sealed ones, and
-//! it said so before it was sealed, so the copies hold it. What had fewer than W answers when W were sealed can never
-//! get them. Nothing has to be waited for. Two that change at once are kept apart by ballots: who is outbid stops, and
-//! who seals finds what was accepted before, which is then the one to go on with.
+//! What was confirmed in the old configuration was confirmed by W members, one of which is in the sealed majority, and it
+//! said so before it was sealed, so the copies hold it. What had fewer than W answers by then can never get them.
+//! Nothing has to be waited for, and a member whose disk is lost is missed like one that is down. Two that change at
+//! once are kept apart by ballots: who is outbid stops, and who seals finds what was accepted before, which is then the
+//! one to go on with.
+//!
+//! The first configuration comes of none: all stores that a file lists decide on it together
+//! ([`Configuration::listed`]).
 
 use std::sync::Arc;
 
@@ -82,6 +86,15 @@ impl ChangeRound {
     fn ask_old(&mut self, question: &Question) -> Vec<Ask> {
         let asks = (0..self.current.members.len()).map(|index| (index, question.clone())).collect();
         self.open.asked(asks)
+    }
+
+    /// How many answers end the step.
+    fn needed(&self) -> usize {
+        match self.at {
+            At::Install => self.next.write,
+            _ if self.current.number == 0 && self.flaws.has(Flaw::FirstByFew) => self.current.write,
+            _ => self.current.deciders(),
+        }
     }
 
     fn go_on(&mut self, at: At) {
@@ -164,7 +177,7 @@ impl Round for ChangeRound {
             (Ok(_), _) => self.open.wrong(from),
             (Err(why), _) => self.open.failed(from, &why),
         }
-        let needed = if self.at == At::Install { self.next.write } else { self.current.write };
+        let needed = self.needed();
         if self.done >= needed && self.at != At::Copy {
             return match self.at {
                 At::Seal => self.accept(),

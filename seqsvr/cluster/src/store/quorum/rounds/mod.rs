@@ -9,14 +9,12 @@ mod claim;
 mod raise;
 mod read;
 mod simple;
-mod timed;
 
 pub use change::{ChangeError, ChangeRound, asked};
 pub use claim::ClaimRound;
 pub use raise::{RaiseRound, Standing};
 pub use read::ReadRound;
 pub use simple::{ActingRound, EpochRound, PromiseRound, ReleaseRound, WriteRound};
-pub use timed::{Timed, rejoin_wait, waiting};
 
 /// Asks the replica of this index.
 pub type Ask = (usize, Question);

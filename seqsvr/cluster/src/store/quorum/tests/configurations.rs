@@ -4,18 +4,15 @@ use std::path::Path;
 
 use super::*;
 use crate::store::StoresConfig;
-use seqsvr_core::store::Terms;
+use seqsvr_core::routing::{Assignment, Node, NodeState};
 use seqsvr_core::store::message::Misaddressed;
+use seqsvr_core::store::{Move, Terms};
 
 mod repeated;
 
 const LAYOUT: Layout = Layout { section_size: 100_000, step: 10_000 };
 
-fn terms() -> Terms {
-    Terms { lease: Duration::from_secs(2), lease_is_set: true, layout: LAYOUT, uids: 0..=u32::MAX }
-}
-
-/// Three replicas that serve, and one that waits to be taken in: their addresses.
+/// Three new replicas, and one more that is to be taken in: their addresses.
 struct Stage {
     folder: TempDir,
     replicas: JoinSet<()>,
@@ -27,9 +24,9 @@ async fn stage() -> Stage {
     let folder = tempfile::tempdir().unwrap();
     let mut stage = Stage { folder, replicas: JoinSet::new(), handles: Vec::new(), addrs: Vec::new() };
     for name in ["s1", "s2", "s3"] {
-        stage.start(name, Start::InitWithoutPeers).await;
+        stage.start(name, Start::Init).await;
     }
-    stage.start("s4", Start::Join).await;
+    stage.start("s4", Start::Init).await;
     stage
 }
 
@@ -86,7 +83,7 @@ fn number(quorum: &Quorum) -> Option<u64> {
 async fn a_store_that_was_replaced_answers_nobody_and_a_file_from_before_is_good_enough() {
     let stage = stage().await;
     let role = stage.role();
-    role.agree(&terms()).await.unwrap();
+    role.establish(&terms()).await.unwrap();
     assert_eq!(number(&role), Some(1));
     claim(&role, 1).await.unwrap();
     raise(&role, 1, 700).await;
@@ -116,16 +113,18 @@ async fn other_terms_are_refused_and_so_is_one_replica_under_two_addresses() {
     let twice = twice.map(String::clone);
     let localhost = twice[1].replace("127.0.0.1", "localhost");
     let role = listing(&[twice[0].clone(), localhost, twice[2].clone()]);
-    let line = role.agree(&terms()).await.unwrap_err().to_string();
+    let line = role.establish(&terms()).await.unwrap_err().to_string();
     assert!(line.contains("the replica s1 under two addresses"), "{line}");
 
-    stage.role().agree(&terms()).await.unwrap();
-    let shorter = Terms { lease: Duration::from_secs(1), ..terms() };
+    let line = stage.role().agree(&Terms { lease: None, layout: LAYOUT }).await.unwrap_err().to_string();
+    assert!(line.contains("an arbiter stores the first configuration"), "{line}");
+    stage.role().establish(&terms()).await.unwrap();
+    let shorter = Terms { lease: Some(Duration::from_secs(1)), layout: LAYOUT };
     for other in [stage.role(), stage.role()] {
         let line = other.agree(&shorter).await.unwrap_err().to_string();
         assert!(line.contains("set lease_ms = 2000"), "{line}");
     }
-    let unset = Terms { lease_is_set: false, ..shorter };
+    let unset = Terms { lease: None, ..shorter };
     stage.role().agree(&unset).await.unwrap();
 }
 
@@ -134,7 +133,7 @@ async fn other_terms_are_refused_and_so_is_one_replica_under_two_addresses() {
 async fn without_a_quorum_no_store_is_replaced_and_none_is_sealed() {
     let mut stage = stage().await;
     let role = stage.role();
-    role.agree(&terms()).await.unwrap();
+    role.establish(&terms()).await.unwrap();
     for index in [1, 2] {
         stage.handles[index].abort();
         assert!(stage.replicas.join_next().await.expect("it ran").unwrap_err().is_cancelled());
@@ -152,7 +151,7 @@ async fn a_change_that_was_cut_off_is_completed_by_the_next() {
     for (steps, arbiter_completes) in (1..=3).flat_map(|steps| [(steps, false), (steps, true)]) {
         let stage = stage().await;
         let role = stage.role();
-        role.agree(&terms()).await.unwrap();
+        role.establish(&terms()).await.unwrap();
         claim(&role, 1).await.unwrap();
         raise(&role, 1, 500).await;
         let current = role.configuration().unwrap();
@@ -204,22 +203,35 @@ fn sections(first: u32, last: u32) -> [std::ops::RangeInclusive<SectionId>; 1] {
     [SectionId::new(first)..=SectionId::new(last)]
 }
 
-async fn written(quorum: &Quorum, version: u64, uids: std::ops::RangeInclusive<u32>) {
+async fn written(
+    quorum: &Quorum,
+    version: u64,
+    uids: std::ops::RangeInclusive<u32>,
+) -> Result<(), WriteError> {
     let version = Epoch { term: 1, version };
-    let table =
-        Table { set: 0, version, section_size: 100_000, uids, nodes: Vec::new(), assignments: Vec::new() };
+    let (first, last) = (*uids.start() / 100_000, *uids.end() / 100_000);
+    let assignment = Assignment {
+        sections: SectionId::new(first)..=SectionId::new(last),
+        node: 0,
+        home: 0,
+        incarnation: 1,
+        epoch: version,
+    };
+    let node = Node { name: "a1".to_owned(), addr: "http://a1:1".to_owned(), state: NodeState::Active };
+    let (nodes, assignments) = (vec![node], vec![assignment]);
+    let table = Table { set: 0, version, section_size: 100_000, uids, nodes, assignments };
     // Whoever goes by an earlier configuration is refused once.
     let _ = quorum.read(&Revisions::default(), Duration::ZERO).await;
-    quorum.write(&Arc::new(table)).await.unwrap();
+    quorum.write(&Arc::new(table)).await
 }
 
 /// A Set with these uids, whose owner is the one of version 1.
 async fn set_of(uids: std::ops::RangeInclusive<u32>) -> (Stage, Arc<Quorum>) {
     let stage = stage().await;
     let role = stage.role();
-    written(&role, 1, uids.clone()).await;
-    let terms = Terms { lease: Duration::from_millis(200), uids, ..terms() };
-    role.agree(&terms).await.unwrap();
+    let terms = SetTerms { lease: Duration::from_millis(200), uids: uids.clone(), ..terms() };
+    role.establish(&terms).await.unwrap();
+    written(&role, 1, uids).await.unwrap();
     (stage, role)
 }
 
@@ -228,68 +240,77 @@ async fn ceiling(quorum: &Quorum, section: u32, version: u64) -> Result<u64, Sto
     Ok(claimed.ceilings.first().map_or(0, |one| one.max))
 }
 
+/// A role that takes arbiters for stopped.
+fn operator(stage: &Stage) -> Quorum {
+    let role = Arc::into_inner(stage.role()).expect("nobody else has it");
+    Quorum { silent: Duration::ZERO, ..role }
+}
+
+const MOVED: std::ops::RangeInclusive<u32> = 500_000..=999_999;
+
 #[tokio::test]
-async fn uids_move_with_their_ceilings_and_only_one_set_raises_them() {
+async fn uids_move_with_their_ceilings_once_and_only_one_set_raises_them() {
     let ((one, giver), (other, taker)) = (set_of(0..=999_999).await, set_of(1_000_000..=1_999_999).await);
     giver.claim(&sections(0, 9), owner(1), LAYOUT).await.unwrap();
     let raised = |section, max| [Ceiling { section: SectionId::new(section), max }];
     assert_eq!(giver.raise(owner(1), &raised(3, 700)).await, [Ok(700)]);
     assert_eq!(giver.raise(owner(1), &raised(7, 900)).await, [Ok(900)]);
 
-    let moved = std::sync::Mutex::new(None);
-    let save = |what: &Moved| match moved.lock().unwrap().replace(what.clone()) {
-        None => Err("the disk is full"),
-        Some(_) => Ok(()),
-    };
-    let operator = one.role();
-    assert_eq!(operator.give(&(500_000..=999_999), save).await.unwrap(), Err("the disk is full"));
-    // It stands half-way: what it keeps is raised, what it gives up is not, whatever its owner has heard of.
+    let line = one.role().give(&MOVED, 0, 1).await.unwrap_err().to_string();
+    assert!(line.contains("stop all arbiters and AllocSvrs of the Set first"), "{line}");
+    let moved = operator(&one).give(&MOVED, 0, 1).await.unwrap();
+    let run = SectionId::new(7)..=SectionId::new(7);
+    let by = Move { from: 0, number: 2 };
+    assert_eq!((moved.to, moved.by, &moved.backup.ceilings), (1, by, &vec![(run, 900)]));
+    // Its file was lost: the same again.
+    assert_eq!(operator(&one).give(&MOVED, 0, 1).await.unwrap(), moved);
+    assert!(operator(&one).give(&MOVED, 0, 2).await.is_err(), "they are gone");
+    // What it keeps is raised, what it gave up is not, whatever its owner has heard of.
     let _ = giver.read(&Revisions::default(), Duration::ZERO).await;
     assert_eq!(giver.raise(owner(1), &raised(3, 800)).await, [Ok(800)]);
     assert!(matches!(giver.raise(owner(1), &raised(7, 950)).await[..], [Err(RaiseError::NotOwner { .. })]));
     assert!(matches!(ceiling(&giver, 7, 9).await, Err(StoreError::Claimed { .. })));
-    let line = operator.set_lease(Duration::from_secs(9)).await.unwrap_err().to_string();
-    assert!(line.contains("complete it first: seqsvr store give 500000 999999 FILE"), "{line}");
-    let done = one.role().give(&(500_000..=999_999), save).await.unwrap().unwrap();
-    assert_eq!((done.configuration.uids.clone(), done.configuration.number), (0..=499_999, 3));
-    assert!(
-        one.role().give(&(500_000..=999_999), save).await.is_err(),
-        "its ceilings are no longer the newest"
-    );
 
-    let moved = moved.into_inner().unwrap().expect("it was saved");
-    let run = SectionId::new(7)..=SectionId::new(7);
-    assert_eq!((moved.uids.clone(), moved.backup.ceilings.clone()), (500_000..=999_999, vec![(run, 900)]));
-    // Nobody but the one that takes them may claim them before they are taken.
+    // Nobody may claim them before they are taken.
     assert!(matches!(ceiling(&taker, 7, 9).await, Err(StoreError::Claimed { .. })));
-    let taken = other.role().take(&moved, 77).await.unwrap().unwrap();
-    assert_eq!((taken.configuration.uids.clone(), taken.already), (500_000..=1_999_999, false));
-    assert!(other.role().take(&moved, 78).await.unwrap().unwrap().already);
+    let taken = operator(&other).take(&moved, &terms()).await.unwrap();
+    assert_eq!(taken.configuration.uids, 500_000..=1_999_999);
+    let line = operator(&other).take(&moved, &terms()).await.unwrap_err().to_string();
+    assert!(line.contains("the file was used before"), "{line}");
     let _ = taker.read(&Revisions::default(), Duration::ZERO).await;
     assert_eq!(ceiling(&taker, 7, 2).await.unwrap(), 900);
     assert_eq!(taker.raise(owner(2), &raised(7, 1_000)).await, [Ok(1_000)]);
 
-    // A new Set may begin with them, too; the command may be repeated.
-    let third = stage().await;
-    for incarnation in 5..7 {
-        assert_eq!(third.role().take(&moved, incarnation).await.unwrap(), None);
-    }
-    assert_eq!(ceiling(&third.role(), 7, 256).await.unwrap(), 900);
-
-    // Back again: once the arbiter has taken them out of the table.
-    let back = std::sync::Mutex::new(None);
-    let save = |what: &Moved| {
-        *back.lock().unwrap() = Some(what.clone());
-        Ok::<_, &str>(())
-    };
-    other.role().give(&(500_000..=999_999), save).await.unwrap().unwrap();
-    let back = back.into_inner().unwrap().expect("it was saved");
-    let line = one.role().take(&back, 79).await.unwrap_err().to_string();
+    // Back again, and a file that is older than what there is.
+    let back = operator(&other).give(&MOVED, 1, 0).await.unwrap();
+    let forged = Moved { by: Move { from: 0, number: 77 }, ..moved.clone() };
+    let line = operator(&other).take(&forged, &terms()).await.unwrap_err().to_string();
+    assert!(line.contains("section 7 has come to 1000, beyond the file"), "{line}");
+    let line = operator(&one).take(&back, &terms()).await.unwrap_err().to_string();
     assert!(line.contains("the table of the Set still has some of these uids"), "{line}");
-    written(&giver, 2, 0..=499_999).await;
-    assert_eq!(one.role().take(&back, 80).await.unwrap().unwrap().configuration.uids, 0..=999_999);
+    written(&giver, 2, 0..=499_999).await.unwrap();
+    assert_eq!(operator(&one).take(&back, &terms()).await.unwrap().configuration.uids, 0..=999_999);
     let _ = giver.read(&Revisions::default(), Duration::ZERO).await;
     assert_eq!(ceiling(&giver, 7, 3).await.unwrap(), 1_000);
+}
+
+#[tokio::test]
+async fn a_new_set_begins_with_uids_of_another_and_serves_none_before_their_ceilings_are_there() {
+    let (one, giver) = set_of(0..=999_999).await;
+    giver.claim(&sections(0, 9), owner(1), LAYOUT).await.unwrap();
+    let raised = [Ceiling { section: SectionId::new(7), max: 900 }];
+    assert_eq!(giver.raise(owner(1), &raised).await, [Ok(900)]);
+    let moved = operator(&one).give(&MOVED, 0, 5).await.unwrap();
+
+    let new = stage().await;
+    // The command is cut off after its first step, and an arbiter starts.
+    operator(&new).begin(&SetTerms { uids: MOVED, ..terms() }, Some(moved.by)).await.unwrap();
+    let refused = written(&new.role(), 300, MOVED).await.unwrap_err().to_string();
+    assert!(refused.contains("are being taken in; complete that with: seqsvr restore FILE"), "{refused}");
+    let taken = operator(&new).take(&moved, &terms()).await.unwrap();
+    assert_eq!((taken.configuration.uids.clone(), taken.configuration.number), (MOVED, 2));
+    written(&new.role(), 300, MOVED).await.unwrap();
+    assert_eq!(ceiling(&new.role(), 7, 300).await.unwrap(), 900);
 }
 
 async fn bounds(quorum: &Quorum) -> (Duration, Duration) {
@@ -304,8 +325,9 @@ async fn bounds(quorum: &Quorum) -> (Duration, Duration) {
 async fn a_shorter_lease_is_granted_at_once_and_takers_wait_for_the_longer_one_until_it_is_settled() {
     let stage = stage().await;
     let millis = Duration::from_millis;
-    let terms = Terms { lease: millis(300), ..terms() };
     let (role, operator) = (stage.role(), stage.role());
+    role.establish(&SetTerms { lease: millis(300), ..self::terms() }).await.unwrap();
+    let terms = Terms { lease: Some(millis(300)), layout: LAYOUT };
     role.agree(&terms).await.unwrap();
     assert_eq!(bounds(&role).await, (millis(300), millis(300)));
     // The command is cut off after its first step.

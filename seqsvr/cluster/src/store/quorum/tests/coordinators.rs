@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::super::rounds::{ChangeError, ChangeRound, asked};
 use super::*;
-use seqsvr_core::store::{Configuration, Configured, Member};
+use seqsvr_core::store::{Configuration, Configured, Member, Moves};
 
 const LAYOUT: Layout = Layout { section_size: 100_000, step: 10_000 };
 const CONFIRMED: u64 = 500;
@@ -15,7 +15,16 @@ fn first() -> Configuration {
     let member = |id: u64| Member { id, name: format!("s{id}"), addr: String::new() };
     let (lease, uids) = (Duration::from_secs(2), 0..=u32::MAX);
     let members = (1..=3).map(member).collect();
-    Configuration { number: 1, members, write: 2, lease, layout: LAYOUT, uids, transition: None }
+    Configuration {
+        number: 1,
+        members,
+        write: 2,
+        lease,
+        layout: LAYOUT,
+        uids,
+        transition: None,
+        moves: Moves::default(),
+    }
 }
 
 fn replaced() -> Configuration {
@@ -27,8 +36,7 @@ fn replicas() -> Vec<State> {
     let owner = Owner { epoch: Epoch { term: 1, version: 1 }, incarnation: 1 };
     let make = |id: u64| {
         let member = Configured { current: Some(Arc::new(first())), ..Configured::default() };
-        let joining = Configured { joining: true, ..Configured::default() };
-        let configured = if id < 4 { member } else { joining };
+        let configured = if id < 4 { member } else { Configured::default() };
         let copy = Copy { layout: Some(LAYOUT), configured, ..Copy::default() };
         let mut state = State::restored(copy, 1, Flaws::default()).with_id(id);
         if id == 2 || id == 3 {

@@ -35,12 +35,15 @@ fn table(version: u64) -> Arc<Table> {
     })
 }
 
-async fn replica(folder: &TempDir) -> (String, AbortHandle) {
+async fn replica(folder: &TempDir) -> (String, Address, AbortHandle) {
     let config = format!("cluster = \"test\"\nname = \"s\"\ndirectory = {:?}", folder.path().join("s"));
-    let replica = Replica::open(toml::from_str(&config).unwrap(), Start::InitWithoutPeers).await.unwrap();
+    let replica = Replica::open(toml::from_str(&config).unwrap(), Start::Init).await.unwrap();
     let addr = replica.address().unwrap();
     let served = tokio::spawn(async { replica.serve(std::future::pending()).await.unwrap() });
-    (addr, served.abort_handle())
+    let alone = quorum(vec![(addr.clone(), Arc::new(remote(&addr)))]);
+    alone.establish(&terms()).await.unwrap();
+    let id = alone.configuration().expect("it is stored").members[0].id;
+    (addr, Address { number: 1, member: id }, served.abort_handle())
 }
 
 fn remote(addr: &str) -> Remote {
@@ -55,17 +58,18 @@ fn read(revision: u64, wait: Duration) -> Question {
     Question::Read { revision, wait, releases: true }
 }
 
-async fn seen(remote: &Remote) -> (u64, Option<Arc<Table>>) {
-    match remote.ask(read(0, Duration::ZERO)).await {
+async fn seen(remote: &Remote, to: Address) -> (u64, Option<Arc<Table>>) {
+    match remote.call(to, read(0, Duration::ZERO)).await {
         Ok(Answer::Table { revision, table, .. }) => (revision, table),
         other => panic!("{other:?}"),
     }
 }
 
 /// What a replica sends to a reader that has the table `known`.
-async fn sent(client: &mut StoreClient<Channel>, known: Option<Epoch>) -> ReadReply {
+async fn sent(client: &mut StoreClient<Channel>, to: Address, known: Option<Epoch>) -> ReadReply {
     let request = Some(Asked::Read(ReadRequest { known: known.map(Into::into), ..ReadRequest::default() }));
-    let request = StoreRequest { cluster: "test".to_owned(), request, ..StoreRequest::default() };
+    let (cluster, address) = ("test".to_owned(), Some(to.into()));
+    let request = StoreRequest { cluster, address, request, ..StoreRequest::default() };
     match client.call(request).await.unwrap().into_inner().reply {
         Some(Reply::Read(read)) => read,
         other => panic!("{other:?}"),
@@ -75,15 +79,15 @@ async fn sent(client: &mut StoreClient<Channel>, known: Option<Epoch>) -> ReadRe
 #[tokio::test]
 async fn twenty_readers_are_sent_each_table_once() {
     let folder = tempfile::tempdir().unwrap();
-    let (addr, served) = replica(&folder).await;
+    let (addr, to, served) = replica(&folder).await;
     let mut client = client(&addr);
     let (mut bytes, mut whole) = (0, 0);
     let mut known = [None; 20];
     for version in [1, 2] {
-        remote(&addr).ask(Question::Write(table(version))).await.unwrap();
+        remote(&addr).call(to, Question::Write(table(version))).await.unwrap();
         for round in 0..10 {
             for known in &mut known {
-                let read = sent(&mut client, *known).await;
+                let read = sent(&mut client, to, *known).await;
                 assert_eq!((read.same_table, read.table.is_none()), (round > 0, round > 0));
                 bytes += read.encoded_len();
                 whole += usize::from(read.table.is_some());
@@ -100,13 +104,13 @@ async fn twenty_readers_are_sent_each_table_once() {
 #[tokio::test]
 async fn a_reader_goes_by_the_table_that_it_has_until_another_comes() {
     let folder = tempfile::tempdir().unwrap();
-    let (addr, served) = replica(&folder).await;
+    let (addr, to, served) = replica(&folder).await;
     let (reader, writer) = (remote(&addr), remote(&addr));
-    assert_eq!(seen(&reader).await.1, None);
+    assert_eq!(seen(&reader, to).await.1, None);
     for version in [1, 2] {
-        writer.ask(Question::Write(table(version))).await.unwrap();
+        writer.call(to, Question::Write(table(version))).await.unwrap();
         for _ in 0..3 {
-            assert_eq!(seen(&reader).await.1, Some(table(version)));
+            assert_eq!(seen(&reader, to).await.1, Some(table(version)));
         }
     }
     served.abort();

@@ -7,7 +7,7 @@ use seqsvr_core::store::backup::{RestoreError, Restoring, restore};
 async fn replacing_a_store_again_once_it_is_done_changes_nothing() {
     let stage = stage().await;
     let role = stage.role();
-    role.agree(&terms()).await.unwrap();
+    role.establish(&terms()).await.unwrap();
     claim(&role, 1).await.unwrap();
     raise(&role, 1, 700).await;
     let done = stage.role().replace("s3", &stage.addrs[3]).await.unwrap();
@@ -31,12 +31,13 @@ async fn a_backup_from_before_uids_were_given_away_is_refused_by_its_name() {
     let raised = [Ceiling { section: SectionId::new(3), max: 700 }];
     assert_eq!(role.raise(owner(1), &raised).await, [Ok(700)]);
     let before = role.backup().await.unwrap();
-    stage.role().give(&(500_000..=999_999), |_: &Moved| Ok::<_, &str>(())).await.unwrap().unwrap();
+    operator(&stage).give(&MOVED, 0, 1).await.unwrap();
 
     let how = Restoring { ahead: 1_000, into_used: true };
     let stores = stage.role();
     let line = restore(&*stores, Some(&*stores), &before, how, 7).await.unwrap_err().to_string();
-    let says = ["the uids 0 to 999999, and the Set has 0 to 499999", "store give", "Nothing was restored"];
+    let says =
+        ["the uids 0 to 999999, and the Set has 0 to 499999", "seqsvr backup --uids", "Nothing was restored"];
     assert!(says.iter().all(|says| line.contains(says)), "{line}");
     let _ = role.read(&Revisions::default(), Duration::ZERO).await;
     assert_eq!(role.raise(owner(1), &raised).await, [Ok(700)], "its owner is not fenced");
@@ -44,7 +45,7 @@ async fn a_backup_from_before_uids_were_given_away_is_refused_by_its_name() {
     // all uids.
     for version in [1, 2] {
         if version == 2 {
-            written(&role, version, 0..=499_999).await;
+            written(&role, version, 0..=499_999).await.unwrap();
         }
         let since = role.backup().await.unwrap();
         assert_eq!(since.table.as_ref().map(|table| table.uids.clone()), Some(0..=499_999));
@@ -60,22 +61,19 @@ async fn a_backup_has_the_uids_of_the_set_before_an_arbiter_has_written_a_table_
     giver.claim(&sections(0, 9), owner(1), LAYOUT).await.unwrap();
     let raised = [3, 7].map(|section| Ceiling { section: SectionId::new(section), max: 700 });
     assert_eq!(giver.raise(owner(1), &raised).await, [Ok(700), Ok(700)]);
-    let saved = std::sync::Mutex::new(None);
-    let save = |what: &Moved| {
-        *saved.lock().unwrap() = Some(what.clone());
-        Ok::<_, &str>(())
-    };
-    one.role().give(&(500_000..=999_999), save).await.unwrap().unwrap();
-    let moved = saved.into_inner().unwrap().expect("it was saved");
-    other.role().take(&moved, 77).await.unwrap().unwrap();
+    let moved = operator(&one).give(&MOVED, 0, 1).await.unwrap();
+    operator(&other).take(&moved, &terms()).await.unwrap();
 
     let how = Restoring { ahead: 1_000, into_used: false };
     for (from, served, not) in [(&one, 3, 7), (&other, 7, 3)] {
         let backup = from.role().backup().await.unwrap();
         let new = stage().await;
         let fresh = new.role();
+        let uids = backup.table.as_ref().expect("it has one").uids.clone();
+        fresh.establish(&SetTerms { uids, moves: backup.moves.clone(), ..terms() }).await.unwrap();
         restore(&*fresh, Some(&*fresh), &backup, how, 9).await.unwrap();
         let restored = fresh.backup().await.unwrap();
+        assert_eq!(restored.moves, backup.moves, "no file is used a second time");
         let ceiling = |section| {
             let has = |run: &std::ops::RangeInclusive<SectionId>| run.contains(&SectionId::new(section));
             restored.ceilings.iter().find(|(run, _)| has(run)).map(|(_, max)| *max)
