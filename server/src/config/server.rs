@@ -15,6 +15,9 @@ pub struct ServerSection {
     pub listen: Listen,
     /// The address that browsers use, `https://chat.example.org`; empty: whatever they used to get here.
     pub public_url: String,
+    /// Other pages that may use people's sessions, `https://app.example.org`: those that are trusted like this server's own. A page that
+    /// shows a token in the `Authorization` header need not be among them.
+    pub allowed_origins: Vec<String>,
     /// Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.
     pub trusted_proxies: Vec<Cidr>,
     /// How often a client should heartbeat; after three times that in silence its socket is closed.
@@ -36,6 +39,7 @@ impl Default for ServerSection {
         ServerSection {
             listen: Listen::from(([127, 0, 0, 1], 8080)),
             public_url: String::new(),
+            allowed_origins: Vec::new(),
             trusted_proxies: Vec::new(),
             heartbeat_seconds: 30,
             head_seconds: 30,
@@ -59,19 +63,16 @@ impl ServerSection {
             let why = "write scheme and host alone, for example https://chat.example.org".into();
             return Err(ConfigError::Value { section: "server", key: "public_url", why });
         }
+        if let Some(wrong) = self.allowed_origins.iter().find(|&one| origin_of(one).as_ref() != Some(one)) {
+            let why = format!("write each as a browser does, such as https://app.example.org, not {wrong:?}");
+            return Err(ConfigError::Value { section: "server", key: "allowed_origins", why });
+        }
         Ok(())
     }
 
     /// The one origin that pages are served from, as browsers write it; `None` when it is not fixed.
     pub fn public_origin(&self) -> Option<String> {
-        let uri: Uri = self.public_url.parse().ok()?;
-        let scheme = uri.scheme_str().filter(|scheme| matches!(*scheme, "http" | "https"))?;
-        let authority = uri.authority().filter(|authority| !authority.as_str().contains('@'))?;
-        let bare = matches!(uri.path(), "" | "/") && uri.query().is_none();
-        let default_port = if scheme == "https" { ":443" } else { ":80" };
-        let host = authority.as_str().to_ascii_lowercase();
-        let host = host.strip_suffix(default_port).unwrap_or(&host);
-        bare.then(|| format!("{scheme}://{host}"))
+        origin_of(&self.public_url)
     }
 
     /// How often a client should heartbeat.
@@ -80,13 +81,21 @@ impl ServerSection {
     }
 }
 
+/// The origin of an address that is scheme and host alone, as browsers write it.
+fn origin_of(url: &str) -> Option<String> {
+    let uri: Uri = url.parse().ok()?;
+    let scheme = uri.scheme_str().filter(|scheme| matches!(*scheme, "http" | "https"))?;
+    let authority = uri.authority().filter(|authority| !authority.as_str().contains('@'))?;
+    let bare = matches!(uri.path(), "" | "/") && uri.query().is_none();
+    let default_port = if scheme == "https" { ":443" } else { ":80" };
+    let host = authority.as_str().to_ascii_lowercase();
+    let host = host.strip_suffix(default_port).unwrap_or(&host);
+    bare.then(|| format!("{scheme}://{host}"))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
-
-    fn origin(public_url: &str) -> Option<String> {
-        ServerSection { public_url: public_url.into(), ..ServerSection::default() }.public_origin()
-    }
+    use super::origin_of as origin;
 
     #[test]
     fn an_origin_is_written_as_browsers_write_it() {

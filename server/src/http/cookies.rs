@@ -12,8 +12,7 @@ use super::state::Settings;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cookie {
     name: &'static str,
-    /// Its name under HTTPS: browsers take it from this host alone, never from a neighbour under the same domain. Who got it before
-    /// the server was reached by HTTPS has the other one.
+    /// Its name under HTTPS, where no other counts: browsers take it from this host alone, never from a neighbour under the same domain.
     host_name: &'static str,
     same_site: &'static str,
 }
@@ -36,16 +35,14 @@ pub(super) const LANGUAGE: Cookie =
     Cookie { name: "tidemark_language", host_name: "__Host-tidemark_language", same_site: "Lax" };
 
 impl Cookie {
-    /// What a request has in it.
-    pub(super) fn of(self, headers: &HeaderMap) -> Option<&str> {
-        let named = |wanted: &str| {
-            let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
-            lines
-                .flat_map(|line| line.split(';'))
-                .filter_map(|pair| pair.trim().split_once('='))
-                .find_map(|(name, value)| (name == wanted).then_some(value))
-        };
-        named(self.host_name).or_else(|| named(self.name))
+    /// What a request has in it, which came by HTTPS if it is `secure`.
+    pub(super) fn of(self, headers: &HeaderMap, secure: bool) -> Option<&str> {
+        named(headers, if secure { self.host_name } else { self.name })
+    }
+
+    /// What a request has in it, under either name: for what opens nothing.
+    pub(super) fn any(self, headers: &HeaderMap) -> Option<&str> {
+        named(headers, self.host_name).or_else(|| named(headers, self.name))
     }
 
     /// The header that gives it. `value` holds letters, digits, `.` and `-`.
@@ -64,9 +61,17 @@ impl Cookie {
     }
 }
 
+fn named<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
+    let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+    lines
+        .flat_map(|line| line.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .find_map(|(name, value)| (name == wanted).then_some(value))
+}
+
 /// Whether the browser of `caller` reaches this server by HTTPS.
 pub(super) fn is_secure(caller: Caller, settings: &Settings) -> bool {
-    settings.https_alone() || (settings.public_origin.is_none() && caller.https)
+    settings.https_alone() || (settings.origins.public.is_none() && caller.https)
 }
 
 #[cfg(test)]
@@ -83,10 +88,16 @@ mod tests {
 
     #[test]
     fn a_cookie_is_found_among_others() {
-        assert_eq!(SESSION.of(&headers(&["a=b; tidemark_session=abc", "c=d"])), Some("abc"));
-        assert_eq!(SESSION.of(&headers(&["xtidemark_session=abc; tidemark_tables=x"])), None);
-        let both = headers(&["tidemark_session=old; __Host-tidemark_session=new"]);
-        assert_eq!(SESSION.of(&both), Some("new"));
+        assert_eq!(SESSION.of(&headers(&["a=b; tidemark_session=abc", "c=d"]), false), Some("abc"));
+        assert_eq!(SESSION.of(&headers(&["xtidemark_session=abc; tidemark_tables=x"]), false), None);
+    }
+
+    #[test]
+    fn under_https_a_neighbour_under_the_same_domain_sets_none() {
+        let both = headers(&["tidemark_session=planted; __Host-tidemark_session=own"]);
+        assert_eq!((SESSION.of(&both, true), SESSION.any(&both)), (Some("own"), Some("own")));
+        let planted = headers(&["tidemark_session=planted"]);
+        assert_eq!((SESSION.of(&planted, true), SESSION.any(&planted)), (None, Some("planted")));
     }
 
     #[test]

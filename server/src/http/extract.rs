@@ -13,7 +13,7 @@ use axum::http::{Extensions, HeaderMap, StatusCode, header};
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-use super::cookies::SESSION;
+use super::cookies::{SESSION, is_secure};
 use super::error::Problem;
 use super::limits::ClientNetwork;
 use super::listen::Peer;
@@ -43,7 +43,8 @@ pub(super) async fn session(
     caller: Caller,
     state: &HttpState,
 ) -> Result<Option<Arc<LiveSession>>, Problem> {
-    let Some(token) = token(headers) else { return Ok(None) };
+    let secure = is_secure(caller, &state.settings);
+    let Some(token) = token(headers, secure) else { return Ok(None) };
     if let Some(live) = state.accounts.known_session(token) {
         return Ok(Some(live));
     }
@@ -56,8 +57,8 @@ pub(super) async fn session(
 }
 
 /// The token that a request shows: in its own header, else in a browser's cookie.
-fn token(headers: &HeaderMap) -> Option<&str> {
-    let Some(line) = headers.get(header::AUTHORIZATION) else { return SESSION.of(headers) };
+fn token(headers: &HeaderMap, secure: bool) -> Option<&str> {
+    let Some(line) = headers.get(header::AUTHORIZATION) else { return SESSION.of(headers, secure) };
     let (scheme, token) = line.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
@@ -87,7 +88,7 @@ impl FromRequestParts<HttpState> for Source {
 
     async fn from_request_parts(parts: &mut Parts, state: &HttpState) -> Result<Source, Problem> {
         let caller = caller(&parts.extensions, &parts.headers, &state.settings);
-        origin::check(&parts.headers, caller, state.settings.public_origin.as_deref())
+        origin::check(&parts.headers, caller, &state.settings.origins)
     }
 }
 

@@ -172,5 +172,5 @@ fn form(
 fn origin(state: &HttpState, caller: Caller, headers: &HeaderMap) -> String {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let scheme = if caller.https { "https" } else { "http" };
-    state.settings.public_origin.clone().unwrap_or_else(|| format!("{scheme}://{host}"))
+    state.settings.origins.public.clone().unwrap_or_else(|| format!("{scheme}://{host}"))
 }

@@ -47,7 +47,7 @@ pub(super) fn read_by(headers: &HeaderMap) -> Language {
 
 /// What the person chose.
 pub(super) fn chosen(headers: &HeaderMap) -> Option<Language> {
-    LANGUAGE.of(headers).and_then(Language::tagged)
+    LANGUAGE.any(headers).and_then(Language::tagged)
 }
 
 /// What `uid` chose on this device, else what is set for all devices.

@@ -23,7 +23,7 @@ const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src '
 /// How long a browser remembers that this server is to be asked by HTTPS.
 const YEAR: &str = "max-age=31536000";
 
-const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
+pub(super) const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Headers of every answer, unless the handler set them.
 const STRICT: [(HeaderName, &str); 6] = [
@@ -89,7 +89,7 @@ pub(super) async fn own_origin(State(state): State<HttpState>, request: Request,
     let verdict = origin::check(
         &parts.headers,
         caller(&parts.extensions, &parts.headers, &state.settings),
-        state.settings.public_origin.as_deref(),
+        &state.settings.origins,
     );
     match verdict {
         Ok(_) => next.run(Request::from_parts(parts, body)).await,

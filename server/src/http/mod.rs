@@ -185,14 +185,21 @@ fn routes(settings: &Settings) -> Vec<Route> {
 }
 
 fn router(state: HttpState) -> Router {
-    let mut router = Router::new();
+    let (mut api, mut pages) = (Router::new(), Router::new());
     for Route { path, handler, .. } in routes(&state.settings) {
-        let path = if path.starts_with('/') { path.to_owned() } else { format!("{API}{path}") };
-        router = router.route(&path, handler);
+        match path.starts_with('/') {
+            true => pages = pages.route(path, handler),
+            false => api = api.route(&format!("{API}{path}"), handler),
+        }
     }
-    router
+    let wrong_method = async || Problem::method_not_allowed();
+    pages
+        .method_not_allowed_fallback(wrong_method)
+        .merge(
+            api.method_not_allowed_fallback(wrong_method)
+                .layer(origin::cross_origin(&state.settings.origins)),
+        )
         .fallback(pages::not_found)
-        .method_not_allowed_fallback(async || Problem::method_not_allowed())
         .layer(DefaultBodyLimit::max(state.settings.limits.body_bytes))
         .layer(CatchPanicLayer::custom(layers::panicked))
         .layer(from_fn_with_state(state.clone(), layers::own_origin))

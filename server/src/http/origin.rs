@@ -1,30 +1,52 @@
 //! Which page a request comes from: what keeps other sites out.
 //!
-//! Every changing request and every `/ws` passes [`check`]. A foreign `Origin` is refused whatever else the
-//! request carries; a missing one passes only where no cookie is sent, since browsers send both.
+//! Every changing request and every `/ws` passes [`check`]. What a browser adds by itself, a cookie, counts only from the server's own
+//! pages and from those that the configuration allows. Whoever shows a token was given it, so that counts from anywhere.
 
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use std::time::Duration;
+
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use tower_http::cors::{AllowCredentials, AllowOrigin, CorsLayer};
 
 use super::cookies::{SESSION, TABLES};
 use super::error::Problem;
+use super::layers::REQUEST_ID_HEADER;
 use super::proxy::Caller;
+
+/// The header with the name that a caller gives to what it makes.
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// How long a browser remembers what another site may ask.
+const PREFLIGHT: Duration = Duration::from_secs(3_600);
+
+/// The pages whose cookies count.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Origins {
+    /// That of the server, where the configuration fixes it.
+    pub(super) public: Option<String>,
+    /// Others that people of this server trust as they trust its own.
+    pub(super) allowed: Vec<String>,
+}
 
 /// Where a request that passed comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// One of our own pages.
+    /// One of our own pages, or one that is allowed.
     OwnPage,
-    /// No browser page: a program.
+    /// No browser page, or one that shows a token: a program.
     NoPage,
 }
 
-/// Refuses what comes from another site. `public` is the origin that the configuration fixes, if it does.
-pub(super) fn check(headers: &HeaderMap, caller: Caller, public: Option<&str>) -> Result<Source, Problem> {
-    let mut origins = headers.get_all(header::ORIGIN).iter();
-    let (first, second) = (origins.next(), origins.next());
+/// Refuses what comes from another site.
+pub(super) fn check(headers: &HeaderMap, caller: Caller, origins: &Origins) -> Result<Source, Problem> {
+    let mut sent = headers.get_all(header::ORIGIN).iter();
+    let (first, second) = (sent.next(), sent.next());
+    let has_cookie = SESSION.any(headers).is_some() || TABLES.any(headers).is_some();
     match (first, second) {
-        (None, _) if SESSION.of(headers).is_none() && TABLES.of(headers).is_none() => Ok(Source::NoPage),
-        (Some(origin), None) if is_own(origin, headers, caller, public) => Ok(Source::OwnPage),
+        (Some(origin), None) if is_own(origin, headers, caller, origins) => Ok(Source::OwnPage),
+        (None, _) if !has_cookie => Ok(Source::NoPage),
+        _ if !has_cookie && headers.contains_key(header::AUTHORIZATION) => Ok(Source::NoPage),
         _ => {
             let detail = "the request does not come from this server's own page; send its Origin, or use a token \
                           in the Authorization header and no cookie";
@@ -33,9 +55,25 @@ pub(super) fn check(headers: &HeaderMap, caller: Caller, public: Option<&str>) -
     }
 }
 
-fn is_own(origin: &HeaderValue, headers: &HeaderMap, caller: Caller, public: Option<&str>) -> bool {
+/// Lets the pages of other sites read what the calls of the API answer: with a token, or with cookies if they are allowed.
+pub(super) fn cross_origin(origins: &Origins) -> CorsLayer {
+    let allowed = origins.allowed.clone();
+    let is_allowed = move |origin: &HeaderValue, _: &Parts| allowed.iter().any(|allowed| origin == allowed);
+    CorsLayer::new()
+        .allow_origin(AllowOrigin::mirror_request())
+        .allow_credentials(AllowCredentials::predicate(is_allowed))
+        .allow_methods([Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE])
+        .allow_headers([header::AUTHORIZATION, header::CONTENT_TYPE, IDEMPOTENCY_KEY])
+        .expose_headers([header::RETRY_AFTER, REQUEST_ID_HEADER])
+        .max_age(PREFLIGHT)
+}
+
+fn is_own(origin: &HeaderValue, headers: &HeaderMap, caller: Caller, origins: &Origins) -> bool {
     let Ok(origin) = origin.to_str() else { return false };
-    if let Some(public) = public {
+    if origins.allowed.iter().any(|allowed| origin.eq_ignore_ascii_case(allowed)) {
+        return true;
+    }
+    if let Some(public) = &origins.public {
         return origin.eq_ignore_ascii_case(public);
     }
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
@@ -60,7 +98,9 @@ mod tests {
     }
 
     fn verdict(pairs: &[(&'static str, &'static str)], public: Option<&str>) -> Option<Source> {
-        check(&headers(pairs), DIRECT, public).ok()
+        let origins =
+            Origins { public: public.map(str::to_owned), allowed: vec!["https://app.example".to_owned()] };
+        check(&headers(pairs), DIRECT, &origins).ok()
     }
 
     #[test]
@@ -87,9 +127,22 @@ mod tests {
     }
 
     #[test]
+    fn a_token_counts_from_any_page_and_a_cookie_from_allowed_ones() {
+        let token = ("authorization", "Bearer x");
+        for origin in ["https://elsewhere.example", "null"] {
+            assert_eq!(verdict(&[("host", "a"), ("origin", origin), token], None), Some(Source::NoPage));
+            let both = [("host", "a"), ("origin", origin), token, ("cookie", "tidemark_session=x")];
+            assert_eq!(verdict(&both, None), None, "{origin}");
+        }
+        let allowed = [("host", "a"), ("origin", "https://app.example"), ("cookie", "tidemark_session=x")];
+        assert_eq!(verdict(&allowed, None), Some(Source::OwnPage));
+        assert_eq!(verdict(&allowed, Some("https://chat.example.org")), Some(Source::OwnPage));
+    }
+
+    #[test]
     fn behind_https_the_own_origin_is_https() {
         let https = Caller { https: true, proxied: true, ..DIRECT };
         let page = headers(&[("host", "chat"), ("origin", "https://chat")]);
-        assert_eq!(check(&page, https, None).ok(), Some(Source::OwnPage));
+        assert_eq!(check(&page, https, &Origins::default()).ok(), Some(Source::OwnPage));
     }
 }

@@ -52,7 +52,7 @@ pub(super) fn to_log_in(uri: &Uri, headers: &HeaderMap) -> Response {
 
 /// Whether a browser brings the token of a session, live or not.
 fn has_token(headers: &HeaderMap) -> bool {
-    SESSION.of(headers).is_some_and(|token| !token.is_empty())
+    SESSION.any(headers).is_some_and(|token| !token.is_empty())
 }
 
 /// The query of the cards.

@@ -12,6 +12,7 @@ use super::budget::Budget;
 use super::concurrency::ConcurrencyLimiter;
 use super::limits::Rates;
 use super::openapi::Docs;
+use super::origin::Origins;
 use super::table::Tables;
 use super::table_pages::BrowsedTables;
 use crate::app::{
@@ -68,8 +69,8 @@ pub struct Dependencies {
 pub(super) struct Settings {
     pub(super) server: ServerSection,
     pub(super) limits: LimitsSection,
-    /// The origin that the configuration fixes, if it does.
-    pub(super) public_origin: Option<String>,
+    /// Which pages requests may come from.
+    pub(super) origins: Origins,
     /// Who may make an account.
     pub(super) sign_up: SignUp,
     /// Whether everybody may read `/metrics`.
@@ -81,7 +82,10 @@ impl Settings {
         Settings {
             server: config.server.clone(),
             limits: config.limits.clone(),
-            public_origin: config.server.public_origin(),
+            origins: Origins {
+                public: config.server.public_origin(),
+                allowed: config.server.allowed_origins.clone(),
+            },
             sign_up: config.accounts.sign_up,
             public_metrics: config.metrics.public,
         }
@@ -89,7 +93,7 @@ impl Settings {
 
     /// Whether browsers reach this server by HTTPS alone.
     pub(super) fn https_alone(&self) -> bool {
-        self.public_origin.as_deref().is_some_and(|origin| origin.starts_with("https://"))
+        self.origins.public.as_deref().is_some_and(|origin| origin.starts_with("https://"))
     }
 }
 

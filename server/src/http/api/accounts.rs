@@ -129,7 +129,11 @@ pub(super) async fn known_device(
     name: &str,
     shown: Option<&str>,
 ) -> Result<Option<KnownDevice>, Problem> {
-    match DEVICE.of(headers).or(shown).filter(|text| state.accounts.may_be_known(text)) {
+    match DEVICE
+        .of(headers, is_secure(caller, &state.settings))
+        .or(shown)
+        .filter(|text| state.accounts.may_be_known(text))
+    {
         Some(text) => {
             refusals::wait_turn(state, caller.address).await;
             Ok(state.accounts.known_device(name, text).await?)

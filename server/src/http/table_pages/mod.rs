@@ -21,7 +21,7 @@ use tidemark_table::{ErrorCode, TableError};
 use tidemark_web as web;
 
 use super::budget::Charge;
-use super::cookies::TABLES;
+use super::cookies::{TABLES, is_secure};
 use super::error::Problem;
 use super::limits::ClientNetwork;
 use super::proxy::Caller;
@@ -262,7 +262,9 @@ async fn reader(
     headers: &HeaderMap,
 ) -> Result<(Charge, Reader), Page> {
     let tables = state.tables.as_ref().ok_or_else(Page::switched_off)?;
-    let Some(cookie) = TABLES.of(headers) else { return Err(Page::SignIn { next: next(uri), ended: false }) };
+    let Some(cookie) = TABLES.of(headers, is_secure(caller, &state.settings)) else {
+        return Err(Page::SignIn { next: next(uri), ended: false });
+    };
     let ended = || Page::SignIn { next: next(uri), ended: true };
     let token = Token::read(cookie, state.clock.now()).ok_or_else(ended)?;
     refusals::wait_turn(state, caller.address).await;

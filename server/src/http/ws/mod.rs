@@ -64,7 +64,7 @@ pub(super) struct Entrance {
 )]
 pub(super) async fn open(
     State(state): State<HttpState>,
-    _: Source,
+    source: Result<Source, Problem>,
     caller: Caller,
     Params(Entrance { ticket }): Params<Entrance>,
     headers: HeaderMap,
@@ -72,7 +72,11 @@ pub(super) async fn open(
 ) -> Result<Response, Problem> {
     let live = match ticket {
         Some(ticket) => state.accounts.redeem(&ticket).await?,
-        None => session(&headers, caller, &state).await?,
+        None => {
+            // A ticket was given to the page, wherever that comes from; a cookie comes by itself.
+            source?;
+            session(&headers, caller, &state).await?
+        }
     };
     let live = live.ok_or_else(Problem::unauthorized)?;
     let handshake = handshake?;

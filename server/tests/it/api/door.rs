@@ -81,7 +81,6 @@ async fn other_sites_change_nothing_and_open_no_socket() {
     let app = TestApp::start().await;
     let own = format!("http://{}", app.address);
     let answer = sign_up_from(&app, &own).await;
-    let token = answer.json()["token"].as_str().expect("a token").to_owned();
     let cookie = cookie(&answer);
     for origin in ["http://evil.example", "null", "https://127.0.0.1"] {
         let request = app
@@ -89,9 +88,6 @@ async fn other_sites_change_nothing_and_open_no_socket() {
             .header("cookie", &cookie)
             .header("origin", origin);
         assert_eq!(app.send(request).await.refused(403), "foreign_origin", "{origin}");
-        let request =
-            app.request(Method::DELETE, "/api/v1/sessions").bearer_auth(&token).header("origin", origin);
-        assert_eq!(app.send(request).await.refused(403), "foreign_origin", "{origin}, with a token");
         assert_eq!(sign_up_from(&app, origin).await.refused(403), "foreign_origin");
         let refused =
             Socket::dial(&app.address, "/ws", &[("cookie", &cookie), ("origin", origin)]).await.err();
@@ -107,6 +103,53 @@ async fn other_sites_change_nothing_and_open_no_socket() {
 }
 
 #[tokio::test]
+async fn a_token_works_from_a_page_of_any_site_and_a_cookie_from_allowed_ones() {
+    const ALLOWED: &str = "https://app.example.org";
+    const ELSEWHERE: &str = "https://elsewhere.example";
+    let app = TestApp::start_with(|config| config.server.allowed_origins = vec![ALLOWED.to_owned()]).await;
+    let answer = sign_up_from(&app, ALLOWED).await;
+    let token = answer.json()["token"].as_str().expect("a token").to_owned();
+    let cookie = cookie(&answer);
+    assert_eq!(sign_up_from(&app, ELSEWHERE).await.refused(403), "foreign_origin");
+
+    for (origin, may_use_cookies) in [(ALLOWED, "true"), (ELSEWHERE, "")] {
+        let asks = app
+            .request(Method::OPTIONS, "/api/v1/messages")
+            .header("origin", origin)
+            .header("access-control-request-method", "POST")
+            .header("access-control-request-headers", "authorization,content-type");
+        // A browser's own question, which is no call.
+        let asked = asks.send().await.expect("answered");
+        let told = |name: &str| {
+            let told = asked.headers().get(name).and_then(|value| value.to_str().ok());
+            told.unwrap_or_default().to_owned()
+        };
+        assert_eq!(asked.status(), 200);
+        assert_eq!(told("access-control-allow-origin"), origin);
+        assert_eq!(told("access-control-allow-credentials"), may_use_cookies);
+        assert!(told("access-control-allow-headers").contains("authorization"));
+        let told = app.request(Method::GET, "/api/v1/me").bearer_auth(&token).header("origin", origin);
+        let told = app.send(told).await;
+        told.ok(200);
+        assert_eq!(told.header("access-control-allow-origin"), origin, "else its scripts may not read it");
+        let ticket = app.request(Method::POST, "/api/v1/sessions/current/ticket").bearer_auth(&token);
+        let ticket = app.send(ticket.header("origin", origin)).await;
+        let ticket = ticket.json()["ticket"].as_str().expect("a ticket").to_owned();
+        let socket = Socket::dial(&app.address, &format!("/ws?ticket={ticket}"), &[("origin", origin)]).await;
+        socket.expect("opened").expect("welcome").await;
+    }
+    let by_cookie = |origin| {
+        app.request(Method::PUT, "/api/v1/settings/language")
+            .header("cookie", &cookie)
+            .header("origin", origin)
+    };
+    assert_eq!(app.send(by_cookie(ELSEWHERE)).await.refused(403), "foreign_origin");
+    assert_ne!(app.send(by_cookie(ALLOWED)).await.status, 403);
+    let page = app.request(Method::GET, "/metrics").header("origin", ELSEWHERE);
+    assert_eq!(app.send(page).await.header("access-control-allow-origin"), "", "the API alone");
+}
+
+#[tokio::test]
 async fn behind_https_the_cookie_is_secure_and_the_public_origin_alone_counts() {
     let app =
         TestApp::start_with(|config| config.server.public_url = "https://chat.example.org".into()).await;
@@ -117,12 +160,11 @@ async fn behind_https_the_cookie_is_secure_and_the_public_origin_alone_counts() 
     let line = answer.header("set-cookie");
     assert!(line.starts_with("__Host-tidemark_session=") && line.contains("; Secure"), "{line}");
     assert_eq!(answer.header("strict-transport-security"), "max-age=31536000");
-    // A log-in before the server was behind HTTPS gave the cookie its plain name.
     let token = answer.json()["token"].as_str().expect("a token").to_owned();
-    for name in ["__Host-tidemark_session", "tidemark_session"] {
-        let request = app.request(Method::GET, "/api/v1/me").header("cookie", format!("{name}={token}"));
-        app.send(request).await.ok(200);
-    }
+    let me = |name: &str| app.request(Method::GET, "/api/v1/me").header("cookie", format!("{name}={token}"));
+    app.send(me("__Host-tidemark_session")).await.ok(200);
+    // A neighbour under the same domain can set this one.
+    app.send(me("tidemark_session")).await.refused(401);
     let out = app
         .request(Method::DELETE, "/api/v1/sessions/current")
         .header("cookie", cookie(&answer))
