@@ -5,6 +5,7 @@
 //! helps. `judge` is pure.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
@@ -147,8 +148,8 @@ pub(super) fn check_journal(config: &Config) -> Result<(), BootError> {
     }
 }
 
-/// Takes away what others may do with the files, and with the data directory unless a database was named without it.
-pub(super) fn make_private(config: &Config) -> Result<(), BootError> {
+/// Every file that may be there.
+fn all_files(config: &Config) -> Result<Vec<PathBuf>, BootError> {
     let main = config.storage.file()?;
     let (_, key) = issued::issuer_files(config)?;
     let databases = beside(config)?.into_iter().map(|file| file.path).chain([main.clone()]);
@@ -156,8 +157,22 @@ pub(super) fn make_private(config: &Config) -> Result<(), BootError> {
     let mut all: Vec<PathBuf> =
         databases.flat_map(|path| [with(&path, "-wal"), with(&path, "-shm"), path]).collect();
     all.extend([with(&main, ".lock"), log_of(&main), key]);
+    Ok(all)
+}
+
+/// Gives files that root has made, such as `tidemark restored`, to the owner of the data directory.
+pub(super) fn give_to_owner(config: &Config) -> Result<(), BootError> {
+    for path in all_files(config)? {
+        private::belong_to_directory(&path).map_err(|why| BootError::File { path, why })?;
+    }
+    Ok(())
+}
+
+/// Takes away what others may do with the files, and with the data directory unless a database was named without it.
+pub(super) fn make_private(config: &Config) -> Result<(), BootError> {
+    let mut all = all_files(config)?;
     if config.storage.database_url.is_empty() {
-        all.push(directory_of(&main).to_owned());
+        all.push(directory_of(&config.storage.file()?).to_owned());
     }
     let mut tightened = Vec::new();
     for path in all {
@@ -199,7 +214,11 @@ pub(super) async fn check_and_stamp(
     if known.restoring && rule == Rule::Strict {
         return Err(BadFile { path: config.storage.file()?, wrong: Wrong::NotRestored }.into());
     }
-    let key_there = fs::read_to_string(&key).ok().filter(|secret| !secret.trim().is_empty());
+    let key_there = match fs::read_to_string(&key) {
+        Ok(secret) => Some(secret).filter(|secret| !secret.trim().is_empty()),
+        Err(why) if why.kind() == ErrorKind::NotFound => None,
+        Err(why) => return Err(BadFile { path: key, wrong: Wrong::Unusable(why.to_string()) }.into()),
+    };
     for (Beside { role, path }, file) in files.iter().zip(&opened) {
         if let Err(wrong) = judge(&known, role, file.found()) {
             allow(rule, role, path, wrong)?;

@@ -11,7 +11,7 @@ use super::{BootError, Storage};
 use crate::config::Config;
 use crate::seq::{Ids, Stored};
 use crate::store::MessageStore;
-use crate::store::sqlite::{Identity, end_invites};
+use crate::store::sqlite::{Identity, end_invites, private};
 
 /// Under which key PostgreSQL keeps the secret of the codes of invitations.
 const INVITES_SECRET: &str = "invites_secret";
@@ -124,6 +124,7 @@ fn replace_secret(path: &Path) -> Result<(), BootError> {
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
         file.write_all(new_secret().as_bytes())?;
         file.sync_all()?;
+        private::belong_to_directory(&fresh)?;
         fs::rename(&fresh, path)?;
         File::open(directory_of(path))?.sync_all()
     };

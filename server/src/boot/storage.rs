@@ -17,7 +17,7 @@ use super::{BootError, Hinting, account_options, new_history, random_uuid};
 use crate::app::{Accounts, Others};
 use crate::config::{Config, DatabaseKind, MessageIds};
 use crate::domain::{Clock, HistoryId};
-use crate::notify::postgres::PgHints;
+use crate::notify::postgres::{PgHints, keep_servers_away};
 use crate::seq::{Ids, Stored};
 use crate::store::postgres::{PgDb, PgDirectory, PgRates, PgTickets, PostgresStore, listening};
 use crate::store::sqlite::{
@@ -129,6 +129,7 @@ impl Storage {
             _ = db.close().await;
             return Err(refusal);
         }
+        files::give_to_owner(config)?;
         info!(path = %file.display(), "the database is open");
         Ok(Storage::over_sqlite(db, config))
     }
@@ -331,16 +332,18 @@ impl Storage {
 }
 
 /// Begins another life of the data by hand (I14), after a restore of PostgreSQL: numbers of users, groups and invitations go on `ahead`
-/// further on, ids of messages beyond all that were given. Returns the new history. Servers that are at work end themselves.
+/// further on, ids of messages beyond all that were given. Returns the new history.
 ///
 /// # Errors
-/// When the database does not answer or nobody has used it yet, or so many numbers are not left.
+/// When servers are at work, the database does not answer or nobody has used it yet, or so many numbers are not left.
 pub async fn begin_another_life(config: &Config, ahead: u32) -> Result<HistoryId, BootError> {
     let url = config.storage.database_url.with_password();
     let db = PgDb::open_existing(url, &config.storage.postgres()).await?;
+    let alone = keep_servers_away(&listening(direct_url(config, &db).await?)?).await?;
     skip_numbers(&db, ahead).await?;
     let history = new_history();
     db.begin_another_life(history).await?;
+    alone.end().await;
     db.close().await;
     Ok(history)
 }

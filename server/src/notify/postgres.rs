@@ -62,7 +62,7 @@ pub enum HintsError {
     #[error("an import fills the database; start the server when that has ended")]
     Filled,
     /// Servers serve it, or an import fills it.
-    #[error("servers are at work on the database, or another import is; stop all of them first")]
+    #[error("servers are at work on the database, or an import is; stop all of them first")]
     Served,
 }
 

@@ -215,7 +215,7 @@ impl PgDb {
     }
 
     /// Begins another life by hand, after a restore that cannot be noticed: devices start over, and ids go on beyond all that were
-    /// given. Servers that are at work end themselves.
+    /// given. Servers that are at work all the same end themselves.
     ///
     /// # Errors
     /// When the database does not answer; then nothing is changed.

@@ -3,7 +3,9 @@
 
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, lchown,
+};
 use std::path::Path;
 
 const FILE: u32 = 0o600;
@@ -38,4 +40,21 @@ pub fn tighten(path: &Path) -> io::Result<bool> {
     let most = if found.is_dir() { DIRECTORY } else { FILE };
     fs::set_permissions(path, Permissions::from_mode(mode & most))?;
     Ok(true)
+}
+
+/// Gives what root made at `path` to the owner of the directory, who serves from it. SQLite does the same with the logs beside a database.
+pub fn belong_to_directory(path: &Path) -> io::Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let found = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        found => found?,
+    };
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = fs::metadata(parent)?;
+    match found.uid() == 0 && directory.uid() != 0 {
+        true => lchown(path, Some(directory.uid()), Some(directory.gid())),
+        false => Ok(()),
+    }
 }

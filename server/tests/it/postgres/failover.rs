@@ -230,7 +230,7 @@ async fn a_server_that_wrongly_trusts_a_standby_does_not_speak_for_the_others() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_a_restore_by_hand_servers_end_and_begin_another_history() {
+async fn a_restore_by_hand_needs_stopped_servers_and_begins_another_history() {
     let mut app = Database::Postgres.start().await;
     let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
     let last = app.say(&ann, &bob, 1, "before").await;
@@ -238,9 +238,13 @@ async fn after_a_restore_by_hand_servers_end_and_begin_another_history() {
     let mut restored = Command::new(env!("CARGO_BIN_EXE_tidemark"));
     restored.arg("restored").env("TIDEMARK_DATABASE_URL", app.config.storage.database_url.with_password());
     let said = timeout(PATIENCE, restored.output()).await.expect("in time").expect("runs");
+    let reported = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(!said.status.success() && reported.contains("servers are at work"), "{reported}");
+    assert_eq!(history(&app, &ann).await, before);
+    app.stop().await;
+    let said = timeout(PATIENCE, restored.output()).await.expect("in time").expect("runs");
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
-    app.must_end().await;
-    app.restart().await;
+    app.start_again().await;
     let after = history(&app, &ann).await;
     assert_ne!(after, before);
     let said = String::from_utf8_lossy(&said.stdout).into_owned();
@@ -352,7 +356,10 @@ async fn the_program_ends_with_a_clear_line() {
     let mut first = [0];
     let out = serving.stdout.as_mut().expect("piped");
     timeout(PATIENCE, out.read_exact(&mut first)).await.expect("in time").expect("listens");
-    assert!(program(&["restored"]).status().await.expect("runs").success());
+    // As a restore from elsewhere does.
+    let mut beside = PgConnection::connect(url).await.expect("connected");
+    let other = sqlx::query("UPDATE meta SET value = gen_random_uuid()::text WHERE key = 'history'");
+    other.execute(&mut beside).await.expect("another life");
     let ended = timeout(PATIENCE, serving.wait_with_output()).await.expect("in time").expect("ends");
     let said = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(1), "{said}");

@@ -2,13 +2,14 @@
 //! nobody but their owner reads them.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 
 use tidemark::boot;
 use tidemark::config::Config;
 use tidemark::domain::Clock;
 use tidemark_process::Version;
+use tokio::process::Command;
 
 use crate::api::transfer::{done, over, refused};
 use crate::sqlite::restored::copy;
@@ -316,4 +317,39 @@ async fn the_files_are_their_owners_alone_whatever_they_were() {
     let app: TestApp = over(&data).await;
     app.sign_up("ann").await;
     all_private(&data);
+}
+
+/// An operator restores as root what another user serves.
+#[tokio::test]
+async fn what_root_makes_belongs_to_the_owner_of_the_data_directory() {
+    const SERVES: u32 = 65_534;
+    let place = tempfile::tempdir().expect("a directory");
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).expect("others may pass");
+    let data = place.path().join("data");
+    stopped(&data).await;
+    let owned = |path: &Path| fs::metadata(path).expect("there").uid();
+    let all = || fs::read_dir(&data).expect("readable").map(|file| file.expect("readable").path());
+    for path in all().chain([data.clone()]) {
+        chown(&path, Some(SERVES), Some(SERVES)).expect("this test runs as root");
+    }
+    for name in ["invites.key", "ids.db"] {
+        fs::remove_file(data.join(name)).expect("removed");
+    }
+    done(&data, &["restored"]).await;
+    let others: Vec<_> = all().filter(|path| owned(path) != SERVES).collect();
+    assert!(others.is_empty(), "the server could not read {others:?}");
+
+    // A file that is there and cannot be read is not a missing one.
+    let key = data.join("invites.key");
+    chown(&key, Some(0), Some(0)).expect("root's");
+    // Where it was built others may not pass.
+    let program = place.path().join("tidemark");
+    fs::copy(env!("CARGO_BIN_EXE_tidemark"), &program).expect("copied");
+    let mut list = Command::new(program);
+    list.args(["user", "list", "--data-dir"]).arg(&data).uid(SERVES).gid(SERVES);
+    let said = list.output().await.expect("runs");
+    let reported = String::from_utf8_lossy(&said.stderr);
+    assert!(reported.contains("invites.key cannot be used now (Permission denied"), "{reported}");
+    chown(&key, Some(SERVES), Some(SERVES)).expect("given back");
+    assert!(list.output().await.expect("runs").status.success());
 }
