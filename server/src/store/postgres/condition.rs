@@ -5,14 +5,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tracing::info;
 
 use super::PgDb;
 use crate::store::{Health, StoreError};
 
-/// Between two tries to store something, where a commit could not.
+/// Between two tries to store something while that does not work.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// After so long without a commit something is stored, to see whether that works: requests that fail in a read say nothing of it, and
+/// to a server that nobody asks nothing happens.
+const SILENCE: Duration = Duration::from_secs(2);
+
+/// How long such a try may take. `/ready` says what became of it within 5 s.
+const TRY: Duration = Duration::from_secs(2);
 
 /// Kept up by commits and such tries.
 #[derive(Debug, Default)]
@@ -53,22 +60,29 @@ impl Condition {
         }
     }
 
-    /// Tries, whenever there is trouble, to store something until it is stored: nobody sends to a server that is not ready, so no commit
-    /// would find out.
+    /// Stores something whenever nobody else has for a while, and again and again where that does not work.
     pub(super) async fn watch(&self, db: &PgDb) {
         loop {
-            self.in_trouble.notified().await;
-            while self.state().trouble.is_some() {
+            // Whether a commit was refused or nothing happened.
+            let _ = timeout(SILENCE, self.in_trouble.notified()).await;
+            let state = self.health();
+            if state.trouble.is_none() && state.since_commit.is_some_and(|since| since < SILENCE) {
+                continue;
+            }
+            while let Err(error) = self.try_to_store(db).await {
+                self.state().trouble = Some(error.to_string().into());
                 tokio::time::sleep(PAUSE).await;
-                match store_something(db).await {
-                    Ok(()) => {
-                        self.state().trouble = None;
-                        info!("the database stores again");
-                    }
-                    Err(error) => self.state().trouble = Some(error.to_string().into()),
-                }
+            }
+            if self.state().trouble.take().is_some() {
+                info!("the database stores again");
             }
         }
+    }
+
+    async fn try_to_store(&self, db: &PgDb) -> Result<(), StoreError> {
+        timeout(TRY, store_something(db)).await.unwrap_or_else(|_| {
+            Err(StoreError::unavailable(format!("{} stored nothing within {TRY:?}", db.place())))
+        })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -79,5 +93,5 @@ impl Condition {
 async fn store_something(db: &PgDb) -> Result<(), StoreError> {
     let store =
         "INSERT INTO meta (key, value) VALUES ('storable', '') ON CONFLICT (key) DO UPDATE SET value = ''";
-    db.limited(async { Ok(sqlx::query(store).execute(&mut *db.for_queues().await?).await.map(drop)?) }).await
+    Ok(sqlx::query(store).execute(&mut *db.for_queues().await?).await.map(drop)?)
 }

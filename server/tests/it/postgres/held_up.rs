@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use reqwest::Method;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 use tidemark::domain::Uid;
@@ -135,4 +136,22 @@ async fn the_same_request_at_two_servers_at_once_is_one_message_with_one_answer(
         assert_eq!(ids[0], ids[1]);
     }
     assert_eq!(one.rows(&bob).await.len(), 20);
+}
+
+/// Nobody asks for anything but this: a proxy must hear of it all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn ready_says_that_the_database_is_gone_and_back_also_while_nothing_is_asked() {
+    let database = DatabaseServer::start_with("-c fsync=on");
+    let url = database.new_database().await;
+    let app = Database::Postgres
+        .start_prepared(&url, |config| config.storage.database_url = url.clone().into())
+        .await;
+    let ready = async || app.send(app.request(Method::GET, "/ready")).await.status;
+    assert_eq!(ready().await, 200);
+    database.kill();
+    until("it is not ready", async || ready().await == 503).await;
+    let metrics = app.send(app.request(Method::GET, "/metrics")).await;
+    assert!(metrics.text.contains("tidemark_storage_ready 0"), "the shipped rules look at this");
+    database.run();
+    until("it is ready again", async || ready().await == 200).await;
 }
