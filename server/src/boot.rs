@@ -272,7 +272,10 @@ pub fn start(
             let both = Arc::new(WithInboxes::new(tables, Arc::clone(&messages)));
             let posts = Posts::new(use_cases.messages.clone(), limits.text_characters);
             let service = TableService::start(both, clock.clone(), table_options(config)).with_posts(posts);
-            let keys = Arc::new(RememberedKeys::new(Arc::clone(&storage.access_keys)));
+            let keys = Arc::new(RememberedKeys::new(
+                Arc::clone(&storage.access_keys),
+                Arc::clone(&storage.directory),
+            ));
             served_tables = Some(Tables { listener, service: service.clone(), keys });
             table_service = Some((service, address));
         }

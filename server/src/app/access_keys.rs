@@ -89,17 +89,20 @@ fn letters<const LENGTH: usize>() -> String {
 /// key have a place of their own, since strangers choose them: they push no key out.
 pub struct RememberedKeys {
     keys: Arc<dyn AccessKeys>,
+    /// Whose inboxes they open.
+    directory: Arc<dyn Directory>,
     remembered: Cache<String, (Instant, Arc<AccessKey>)>,
     missing: Cache<String, Instant>,
 }
 
 impl RememberedKeys {
     /// Over these.
-    pub fn new(keys: Arc<dyn AccessKeys>) -> RememberedKeys {
-        RememberedKeys { keys, remembered: Cache::new(REMEMBERED_KEYS), missing: Cache::new(REMEMBERED_KEYS) }
+    pub fn new(keys: Arc<dyn AccessKeys>, directory: Arc<dyn Directory>) -> RememberedKeys {
+        let (remembered, missing) = (Cache::new(REMEMBERED_KEYS), Cache::new(REMEMBERED_KEYS));
+        RememberedKeys { keys, directory, remembered, missing }
     }
 
-    /// The key of this id.
+    /// The key of this id. That of a user who is disabled or deleted is none.
     ///
     /// # Errors
     /// When the database is asked, and does not answer or holds something unreadable.
@@ -114,7 +117,12 @@ impl RememberedKeys {
         }
         // Before the look: what is revoked or made during it is not remembered for longer.
         let read_at = Instant::now();
-        let found = self.keys.access_key(id).await?.map(Arc::new);
+        let mut found = self.keys.access_key(id).await?.map(Arc::new);
+        if let Some(uid) = found.as_ref().and_then(|key| key.inbox)
+            && self.directory.account(uid).await?.is_none_or(|account| account.disabled)
+        {
+            found = None;
+        }
         match &found {
             Some(key) => self.remembered.insert(id.to_owned(), (read_at, Arc::clone(key))),
             None => {
@@ -131,6 +139,8 @@ impl RememberedKeys {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Timestamp;
+    use crate::store::NewAccount;
     use crate::store::memory::MemoryDirectory;
 
     fn new(instance: &str) -> NewAccessKey {
@@ -161,7 +171,7 @@ mod tests {
     async fn a_revoked_key_works_for_a_second_at_most() {
         let stored = Arc::new(MemoryDirectory::new());
         let made = create_access_key(new("shop"), &*stored, &*stored, &Clock::system()).await.expect("made");
-        let keys = RememberedKeys::new(Arc::clone(&stored) as Arc<dyn AccessKeys>);
+        let keys = RememberedKeys::new(Arc::clone(&stored) as _, Arc::clone(&stored) as _);
         assert_eq!(keys.access_key(&made.id).await, Ok(Some(Arc::new(made.clone()))));
         assert_eq!(stored.remove_access_key(&made.id).await, Ok(true));
         assert!(keys.access_key(&made.id).await.expect("asked").is_some(), "remembered");
@@ -170,9 +180,25 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn the_key_of_a_user_who_is_disabled_opens_nothing() {
+        let stored = Arc::new(MemoryDirectory::new());
+        let (name, password_hash) = ("ann".to_owned(), "$argon2id$".to_owned());
+        let account = NewAccount { name, password_hash, created_at: Timestamp(1) };
+        assert!(stored.create_account(Uid(7), account, None).await.expect("made"));
+        let inbox = NewAccessKey { inbox: Some(Uid(7)), ..new("shop") };
+        let made = create_access_key(inbox, &*stored, &*stored, &Clock::system()).await.expect("made");
+        let keys = RememberedKeys::new(Arc::clone(&stored) as _, Arc::clone(&stored) as _);
+        for (disabled, is_there) in [(false, true), (true, false), (false, true)] {
+            stored.set_disabled(Uid(7), disabled).await.expect("set");
+            assert_eq!(keys.access_key(&made.id).await.expect("asked").is_some(), is_there);
+            tokio::time::advance(REMEMBERED).await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn an_id_without_a_key_is_looked_up_once_a_second_at_most() {
         let stored = Arc::new(MemoryDirectory::new());
-        let keys = RememberedKeys::new(Arc::clone(&stored) as Arc<dyn AccessKeys>);
+        let keys = RememberedKeys::new(Arc::clone(&stored) as _, Arc::clone(&stored) as _);
         let made = create_access_key(new("shop"), &MemoryDirectory::new(), &*stored, &Clock::system()).await;
         let made = made.expect("made");
         assert_eq!(keys.access_key(&made.id).await, Ok(None));

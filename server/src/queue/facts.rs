@@ -99,6 +99,7 @@ fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
         Request::Post(post) => {
             facts.extend(post.client_id.map(|client_id| Fact::Key((who, client_id))));
             facts.push(Fact::Person(post.receiver));
+            facts.extend(permission(who, post.target));
             if let Conversation::Group(gid) = post.target {
                 facts.push(Fact::Group(gid));
             }

@@ -362,6 +362,7 @@ impl Planner {
             None => None,
         };
         self.facts.receiving(receiver)?;
+        self.pass(who, target)?;
         let (epoch, group_version) = match target {
             Conversation::User(_) => (MembershipEpoch(0), None),
             Conversation::Group(gid) => {

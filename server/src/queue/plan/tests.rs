@@ -137,6 +137,23 @@ fn a_post_is_for_its_receiver_alone_and_known_again() {
 }
 
 #[test]
+fn a_post_passes_over_no_block() {
+    for (permission, refused) in [
+        (WritePermission::Blocked, SendError::Blocked),
+        (WritePermission::FriendsOnly, SendError::FriendsOnly),
+    ] {
+        let mut facts = facts();
+        facts.permissions.insert((BOB, ANN), permission);
+        let mut planner = planner(facts);
+        let decided = planner.decide(0, ANN, &post(1, Conversation::User(BOB)));
+        assert_eq!(refusal(decided), Some(refused));
+        // Groups in common stay.
+        let walk = planner.decide(1, ANN, &post(2, Conversation::Group(WALKERS)));
+        assert!(matches!(walk, Decision::Write(_)), "{walk:?}");
+    }
+}
+
+#[test]
 fn a_note_to_oneself_is_one_copy() {
     let mut planner = planner(facts());
     let Decision::Write(plan) = planner.decide(0, ANN, &say(1, Conversation::User(ANN), "hi")) else {
