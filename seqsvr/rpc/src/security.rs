@@ -237,6 +237,13 @@ pub struct Guard {
     key: &'static str,
 }
 
+impl Guard {
+    /// Whether callers need no token: then this machine alone is listened to.
+    pub fn is_open(&self) -> bool {
+        self.token.is_none()
+    }
+}
+
 impl Interceptor for Guard {
     fn call(&mut self, request: Request<()>) -> Result<Request<()>, Status> {
         let Some(expected) = self.token else { return Ok(request) };

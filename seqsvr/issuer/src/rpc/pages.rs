@@ -1,8 +1,11 @@
 //! The issuer over HTTP and JSON, behind the same listener, token and TLS as the gRPC service. Numbers are strings,
 //! since a browser would lose digits of large ones. Errors are problem details (RFC 9457).
 
+use std::net::IpAddr;
+
 use axum::extract::{Path, Request, State};
-use axum::http::StatusCode;
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -25,6 +28,13 @@ pub fn pages(issuer: Issuer, guard: Guard) -> Router {
         .layer(from_fn(move |request: Request, then: Next| {
             let mut guard = guard.clone();
             async move {
+                // Browsers say where a page that calls comes from, other programs do not: any page could use up numbers.
+                // Without a token only this machine is served, which has no other name here.
+                let is_foreign = guard.is_open() && !is_this_machine(request.headers());
+                if is_foreign || request.headers().contains_key(header::ORIGIN) {
+                    let detail = "pages in browsers are not served; let a server of yours call this one";
+                    return problem(StatusCode::FORBIDDEN, "from_a_browser", detail, false);
+                }
                 let mut call = tonic::Request::new(());
                 *call.metadata_mut() = MetadataMap::from_headers(request.headers().clone());
                 match guard.call(call) {
@@ -38,6 +48,16 @@ pub fn pages(issuer: Issuer, guard: Guard) -> Router {
         .route("/health", get(health))
         .route("/ready", get(ready))
         .with_state(issuer)
+}
+
+/// Whether a request names this machine by its address or as `localhost`: a page of a site whose name leads here names that.
+fn is_this_machine(headers: &HeaderMap) -> bool {
+    let Some(host) = headers.get(header::HOST) else { return true };
+    let authority = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok());
+    authority.is_some_and(|authority| {
+        let host = authority.host();
+        host == "localhost" || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok()
+    })
 }
 
 /// The process is there and answers.
@@ -78,7 +98,9 @@ struct NextAnswer {
 async fn next(State(issuer): State<Issuer>, Path(biz_tag): Path<String>, body: String) -> Response {
     let body = match body.trim() {
         "" => Ok(NextBody::default()),
-        text => serde_json::from_str(text),
+        // serde takes an array for a struct, field by field.
+        text if !text.starts_with('{') => Err("it is no object".to_owned()),
+        text => serde_json::from_str(text).map_err(|error| error.to_string()),
     };
     let (count, step) = match body {
         Ok(NextBody { count, step }) => (count.unwrap_or(1), step),

@@ -77,6 +77,7 @@ async fn numbers_over_http_for_callers_with_the_token() {
     for (path, token, body, status, code) in [
         ("/v1/ids/order", "wrong", "", StatusCode::UNAUTHORIZED, "unauthenticated"),
         ("/v1/ids/order", token, "{", StatusCode::BAD_REQUEST, "bad_body"),
+        ("/v1/ids/order", token, "[3,null]", StatusCode::BAD_REQUEST, "bad_body"),
         ("/v1/ids/order", token, r#"{"step": 1000001}"#, StatusCode::BAD_REQUEST, "bad_step"),
         ("/v1/ids/order", token, r#"{"count": 0}"#, StatusCode::BAD_REQUEST, "bad_count"),
         ("/v1/ids/ORDER", token, "", StatusCode::BAD_REQUEST, "bad_tag"),
@@ -86,4 +87,21 @@ async fn numbers_over_http_for_callers_with_the_token() {
         assert_eq!(answered, status, "{text}");
         assert!(text.contains(&format!("\"code\":\"{code}\"")), "{text}");
     }
+}
+
+/// A page in a browser on this machine, or one whose name was made to lead here.
+#[tokio::test]
+async fn pages_of_browsers_use_no_numbers_up() {
+    let listen = Listen::load(&ListenConfig::default(), "127.0.0.1:0".parse().unwrap(), false).unwrap();
+    let router = pages::pages(issuer().await, listen.guard());
+    let ask = async |headers: &[(&str, &str)]| {
+        let request = HttpRequest::builder().method("POST").uri("/v1/ids/order");
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        router.clone().call(request.body(Body::empty()).unwrap()).await.unwrap().status()
+    };
+    for host in ["127.0.0.1:7430", "[::1]:7430", "localhost:7430"] {
+        assert_eq!(ask(&[("host", host)]).await, StatusCode::OK, "{host}");
+        assert_eq!(ask(&[("host", host), ("origin", "http://evil.example")]).await, StatusCode::FORBIDDEN);
+    }
+    assert_eq!(ask(&[("host", "rebound.evil.example:7430")]).await, StatusCode::FORBIDDEN);
 }
