@@ -21,10 +21,19 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(super) struct Export {
     /// A new file; only its owner may read it, since it holds every message and the passwords' hashes
+    #[arg(value_parser = file)]
     file: PathBuf,
     /// Finish a file whose export was interrupted; where something has changed since, it is written anew
     #[arg(long)]
     resume: bool,
+}
+
+/// A file by its name.
+fn file(name: &str) -> Result<PathBuf, &'static str> {
+    match name {
+        "-" => Err("an export is a file, which is finished in place: name one, and copy that on"),
+        name => Ok(name.into()),
+    }
 }
 
 pub(super) async fn run(what: Export, config: &Config) -> Result<(), ExitError> {

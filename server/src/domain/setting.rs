@@ -199,8 +199,7 @@ struct Draft {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Mute {
-    #[serde(rename = "until")]
-    _until: Option<u64>,
+    until: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -212,8 +211,7 @@ struct Pin {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Hide {
-    #[serde(rename = "up_to")]
-    _up_to: u64,
+    up_to: u64,
 }
 
 #[derive(Deserialize)]
@@ -243,13 +241,18 @@ fn is_tag(tag: &str) -> bool {
 impl Setting {
     fn check(self, value: &str) -> Result<(), SettingError> {
         fn reads<'a, T: Deserialize<'a>>(value: &'a str, good: impl Fn(T) -> bool) -> bool {
-            serde_json::from_str(value).is_ok_and(good)
+            // serde takes an array for a struct, field by field.
+            value.trim_start().starts_with('{') && serde_json::from_str(value).is_ok_and(good)
         }
+        let is_safe = |number: u64| number < 1 << 53;
         let (is_good, expected) = match self {
             Setting::Draft => (reads(value, |_: Draft| true), "{\"text\": TEXT}"),
-            Setting::Mute => (reads(value, |_: Mute| true), "{} or {\"until\": milliseconds since 1970 UTC}"),
+            Setting::Mute => (
+                reads(value, |mute: Mute| mute.until.is_none_or(is_safe)),
+                "{} or {\"until\": milliseconds since 1970 UTC}",
+            ),
             Setting::Pin => (reads(value, |pin: Pin| pin.pinned), "{\"pinned\": true}"),
-            Setting::Hide => (reads(value, |_: Hide| true), "{\"up_to\": MESSAGE_ID}"),
+            Setting::Hide => (reads(value, |hide: Hide| is_safe(hide.up_to)), "{\"up_to\": MESSAGE_ID}"),
             Setting::Block => (reads(value, |block: Block| block.blocked), "{\"blocked\": true}"),
             Setting::Privacy => (
                 reads(value, |_: Privacy| true),
@@ -341,6 +344,15 @@ mod tests {
             assert!(matches!(body(setting, bad), Err(SettingError::Shape { .. })), "{bad}");
             let cleared = body(setting, "null").expect("cleared");
             assert_eq!((cleared.setting(), cleared.setting_value()), (Some(setting), None));
+        }
+        // An array of the fields is no object, and scripts read no number from 2^53 on.
+        for (setting, bad) in [
+            (Setting::Block, "[true]"),
+            (Setting::Privacy, "[]"),
+            (Setting::Mute, r#"{"until":9007199254740992}"#),
+            (Setting::Hide, r#"{"up_to":9007199254740992}"#),
+        ] {
+            assert!(matches!(body(setting, bad), Err(SettingError::Shape { .. })), "{bad}");
         }
         let lines = body(Setting::Privacy, "{\n  \"write\": \"friends\"\n}").expect("good");
         assert_eq!(lines.as_json(), r#"{"name":"privacy","value":{"write":"friends"}}"#);

@@ -167,7 +167,7 @@ fn describe(limits: &LimitsSection) -> Value {
         "cookie": {
             "type": "apiKey", "in": "cookie", "name": "tidemark_session",
             "description": "Under https its name is `__Host-tidemark_session`. With it, changing requests must carry an Origin \
-                            of this server.",
+                            of this server, or one that it allows.",
         },
     });
     refusals::add(&mut document);
@@ -206,6 +206,7 @@ fn limited(limits: &LimitsSection) -> Vec<(&'static str, u64)> {
             "/paths/~1api~1v1~1conversations/get/responses/200/content/application~1json/schema/maxItems",
             conversations,
         ),
+        ("/components/schemas/EditedText/properties/text/maxLength", text),
         ("/components/schemas/NewMoment/properties/text/maxLength", text),
         ("/components/schemas/NewComment/properties/text/maxLength", text),
         ("/components/schemas/NewMoment/properties/except/maxItems", limits.friends as u64),

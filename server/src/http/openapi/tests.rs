@@ -163,6 +163,7 @@ fn the_limits_are_the_configured_ones() {
     assert_eq!(schemas["NewText"]["properties"]["text"]["maxLength"], 7);
     assert_eq!(schemas["NewGroup"]["properties"]["members"]["maxItems"], 3);
     assert_eq!(schemas["NewText"]["properties"]["text"]["minLength"], 1);
+    assert!(!document.to_string().contains("maxLength\":8000"), "the default is not what is in force");
 }
 
 #[test]
