@@ -305,6 +305,8 @@ fn judge_log(main: &Path) -> Result<(), Wrong> {
         BadLog::Other => Wrong::OtherMoment,
         BadLog::Newer => Wrong::NewerVersion,
         BadLog::Damaged(why) => Wrong::Damaged(why.to_owned()),
+        BadLog::Busy => Wrong::Busy,
+        bad @ BadLog::Removed => Wrong::Unusable(bad.to_string()),
         BadLog::Io(why) => Wrong::Unusable(why),
     })
 }

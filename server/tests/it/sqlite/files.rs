@@ -13,7 +13,7 @@ use tokio::process::Command;
 
 use crate::api::transfer::{done, over, refused};
 use crate::sqlite::restored::copy;
-use crate::support::{TestApp, texts};
+use crate::support::{TestApp, message, texts};
 
 const FILES: [&str; 5] = ["tidemark.db", "tidemark.journal.db", "sequence.db", "ids.db", "invites.key"];
 
@@ -352,4 +352,36 @@ async fn what_root_makes_belongs_to_the_owner_of_the_data_directory() {
     assert!(reported.contains("invites.key cannot be used now (Permission denied"), "{reported}");
     chown(&key, Some(SERVES), Some(SERVES)).expect("given back");
     assert!(list.output().await.expect("runs").status.success());
+}
+
+/// Somebody tidies up beside a server that is at work.
+#[tokio::test]
+async fn a_second_server_is_refused_also_when_the_lock_file_is_gone() {
+    let place = tempfile::tempdir().expect("a directory");
+    let data = place.path().join("data");
+    let mut app = over(&data).await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    app.say(&ann, &bob, 1, "first").await;
+    fs::remove_file(data.join("tidemark.db.lock")).expect("removed");
+    let reported = no_start(&data).await;
+    assert!(reported.contains("in use by another process"), "{reported}");
+    app.say(&ann, &bob, 2, "second").await;
+    app.stop().await;
+    let app = over(&data).await;
+    assert_eq!(texts(&app.rows(&app.log_in("bob").await).await), ["first", "second"]);
+}
+
+#[tokio::test]
+async fn a_server_whose_files_are_removed_accepts_nothing_more() {
+    let place = tempfile::tempdir().expect("a directory");
+    let data = place.path().join("data");
+    let app = over(&data).await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    app.say(&ann, &bob, 1, "first").await;
+    fs::remove_dir_all(&data).expect("removed");
+    let to = serde_json::json!({"user": bob.uid});
+    app.post(&ann, "/api/v1/messages", message(2, to, "second")).await.refused(503);
+    let ready = app.send(app.request(reqwest::Method::GET, "/ready")).await;
+    ready.refused(503);
+    assert!(ready.text.contains("tidemark.journal.dat"), "{}", ready.text);
 }

@@ -16,10 +16,12 @@
 //! as a frame.
 
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _};
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+
+use seqsvr_core::file_lock::FileLock;
 
 use super::frame::{Frame, HEAD, Header, LogId, START, encode, find, header, size};
 use crate::store::sqlite::private;
@@ -46,9 +48,24 @@ pub enum BadLog {
     /// It is the log of another moment, or of another installation.
     #[error("it is of another moment or installation")]
     Other,
+    /// Another process has it.
+    #[error("it is in use by another process; stop that one")]
+    Busy,
+    /// It is not there any more, while it is open: what is appended would be lost with the process.
+    #[error("it was removed while it was in use")]
+    Removed,
     /// It cannot be read or written now; why.
     #[error("{0}")]
     Io(String),
+}
+
+impl From<TryLockError> for BadLog {
+    fn from(error: TryLockError) -> BadLog {
+        match error {
+            TryLockError::WouldBlock => BadLog::Busy,
+            TryLockError::Error(why) => why.into(),
+        }
+    }
 }
 
 impl From<io::Error> for BadLog {
@@ -63,9 +80,9 @@ impl From<io::Error> for BadLog {
     }
 }
 
-/// The log, open.
+/// The log, open, and locked: whatever became of the lock file, one process writes it.
 pub(super) struct Log {
-    file: File,
+    lock: FileLock,
     id: u64,
     /// Those that are needed, by number, and the last one: it shows how far the log has come.
     frames: VecDeque<Frame>,
@@ -84,9 +101,9 @@ impl Log {
     /// Makes an empty log in place of any file at `path`. Durable when it returns.
     pub(super) fn make(path: &Path, log: LogId) -> Result<Log, BadLog> {
         private::make_file(path)?;
-        let file = OpenOptions::new().read(true).write(true).open(path)?;
-        file.set_len(0)?;
-        let mut made = Log::over(file, log.id, VecDeque::new(), 0);
+        let lock = FileLock::of(OpenOptions::new().read(true).write(true).open(path)?)?;
+        lock.file().set_len(0)?;
+        let mut made = Log::over(lock, log.id, VecDeque::new(), 0);
         made.grow(START)?;
         made.write_header(Header { log, before: log.opening })?;
         made.sync()?;
@@ -101,21 +118,21 @@ impl Log {
         after: u64,
         is_right: impl Fn(&Header) -> bool,
     ) -> Result<(Log, Vec<u8>), BadLog> {
+        let lock = FileLock::of(OpenOptions::new().read(true).write(true).open(path)?)?;
         let (header, bytes) = read(path)?;
         if !is_right(&header) {
             return Err(BadLog::Other);
         }
-        let file = OpenOptions::new().read(true).write(true).open(path)?;
         let found = find(&bytes, header.log.id);
         found.check(after, bytes.len() as u64)?;
-        Ok((Log::over(file, header.log.id, found.whole.into(), bytes.len() as u64), bytes))
+        Ok((Log::over(lock, header.log.id, found.whole.into(), bytes.len() as u64), bytes))
     }
 
-    fn over(file: File, id: u64, frames: VecDeque<Frame>, length: u64) -> Log {
+    fn over(lock: FileLock, id: u64, frames: VecDeque<Frame>, length: u64) -> Log {
         // Up to `limit` there is room: the first frame that is written looks for some.
         let head = frames.back().map_or(START, Frame::end);
         Log {
-            file,
+            lock,
             id,
             frames,
             head,
@@ -135,6 +152,7 @@ impl Log {
             Err(BadLog::Missing | BadLog::Empty) => return Ok(None),
             Err(bad) => return Err(bad),
         };
+        let _unused = FileLock::of(File::open(path)?)?;
         if find(&bytes, header.log.id).whole.is_empty() {
             return Ok(None);
         }
@@ -152,7 +170,7 @@ impl Log {
     /// only believed to lie on the disk, lies there afterwards.
     pub(super) fn make_sure(&mut self, bytes: &[u8], header: Header) -> io::Result<()> {
         for frame in &self.frames {
-            self.file.write_all_at(&bytes[frame.offset as usize..frame.end() as usize], frame.offset)?;
+            self.file().write_all_at(&bytes[frame.offset as usize..frame.end() as usize], frame.offset)?;
         }
         self.write_header(header)?;
         self.sync()
@@ -160,7 +178,7 @@ impl Log {
 
     /// Makes durable what was written.
     pub(super) fn sync(&mut self) -> io::Result<()> {
-        self.file.sync_data()?;
+        self.file().sync_data()?;
         self.synced = self.length;
         Ok(())
     }
@@ -168,13 +186,23 @@ impl Log {
     /// Writes a header; not synced.
     pub(super) fn write_header(&self, header: Header) -> io::Result<()> {
         let bytes = header.encode();
-        self.file.write_all_at(&bytes, 0)
+        self.file().write_all_at(&bytes, 0)
     }
 
     /// Stores a batch, durably. After an error the log must be opened anew: what it holds is unknown.
-    pub(super) fn append(&mut self, seq: u64, blob: &[u8]) -> io::Result<()> {
+    pub(super) fn append(&mut self, seq: u64, blob: &[u8]) -> Result<(), BadLog> {
         self.write(seq, blob)?;
-        self.sync()
+        self.sync()?;
+        self.check_name()
+    }
+
+    /// Without a name the file is gone with the process, however durable it is.
+    fn check_name(&self) -> Result<(), BadLog> {
+        if self.file().metadata()?.nlink() == 0 { Err(BadLog::Removed) } else { Ok(()) }
+    }
+
+    fn file(&self) -> &File {
+        self.lock.file()
     }
 
     fn write(&mut self, seq: u64, blob: &[u8]) -> io::Result<()> {
@@ -182,7 +210,7 @@ impl Log {
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();
         encode(self.id, seq, self.synced, blob, &mut buffer);
-        let written = self.file.write_all_at(&buffer, offset);
+        let written = self.file().write_all_at(&buffer, offset);
         self.buffer = buffer;
         written?;
         let frame = Frame { seq, offset, length: blob.len() };
@@ -196,7 +224,7 @@ impl Log {
         let Ok(at) = self.frames.binary_search_by_key(&seq, |frame| frame.seq) else { return Ok(None) };
         let frame = self.frames[at];
         let mut blob = vec![0; frame.length];
-        self.file.read_exact_at(&mut blob, frame.offset + HEAD as u64)?;
+        self.file().read_exact_at(&mut blob, frame.offset + HEAD as u64)?;
         Ok(Some(blob))
     }
 
@@ -208,8 +236,9 @@ impl Log {
     }
 
     /// Makes sure that so many bytes find room. After an error the log is as it was.
-    pub(super) fn make_room(&mut self, bytes: usize) -> io::Result<()> {
-        self.place(size(bytes)).map(|_| ())
+    pub(super) fn make_room(&mut self, bytes: usize) -> Result<(), BadLog> {
+        self.check_name()?;
+        Ok(self.place(size(bytes)).map(|_| ())?)
     }
 
     /// A place for so many bytes that nobody needs.
@@ -249,7 +278,7 @@ impl Log {
         let to = if to <= START { START } else { to.next_multiple_of(STEP) };
         while self.length < to {
             let some = (ZEROS.len() as u64).min(to - self.length) as usize;
-            self.file.write_all_at(&ZEROS[..some], self.length)?;
+            self.file().write_all_at(&ZEROS[..some], self.length)?;
             self.length += some as u64;
         }
         Ok(())

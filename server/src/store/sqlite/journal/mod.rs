@@ -248,7 +248,7 @@ fn make_log(
 fn in_log(path: &Path, error: impl Into<BadLog>) -> StoreError {
     let (name, error) = (path.file_name().unwrap_or(path.as_os_str()).display(), error.into());
     match error {
-        BadLog::Io(_) => StoreError::unavailable(format!("{name}: {error}")),
+        BadLog::Io(_) | BadLog::Busy | BadLog::Removed => StoreError::unavailable(format!("{name}: {error}")),
         BadLog::Newer => StoreError::corrupt(format!("{name}: {error}; run that version")),
         BadLog::Missing | BadLog::Empty | BadLog::Damaged(_) | BadLog::Other => StoreError::corrupt(format!(
             "{name}: {error}; restore the right one, or move it away and run `tidemark restored` to go on without what only it holds"

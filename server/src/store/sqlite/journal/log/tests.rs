@@ -58,6 +58,7 @@ proptest! {
             log.free(freed);
             expected.retain(|(seq, _)| *seq > freed || *seq == last);
             if is_reopened {
+                drop(log);
                 let (opened, bytes) = Log::open(&path, 0, |_| true).expect("opened");
                 log = opened;
                 log.free(freed);
@@ -91,6 +92,7 @@ proptest! {
             log.append(last, &content(last, *bytes)).expect("appended");
         }
         let frame = *log.frames().last().expect("appended");
+        drop(log);
         let mut torn = std::fs::read(&path).expect("readable");
         before.resize(torn.len(), 0);
         let whole = torn.clone();
@@ -123,6 +125,7 @@ proptest! {
             Log::open(&path, 0, |_| true).map(|(log, _)| log.frames().len()).err()
         };
         let places = log.frames().map(|frame| frame.offset as usize..frame.end() as usize).collect::<Vec<_>>();
+        drop(log);
         let file = std::fs::read(&path).expect("readable");
         // All from one on, at least two, have their heads alone.
         let mut tail = file.clone();
@@ -134,6 +137,7 @@ proptest! {
         let (mut again, bytes) = Log::open(&path, 0, |_| true).expect("opened");
         again.make_sure(&bytes, Header { log: LOG, before: 1 }).expect("sure");
         again.append(frames + 1, &content(frames + 1, 10)).expect("appended");
+        drop(again);
         let file = std::fs::read(&path).expect("readable");
         prop_assert_eq!(refused(&file[..bytes.len() - 1]), Some(BadLog::Damaged("it is cut off")));
     }
