@@ -40,7 +40,7 @@ export function accountSettings(call, over) {
       $("password-done").textContent = t("settings.password_changed");
     } catch (refusal) {
       if (refusal.code === "wrong_credentials") show("current", t("settings.wrong_password"));
-      else show(refusal.code === "bad_password" ? "new" : "password", refusal.message);
+      else show(["bad_password", "common_password"].includes(refusal.code) ? "new" : "password", refusal.message);
     }
   });
 

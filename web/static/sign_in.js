@@ -9,7 +9,7 @@ const form = document.getElementById("sign-in");
 const fields = { name: form?.elements.name, code: form?.elements.code, password: form?.elements.password };
 // What a refusal is about; all else is about neither, or both.
 const FIELD = {
-  bad_name: "name", name_taken: "name", name_resembles: "name", bad_password: "password", wrong_credentials: "password", wrong_recovery_code: "code",
+  bad_name: "name", name_taken: "name", name_resembles: "name", bad_password: "password", common_password: "password", wrong_credentials: "password", wrong_recovery_code: "code",
 };
 const MISSING = {
   name: () => t("sign_in.name_missing"), code: () => t("recover.code_missing"), password: () => t("sign_in.password_missing"),

@@ -14,7 +14,7 @@ use super::passwords::{PasswordOptions, Passwords};
 use super::sessions::{LiveSession, SessionCache};
 use super::tickets::Tickets;
 use super::tokens::{Token, hash_of};
-use crate::domain::{Clock, Timestamp, Uid, is_reserved};
+use crate::domain::{Clock, Timestamp, Uid, is_official, is_reserved};
 use crate::notify::{Hint, Hints};
 use crate::seq::Ids;
 use crate::store::{
@@ -37,6 +37,9 @@ pub use open::LABEL_CHARACTERS;
 pub use recovery::RecoveryCodes;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+
+/// Sessions that an account may have at a time: a log-in beyond it ends the oldest.
+const MOST_SESSIONS: usize = 100;
 
 /// Who may make an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,6 +181,9 @@ impl Accounts {
             return Err(AccountError::NotInvited);
         }
         let invite = invite.filter(|_| self.0.sign_up == SignUp::Invitation).map(hash_of);
+        if is_official(name) {
+            return Err(AccountError::NameResembles);
+        }
         let account = self.new_account(name, password).await?;
         let uid = ids.uid().await?;
         let (signed_in, session) = self.new_session(uid, account.name.clone(), &account.password_hash, label);
@@ -201,7 +207,7 @@ impl Accounts {
     /// An account that can be made, unless somebody else takes the name first.
     async fn new_account(&self, name: &str, password: String) -> Result<NewAccount, AccountError> {
         let name = checked_name(name)?.to_owned();
-        check_password(&password)?;
+        check_password(&password, &name)?;
         // Asked before the costly hash; the directory decides.
         if self.0.directory.account_by_name(&name).await?.is_some() {
             return Err(AccountError::NameTaken);
@@ -213,12 +219,14 @@ impl Accounts {
         Ok(NewAccount { name, password_hash, created_at: self.0.clock.now() })
     }
 
-    /// Begins a session on a device that is called `label`. An unknown name costs as much as a wrong password.
+    /// Begins a session on a device that is called `label`, and keeps `device` if it is known by that. An unknown name costs as much as a
+    /// wrong password.
     pub async fn log_in(
         &self,
         name: &str,
         password: String,
         label: String,
+        device: Option<DeviceToken>,
     ) -> Result<SignedIn, AccountError> {
         if password.chars().count() > *PASSWORD_CHARACTERS.end() {
             return Err(AccountError::WrongCredentials);
@@ -233,17 +241,32 @@ impl Accounts {
         let stored = account.as_ref().map(|account| account.password_hash.clone());
         let right = self.0.passwords.matches(password, stored).await?;
         match account {
-            Some(account) if right && !account.disabled => self.begin(account, label).await,
+            Some(account) if right && !account.disabled => {
+                let signed_in = self.begin(account, label).await?;
+                Ok(SignedIn { device: device.unwrap_or(signed_in.device), ..signed_in })
+            }
             _ => Err(AccountError::WrongCredentials),
         }
     }
 
     async fn begin(&self, account: Account, label: String) -> Result<SignedIn, AccountError> {
         let (signed_in, session) = self.new_session(account.uid, account.name, &account.password_hash, label);
-        match self.0.directory.create_session(session, &account.password_hash).await? {
-            true => Ok(signed_in),
-            false => Err(AccountError::WrongCredentials),
+        if !self.0.directory.create_session(session, &account.password_hash).await? {
+            return Err(AccountError::WrongCredentials);
         }
+        self.end_oldest(account.uid).await?;
+        Ok(signed_in)
+    }
+
+    /// Ends the oldest sessions of `uid` beyond as many as an account may have.
+    async fn end_oldest(&self, uid: Uid) -> Result<(), StoreError> {
+        let open = self.0.directory.sessions(uid, self.0.clock.now(), MOST_SESSIONS + 1).await?;
+        for Session { token_hash, .. } in open.into_iter().skip(MOST_SESSIONS) {
+            self.0.directory.end_session(&token_hash).await?;
+            self.end_here(&token_hash);
+            self.tell(Hint::SessionEnded(token_hash));
+        }
+        Ok(())
     }
 
     /// A session that is to be kept before its token is told.
@@ -266,7 +289,7 @@ impl Accounts {
         current: String,
         new: String,
     ) -> Result<DeviceToken, AccountError> {
-        check_password(&new)?;
+        check_password(&new, &self.name(session.uid).await?.unwrap_or_default())?;
         let checked = self.check_current(session, current).await?;
         let hash = self.0.passwords.hash(new).await?;
         let (uid, kept) = (session.uid, session.token_hash);
@@ -294,29 +317,57 @@ mod tests {
     use super::*;
     use crate::store::memory::MemoryDirectory;
 
-    #[tokio::test]
-    async fn whose_name_could_not_be_taken_today_logs_in_as_before() {
-        let directory = Arc::new(MemoryDirectory::new());
-        let passwords = PasswordOptions { memory_kib: 8, passes: 1, threads: 1, waiting: 1 };
-        let options = AccountOptions {
+    fn options() -> AccountOptions {
+        AccountOptions {
             sign_up: SignUp::Open,
             sign_up_invites: SignUpInviteLimits { longest_seconds: 60, most_uses: 1, most_open: 1 },
             session_days: 1,
             cached_sessions: 1,
             tickets: 1,
-            passwords,
-        };
-        let accounts = Accounts::new(directory.clone(), options, Clock::new(|| Timestamp(7)));
+            passwords: PasswordOptions { memory_kib: 8, passes: 1, threads: 1, waiting: 1 },
+        }
+    }
+
+    #[tokio::test]
+    async fn whose_name_could_not_be_taken_today_logs_in_as_before() {
+        let directory = Arc::new(MemoryDirectory::new());
+        let accounts = Accounts::new(directory.clone(), options(), Clock::new(|| Timestamp(7)));
         let name = "An\u{200b}n  Lee";
         let password_hash = accounts.0.passwords.hash("correct horse".to_owned()).await.expect("room");
         let account = NewAccount { name: name.to_owned(), password_hash, created_at: Timestamp(1) };
         assert!(directory.create_account(Uid(10_001), account, None).await.expect("made"));
         let signed_in =
-            accounts.log_in(&format!(" {name} "), "correct horse".to_owned(), String::new()).await;
+            accounts.log_in(&format!(" {name} "), "correct horse".to_owned(), String::new(), None).await;
         assert_eq!(signed_in.expect("right").uid, Uid(10_001));
         let ids = Ids::in_memory("a secret of the tests").await.expect("opens");
         let bob = ("Bo\u{200b}b", "correct horse".to_owned());
         let taken = accounts.sign_up(bob, None, String::new(), &ids).await;
         assert!(matches!(taken, Err(AccountError::BadName)), "{taken:?}");
+    }
+
+    #[tokio::test]
+    async fn the_oldest_session_ends_when_there_are_too_many() {
+        let directory = Arc::new(MemoryDirectory::new());
+        let now = Arc::new(std::sync::atomic::AtomicI64::new(1));
+        let hands = Arc::clone(&now);
+        let clock = Clock::new(move || Timestamp(hands.load(std::sync::atomic::Ordering::Relaxed)));
+        let accounts = Accounts::new(directory.clone(), options(), clock);
+        let password_hash = accounts.0.passwords.hash("correct horse".to_owned()).await.expect("room");
+        let account = NewAccount { name: "ann".to_owned(), password_hash, created_at: Timestamp(1) };
+        assert!(directory.create_account(Uid(10_001), account, None).await.expect("made"));
+        let mut tokens = Vec::new();
+        for _ in 0..=MOST_SESSIONS {
+            now.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let log_in = accounts.log_in("ann", "correct horse".to_owned(), String::new(), None).await;
+            let token = log_in.expect("right").token;
+            assert!(accounts.session(token.as_str()).await.expect("asked").is_some());
+            tokens.push(token);
+        }
+        let mut open = Vec::new();
+        for token in &tokens {
+            open.push(accounts.session(token.as_str()).await.expect("asked").is_some());
+        }
+        assert_eq!(open.iter().filter(|open| !**open).count(), 1);
+        assert!(!open[0], "the oldest");
     }
 }

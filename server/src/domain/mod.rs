@@ -28,7 +28,7 @@ pub use ids::{ClientId, GroupId, HistoryId, MessageId, PartitionKey, Uid};
 pub use invite::Invite;
 pub use mention::{MOST_MENTIONS, Mentions};
 pub use message::{AppBodyError, AppKind, Body, Digest, TextError};
-pub use name::{DELETED_ACCOUNT, is_reserved, is_visible, name_endings, name_key, skeletons};
+pub use name::{DELETED_ACCOUNT, is_official, is_reserved, is_visible, name_endings, name_key, skeletons};
 pub use range::{Bound, Direction, PageLimit, RangeError, RangeQuery};
 pub use relation::Relation;
 pub use setting::{FoundBy, Privacy, PrivacyLevel, Profile, Setting, SettingError};

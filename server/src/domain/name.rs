@@ -19,18 +19,60 @@ pub const DELETED_ACCOUNT: &str = "Deleted account";
 /// Names that no new account can have, since they stand for something else: that of deleted accounts in each language of the page.
 const RESERVED: [&str; 2] = [DELETED_ACCOUNT, "已注销账号"];
 
+/// Names of those who run a server, and of all its people: an operator alone gives them to accounts.
+const OFFICIAL: [&str; 22] = [
+    "admin",
+    "administrator",
+    "all",
+    "everybody",
+    "everyone",
+    "help",
+    "info",
+    "moderator",
+    "official",
+    "operator",
+    "root",
+    "security",
+    "service",
+    "staff",
+    "support",
+    "system",
+    "team",
+    "tidemark",
+    "webmaster",
+    "所有人",
+    "管理员",
+    "系统",
+];
+
 /// Whether `name` can be taken for one that stands for something else.
 pub fn is_reserved(name: &str) -> bool {
-    let skeletons = skeletons(name);
-    RESERVED.iter().any(|reserved| !skeletons.is_disjoint(&self::skeletons(reserved)))
+    is_like(name, &RESERVED)
 }
 
+/// Whether `name` can be taken for that of somebody who runs the server, or of everybody.
+pub fn is_official(name: &str) -> bool {
+    is_like(name, &OFFICIAL)
+}
+
+fn is_like(name: &str, names: &[&str]) -> bool {
+    let skeletons = skeletons(name);
+    names.iter().any(|one| !skeletons.is_disjoint(&self::skeletons(one)))
+}
+
+/// Marks on one letter: more than any script needs cover what stands above and below.
+const MOST_MARKS: usize = 3;
+
 /// Whether `name`, which has no spaces around it, has visible characters alone and single spaces between them. Of what is not seen by
-/// itself only that passes which makes up an emoji.
+/// itself only that passes which makes up an emoji; of marks, as many as a letter before them may have.
 pub fn is_visible(name: &str) -> bool {
-    let mut before = None;
+    let (mut before, mut marks) = (None, 0);
     let mut characters = name.chars().peekable();
     while let Some(c) = characters.next() {
+        marks = if is_mark(c) { marks + 1 } else { 0 };
+        if marks > MOST_MARKS || (marks > 0 && matches!(before, None | Some(' '))) {
+            return false;
+        }
         let passes = match c {
             ' ' => before != Some(' '),
             EMOJI_FORM => before.is_some_and(is_emoji),
@@ -76,7 +118,11 @@ pub fn name_endings(name: &str) -> BTreeSet<String> {
 
 /// Whether a character belongs to the one before it.
 fn is_attached(c: char) -> bool {
-    matches!(c, ZERO_WIDTH_JOINER | EMOJI_FORM) || c.general_category_group() == GeneralCategoryGroup::Mark
+    matches!(c, ZERO_WIDTH_JOINER | EMOJI_FORM) || is_mark(c)
+}
+
+fn is_mark(c: char) -> bool {
+    c != EMOJI_FORM && c.general_category_group() == GeneralCategoryGroup::Mark
 }
 
 /// Digits are no emoji here, though Unicode says so for the sake of keycaps.
@@ -169,6 +215,26 @@ mod tests {
             assert!(!is_visible(name), "{name:?}");
         }
     }
+
+    #[test]
+    fn marks_stand_on_a_letter_and_are_few() {
+        let stacked = format!("a{}", "\u{301}".repeat(MOST_MARKS));
+        assert!(is_visible(&stacked) && is_visible("น้ำ") && is_visible("क्षि"));
+        for bad in ["\u{301}a", "a \u{301}", &format!("{stacked}\u{301}")] {
+            assert!(!is_visible(bad), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn names_of_those_who_run_a_server_are_known_in_any_form() {
+        for name in ["Administrator", "ADMIN", "Ro0t", "Supp\u{43e}rt", "管理员", "All"] {
+            assert!(is_official(name), "{name:?}");
+        }
+        for name in ["Adam", "Ally", "Rooty", "Ann Admin"] {
+            assert!(!is_official(name), "{name:?}");
+        }
+    }
+
     #[test]
     fn names_that_can_be_taken_for_each_other_have_a_skeleton_in_common() {
         for (name, other) in [

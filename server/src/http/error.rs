@@ -305,6 +305,7 @@ impl From<AccountError> for Problem {
             AccountError::KeyReused => (StatusCode::CONFLICT, "client_id_reused", false),
             AccountError::BadName => (StatusCode::UNPROCESSABLE_ENTITY, "bad_name", false),
             AccountError::BadPassword => (StatusCode::UNPROCESSABLE_ENTITY, "bad_password", false),
+            AccountError::CommonPassword => (StatusCode::UNPROCESSABLE_ENTITY, "common_password", false),
             AccountError::NameTaken => (StatusCode::CONFLICT, "name_taken", false),
             AccountError::NameResembles => (StatusCode::CONFLICT, "name_resembles", false),
             AccountError::WrongCredentials | AccountError::WrongPassword => {

@@ -227,7 +227,7 @@ impl Rates {
         device: Option<&KnownDevice>,
     ) -> Result<Vec<Attempt>, Problem> {
         let name = name_key(name);
-        let Some(KnownDevice(device)) = device else {
+        let Some(KnownDevice { name: device, .. }) = device else {
             let mut attempts = self.try_name(address, &name)?;
             attempts.push(self.log_ins_by_name.rate.attempt(format!("log-in as {name}")));
             // Last, so that one address uses up no more of it than its own limit lets through.

@@ -20,9 +20,14 @@ const KNOWN_DAYS: i64 = 365;
 /// What is signed begins so: a signature of something else is none of a token.
 const PURPOSE: &str = "tidemark device 1";
 
-/// A device on which the account was logged in to before, by what it is counted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KnownDevice(pub String);
+/// A device on which the account was logged in to before.
+#[derive(Clone, Debug)]
+pub struct KnownDevice {
+    /// By what its attempts are counted.
+    pub name: String,
+    /// What it keeps: a log-in gives it no other, by which it would be counted anew.
+    pub token: Option<DeviceToken>,
+}
 
 /// What such a device shows with its next log-in.
 #[derive(Clone)]
@@ -100,7 +105,10 @@ impl Accounts {
             name if has_length_of_name(name) => self.0.directory.account_by_name(name).await?,
             _ => None,
         };
-        Ok(account.filter(|account| shown.is_of(account)).map(|_| KnownDevice(shown.nonce.to_owned())))
+        let left = shown.ends_at.saturating_sub(self.0.clock.now().0).max(0).unsigned_abs() / 1_000;
+        let token = DeviceToken { text: text.to_owned(), lifetime_seconds: left };
+        let known = KnownDevice { name: shown.nonce.to_owned(), token: Some(token) };
+        Ok(account.filter(|account| shown.is_of(account)).map(|_| known))
     }
 }
 

@@ -22,6 +22,9 @@ pub enum AccountError {
     /// The password cannot be one.
     #[error("choose a password of 8 to 200 characters")]
     BadPassword,
+    /// Whoever guesses tries it first.
+    #[error("that is one of the passwords that are guessed first; choose another")]
+    CommonPassword,
     /// Somebody has that name.
     #[error("the name is taken; choose another, or log in")]
     NameTaken,

@@ -90,7 +90,7 @@ impl Accounts {
         new: String,
         label: String,
     ) -> Result<SignedIn, AccountError> {
-        check_password(&new)?;
+        check_password(&new, name)?;
         let account = match name.trim() {
             name if has_length_of_name(name) => self.0.directory.account_by_name(name).await?,
             _ => None,

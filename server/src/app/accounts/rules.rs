@@ -1,9 +1,11 @@
 //! What a new name and a new password are held to.
 
+use std::collections::HashSet;
 use std::ops::RangeInclusive;
+use std::sync::LazyLock;
 
 use super::AccountError;
-use crate::domain::is_visible;
+use crate::domain::{is_visible, name_key};
 
 /// Characters of a name.
 const NAME_CHARACTERS: RangeInclusive<usize> = 1..=40;
@@ -23,11 +25,19 @@ pub(super) fn checked_name(name: &str) -> Result<&str, AccountError> {
     }
 }
 
-/// Refuses a password that a new one cannot be.
-pub(super) fn check_password(password: &str) -> Result<(), AccountError> {
-    match PASSWORD_CHARACTERS.contains(&password.chars().count()) {
-        true => Ok(()),
-        false => Err(AccountError::BadPassword),
+/// Those of which lists of stolen passwords have the most, in small letters: tried first by whoever guesses.
+static COMMON_PASSWORDS: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| include_str!("common_passwords.txt").lines().collect());
+
+/// Refuses a password that a new one of the account called `name` cannot be.
+pub(super) fn check_password(password: &str, name: &str) -> Result<(), AccountError> {
+    if !PASSWORD_CHARACTERS.contains(&password.chars().count()) {
+        return Err(AccountError::BadPassword);
+    }
+    let written = password.to_lowercase();
+    match COMMON_PASSWORDS.contains(&*written) || written == name_key(name) {
+        true => Err(AccountError::CommonPassword),
+        false => Ok(()),
     }
 }
 
@@ -47,7 +57,17 @@ mod tests {
     #[test]
     fn a_password_is_long_enough_and_not_endless() {
         for (length, good) in [(7, false), (8, true), (200, true), (201, false)] {
-            assert_eq!(check_password(&"é".repeat(length)).is_ok(), good, "{length}");
+            assert_eq!(check_password(&"é".repeat(length), "Ann").is_ok(), good, "{length}");
         }
+    }
+
+    #[test]
+    fn what_is_tried_first_is_no_password() {
+        for common in ["password", "PassWord1", "12345678", "qwertyuiop", "ann lee 7"] {
+            let refused = check_password(common, "Ann Lee 7");
+            assert!(matches!(refused, Err(AccountError::CommonPassword)), "{common}");
+        }
+        assert!(check_password("ann lee 7", "Ben").is_ok());
+        assert!(COMMON_PASSWORDS.len() > 200);
     }
 }

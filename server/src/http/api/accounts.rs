@@ -75,7 +75,7 @@ pub(super) struct Account<'a> {
         headers(("Set-Cookie" = String, description = "The session, for the page of this server")),
     )),
     extensions(("x-codes" = json!([
-        "rate_limited", "busy", "unavailable", "sign_up_closed", "not_invited", "bad_name", "bad_password", "name_taken",
+        "rate_limited", "busy", "unavailable", "sign_up_closed", "not_invited", "bad_name", "bad_password", "common_password", "name_taken",
         "name_resembles",
     ]))),
 )]
@@ -117,7 +117,8 @@ pub(in crate::http) async fn log_in(
     let device = known_device(&state, caller, &headers, &name, device.as_deref()).await?;
     state.accounts.count(&state.rates.log_in(caller.address, &name, device.as_ref())?).await?;
     let label = device_name(&headers);
-    let signed_in = in_line(&state, caller, state.accounts.log_in(&name, password, label)).await?;
+    let device = device.and_then(|device| device.token);
+    let signed_in = in_line(&state, caller, state.accounts.log_in(&name, password, label, device)).await?;
     Ok(welcome(&signed_in, None, source, caller, &state.settings))
 }
 
@@ -161,7 +162,7 @@ pub(in crate::http) struct NewPassword {
     put, path = "/api/v1/me/password", operation_id = "changePassword", tag = "Accounts",
     request_body = NewPassword,
     responses((status = 204, description = "Changed")),
-    extensions(("x-codes" = json!(["rate_limited", "bad_password", "wrong_credentials"]))),
+    extensions(("x-codes" = json!(["rate_limited", "bad_password", "common_password", "wrong_credentials"]))),
 )]
 pub(in crate::http) async fn change_password(
     State(state): State<HttpState>,
@@ -186,7 +187,7 @@ pub(super) async fn count_attempt(
     session: &LiveSession,
 ) -> Result<(), Problem> {
     let name = state.accounts.name(session.uid).await?.ok_or_else(Problem::unauthorized)?;
-    let device = KnownDevice(format!("session {}", session.id()));
+    let device = KnownDevice { name: format!("session {}", session.id()), token: None };
     Ok(state.accounts.count(&state.rates.log_in(caller.address, &name, Some(&device))?).await?)
 }
 

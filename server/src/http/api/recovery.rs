@@ -42,7 +42,7 @@ pub(in crate::http) struct Recovery {
         headers(("Set-Cookie" = String, description = "The session, for the page of this server")),
     )),
     extensions(("x-codes" = json!([
-        "rate_limited", "busy", "unavailable", "bad_password", "wrong_recovery_code",
+        "rate_limited", "busy", "unavailable", "bad_password", "common_password", "wrong_recovery_code",
     ]))),
 )]
 pub(in crate::http) async fn recover(
