@@ -158,11 +158,7 @@ async fn the_clusters_example_works_when_pasted() {
         ports += &format!("[{port}]={own} ");
         script = script.replace(&format!(":{port}"), &format!(":{own}"));
     }
-    for (of_page, here) in [
-        (":700$n", ":${port[700$n]}"),
-        (":710$n", ":${port[710$n]}"),
-        (":700%s\", ' $m", ":%s\", ' ${port[700$m]}"),
-    ] {
+    for (of_page, here) in [(":700$n", ":${port[700$n]}"), (":710$n", ":${port[710$n]}")] {
         assert!(script.contains(of_page), "{of_page}");
         script = script.replace(of_page, here);
     }

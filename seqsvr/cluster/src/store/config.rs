@@ -107,6 +107,12 @@ impl Stores {
 }
 
 impl StoresConfig {
+    /// The same for a command that asks for much at once, and whose caller may wait.
+    #[must_use]
+    pub fn patient(&self) -> Self {
+        Self { patience_ms: LONGEST_PATIENCE.as_millis() as u64, ..self.clone() }
+    }
+
     /// The stores of Set `set` of `cluster`. Nothing is connected yet.
     ///
     /// # Errors

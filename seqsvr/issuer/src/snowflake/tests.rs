@@ -161,7 +161,7 @@ async fn ids_end_with_the_bits_of_time() {
     let hands = Hands::at(NOW);
     let guard = guard(hands.clock()).await;
     let tag = tag(layout(), &guard);
-    hands.set(tag.layout().last_ms());
+    hands.pass(tag.layout().last_ms() - NOW);
     tag.try_next().unwrap();
     hands.pass(1);
     assert_eq!(tag.try_next(), Err(NotNow::RanOut));

@@ -118,7 +118,7 @@ impl Which {
                 let config: ArbiterConfig = load(config)?;
                 let terms = config.terms().map_err(ExitError::usage)?;
                 let (cluster, set) = (config.cluster, config.set.number);
-                let stores = config.stores.open(&cluster, set).map_err(ExitError::usage)?;
+                let stores = config.stores.patient().open(&cluster, set).map_err(ExitError::usage)?;
                 let (sections, tables) = (Arc::clone(&stores.sections), Some(Arc::clone(&stores.tables)));
                 Ok(Open { cluster, set, sections, tables, new: Some((stores, terms)) })
             }

@@ -67,7 +67,7 @@ fn call(addr: &str, method: &str, path: &str, body: &str) -> Option<(u16, String
     stream.set_read_timeout(Some(Duration::from_secs(20))).ok()?;
     let length = body.len();
     let request = format!(
-        "{method} {path} HTTP/1.1\r\nhost: issuer\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+        "{method} {path} HTTP/1.1\r\nhost: {addr}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
     );
     stream.write_all(request.as_bytes()).ok()?;
     let mut answer = String::new();
