@@ -281,7 +281,7 @@ impl Cluster {
         }
     }
 
-    /// What a new Set begins with.
+    /// The terms that a new Set begins with.
     fn terms(&self) -> SetTerms {
         let uids = 0..=self.shape.sections * SECTION_SIZE - 1;
         SetTerms { lease: self.shape.lease, layout: self.layout(), uids, moves: Moves::default() }

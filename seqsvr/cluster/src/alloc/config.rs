@@ -84,7 +84,7 @@ pub struct SetConfig {
 }
 
 impl SetConfig {
-    /// What is waited and polled by until the stored lease is known.
+    /// The lease that waits and polls go by until the stored one is known.
     pub fn lease_ms(&self) -> u64 {
         self.lease_ms.unwrap_or(2_000)
     }

@@ -247,7 +247,7 @@ impl ArbiterConfig {
         toml::from_str(text).expect("nothing else is needed")
     }
 
-    /// What a new Set begins with.
+    /// The terms that a new Set begins with.
     ///
     /// # Errors
     ///

@@ -247,7 +247,7 @@ impl Files {
     pub(super) fn turn(&mut self, state: &State) -> Result<(), OpenError> {
         let turned = self.begin_next(state);
         if matches!(turned, Err(OpenError::Full { .. })) {
-            // What there is of it would take up room.
+            // The part that was written takes up room.
             match fs::remove_file(self.directory.path.join("spare")) {
                 Err(why) if why.kind() != io::ErrorKind::NotFound => {
                     return Err(OpenError::Io { path: self.directory.path.join("spare"), why });

@@ -25,7 +25,7 @@ impl std::fmt::Display for Identity {
     }
 }
 
-/// What to do with files that must not be voted by: the replica comes back under a fresh id, as a new member.
+/// The advice for files that must not be voted by: the replica comes back under a fresh id, as a new member.
 const LOST: &str = "Move the files away, start once with --init, and run `seqsvr store replace NAME ADDRESS` with the name of this store";
 
 /// Why a replica's directory is not served from.

@@ -4,7 +4,7 @@ use super::*;
 use seqsvr_core::store::configuration::Bounds;
 
 impl World {
-    /// What a read is good for, where a configuration is stored.
+    /// The lease and the uids that a read tells, where a configuration is stored.
     pub(super) fn bounds(&self) -> Option<Bounds> {
         let uids = self.uids.clone()?;
         Some(Bounds { lease: TAKEOVER, awaited: TAKEOVER, uids })
