@@ -11,6 +11,7 @@
 --   TM001   Raised: one of the keys has a record already.
 --   TM002   Raised: one of the copies of more.served is owed no more, or a group of more.groups is there already.
 --   TM003   Raised: everything could be stored, but more.trial asked only whether.
+--   TM007   Raised: the call came too late; its caller may have looked already whether it was stored.
 --
 -- Locks are taken in one order: heads, groups, pending, each by its key. Every statement after a lock sees what others
 -- committed before.
@@ -48,6 +49,8 @@ CREATE OR REPLACE FUNCTION commit_messages(
     --   trial     true: store nothing
     --   owed      their copies, in order: pending (its place), head, recipient, epoch
     more jsonb,
+    -- Until when it may begin, in milliseconds since 1970. From then on a caller that lost the answer looks what is stored.
+    until bigint,
     OUT verdict text, OUT last bigint[], OUT acceptances bigint[], OUT facts jsonb
 )
 LANGUAGE plpgsql VOLATILE
@@ -73,6 +76,8 @@ BEGIN
                     AND heads.receiver BETWEEN wanted.receiver AND wanted.receiver
                 ORDER BY heads.receiver DESC LIMIT 1 FOR UPDATE) AS head
         ) AS locked;
+    -- Under the locks: who looks takes them, too.
+    PERFORM commit_in_time(until);
     IF coalesce(cardinality(last), 0) < cardinality(h_key) THEN
         verdict := 'heads';
         RETURN;

@@ -5,6 +5,7 @@
 --   TM004  Raised: rows are not there as they are expected. The detail: their places, from 1.
 --   TM005  Raised: counters would come beyond their end. The detail: their places.
 --   TM006  Raised: tables are deleted. The detail: their numbers.
+--   TM007  Raised: the call came too late; its caller may have looked already whether it was stored.
 --
 -- Locks are taken in one order: counters, then rows, each by its key. A counter or a row that is missing is made in
 -- that order, too. In the distributed layout a call is about one partition.
@@ -19,7 +20,9 @@ CREATE OR REPLACE FUNCTION commit_rows(
     r_key text[], r_table bigint[], r_before bytea[], r_counter int[], r_plus bigint[], r_after bytea[],
     r_expected bigint[], r_row bytea[],
     -- Of the rows from now on; no other call has it.
-    new_revision bigint
+    new_revision bigint,
+    -- Until when it may begin, in milliseconds since 1970. From then on a caller that lost the answer looks what is stored.
+    until bigint
 ) RETURNS bigint[]
 LANGUAGE plpgsql VOLATILE
 -- A plan must not depend on what the database knows of the tables, which is nothing at first.
@@ -41,6 +44,7 @@ DECLARE
 BEGIN
     -- Held until the transaction ends: a caller that lost the answer waits for that.
     PERFORM pg_advisory_xact_lock(-new_revision);
+    PERFORM commit_in_time(until);
     SELECT array_agg(wanted.id) INTO wrong FROM unnest(t_id) AS wanted(id)
         WHERE NOT EXISTS (SELECT FROM tables WHERE tables.id = wanted.id AND deleted_at IS NULL);
     IF wrong IS NOT NULL THEN

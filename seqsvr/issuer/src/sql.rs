@@ -1,9 +1,11 @@
 //! The databases of the issuer's tables, opened alike for the rows of tags, for machine ids and for the fingerprints of
 //! codes.
 
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use seqsvr_core::store::standby;
 use sqlx::Connection as _;
 #[cfg(feature = "postgres")]
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
@@ -77,6 +79,13 @@ pub(super) fn postgres_pool(
     let pools = PgPoolOptions::new().max_connections(connections).acquire_timeout(wait);
     let pools = pools.after_connect(move |connection, _| Box::pin(create(connection, schema)));
     Ok(pools.connect_lazy_with(options))
+}
+
+/// A commit that a synchronous standby of PostgreSQL has, too, where there is one. SQLite has none, and says nothing of it.
+pub(super) async fn confirmed<T>(
+    commit: impl Future<Output = Result<T, sqlx::Error>>,
+) -> Result<T, sqlx::Error> {
+    standby::confirmed(commit).await.map_err(io::Error::other)?
 }
 
 /// PostgreSQL fails one of two sessions that make the same table at once, in spite of IF NOT EXISTS, so they take turns. The

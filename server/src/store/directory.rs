@@ -111,6 +111,10 @@ pub trait Directory: Credentials + Deletions {
     /// Gives the account another password. `false` when there is none, or it is deleted.
     async fn set_password(&self, uid: Uid, password_hash: &str) -> Result<bool, StoreError>;
 
+    /// Keeps another hash of the same password. `false`, and nothing changes, when the hash is not `checked` any more, or the account is
+    /// disabled.
+    async fn replace_hash(&self, uid: Uid, checked: &str, password_hash: &str) -> Result<bool, StoreError>;
+
     /// Gives the account another password and ends all its sessions but the one with the hash `kept`, in one transaction. `false`, and
     /// nothing changes, when the hash of its password is not `checked` any more, or it is disabled: checking a password takes long.
     async fn change_password(

@@ -25,6 +25,7 @@ pub mod sizes;
 mod sql;
 #[cfg(any(test, feature = "sqlite"))]
 pub mod sqlite;
+pub mod standby;
 pub mod tables;
 
 pub use configuration::{Address, Configuration, Configured, Member, Move, Moves, SetTerms, Terms};

@@ -2,15 +2,17 @@
 //! Several processes may use one schema at a time; the claims in it decide who may raise what.
 
 use std::collections::HashSet;
+use std::io;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{PgConnection, PgPool};
+use sqlx::{PgConnection, PgPool, Postgres, Transaction};
 
 use super::backup::Backup;
 use super::batches::batches;
 use super::sql::{layout_is_new, number, stored, stored_layout};
+use super::standby::confirmed;
 use super::{Ceiling, Claimed, Layout, Owner, RaiseError, Ranges, SectionStore, StoreError};
 use crate::ids::{Epoch, SectionId};
 
@@ -51,6 +53,7 @@ impl PostgresSections {
         let options = options.options([
             ("search_path", schema.to_owned()),
             ("synchronous_commit", "on".to_owned()),
+            ("client_min_messages", "warning".to_owned()),
             ("statement_timeout", PATIENCE.as_millis().to_string()),
         ]);
         let pool = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(PATIENCE);
@@ -80,11 +83,11 @@ impl SectionStore for PostgresSections {
             schema::fix_layout(&mut transaction, layout).await.map_err(unavailable)?;
         }
         let mut claims = schema::load(&mut transaction).await.map_err(unavailable)?;
-        if claims.accept(sections, owner)? {
-            schema::store(&mut transaction, &claims).await.map_err(unavailable)?;
-        }
+        claims.accept(sections, owner)?;
+        // Even if they are the same: what is read here is on a synchronous standby once this is.
+        schema::store(&mut transaction, &claims).await.map_err(unavailable)?;
         let ceilings = schema::ceilings(&mut transaction, sections).await.map_err(unavailable)?;
-        transaction.commit().await.map_err(unavailable)?;
+        commit(transaction).await.map_err(unavailable)?;
         Ok(Claimed { ceilings, floor: 0, earlier: claims.earlier(sections) })
     }
 
@@ -106,7 +109,7 @@ impl SectionStore for PostgresSections {
         if claims.release(sections, owner) {
             schema::store(&mut transaction, &claims).await.map_err(unavailable)?;
         }
-        transaction.commit().await.map_err(unavailable)
+        commit(transaction).await.map_err(unavailable)
     }
 
     async fn backup(&self) -> Result<Backup, StoreError> {
@@ -142,7 +145,7 @@ impl PostgresSections {
             return Ok(answers);
         }
         let raised = raise_all(&mut transaction, &admitted).await.map_err(nothing)?;
-        transaction.commit().await.map_err(|error| RaiseError::Unknown(error.to_string()))?;
+        commit(transaction).await.map_err(|error| RaiseError::Unknown(error.to_string()))?;
         for (raise, answer) in raises.iter().zip(&mut answers).filter(|(_, answer)| answer.is_ok()) {
             let stored = raised.iter().find(|(section, _)| *section == raise.section.get());
             if let Some(&(_, stored)) = stored {
@@ -151,6 +154,11 @@ impl PostgresSections {
         }
         Ok(answers)
     }
+}
+
+/// A commit that a synchronous standby has, too, where there is one.
+async fn commit(transaction: Transaction<'_, Postgres>) -> Result<(), sqlx::Error> {
+    confirmed(transaction.commit()).await.map_err(io::Error::other)?
 }
 
 /// Raises what is not above its target yet, and answers with the sections that are, and their ceilings.

@@ -13,6 +13,7 @@ use sqlx::sqlite::SqlitePool;
 
 use super::Instance;
 use super::registry::{Entry, Registry, RegistryError, Row};
+use crate::sql::confirmed;
 #[cfg(feature = "service")]
 use crate::sql::postgres_pool;
 use crate::sql::sqlite_pool;
@@ -80,7 +81,7 @@ macro_rules! registry {
                 if over != 0 {
                     query = query.bind(over as i64);
                 }
-                let written = query.execute(&self.database).await.map_err(RegistryError::new)?;
+                let written = confirmed(query.execute(&self.database)).await.map_err(RegistryError::new)?;
                 Ok(written.rows_affected() == 1)
             }
         }

@@ -62,7 +62,7 @@ macro_rules! repository {
                 let query = sqlx::query(CREATE).bind(tag.as_str()).bind(values.start.cast_signed());
                 let query = query.bind(values.max.cast_signed()).bind(values.step.cast_signed());
                 let mut held = self.hold().await?;
-                let created = query.execute(held.connection()).await;
+                let created = $crate::sql::confirmed(query.execute(held.connection())).await;
                 let created = created.map_err(|error| self.unavailable(error))?;
                 held.keep();
                 Ok(created.rows_affected() > 0)
@@ -79,7 +79,7 @@ macro_rules! repository {
                 let query = query.bind(values.start.cast_signed()).bind(values.max.cast_signed());
                 let query = query.bind(values.step.cast_signed());
                 let mut held = self.hold().await?;
-                let taken = query.execute(held.connection()).await;
+                let taken = $crate::sql::confirmed(query.execute(held.connection())).await;
                 let taken = taken.map_err(|error| self.unavailable(error))?;
                 held.keep();
                 Ok(taken.rows_affected() > 0)
@@ -88,7 +88,8 @@ macro_rules! repository {
             async fn remove(&self, tag: &Tag) -> Result<bool, RepositoryError> {
                 const REMOVE: &str = "DELETE FROM issuer_tags WHERE biz_tag = $1";
                 let mut held = self.hold().await?;
-                let removed = sqlx::query(REMOVE).bind(tag.as_str()).execute(held.connection()).await;
+                let remove = sqlx::query(REMOVE).bind(tag.as_str());
+                let removed = $crate::sql::confirmed(remove.execute(held.connection())).await;
                 let removed = removed.map_err(|error| self.unavailable(error))?;
                 held.keep();
                 Ok(removed.rows_affected() > 0)
@@ -109,15 +110,15 @@ macro_rules! repository {
                     query.bind(range.last.cast_signed()).bind(third.cast_signed())
                 };
                 let mut held = self.hold().await?;
-                let recorded: Result<u64, sqlx::Error> = async {
+                let record = async {
                     let mut transaction = held.connection().begin_with($begin).await?;
                     let record = numbers(sqlx::query(RECORD), *used_at);
                     let inserted = record.execute(&mut *transaction).await?;
                     numbers(sqlx::query(RAISE), range.count()).execute(&mut *transaction).await?;
                     transaction.commit().await?;
                     Ok(inserted.rows_affected())
-                }
-                .await;
+                };
+                let recorded: Result<u64, sqlx::Error> = $crate::sql::confirmed(record).await;
                 let recorded = recorded.map_err(|error| self.unavailable(error))?;
                 held.keep();
                 Ok(recorded > 0)

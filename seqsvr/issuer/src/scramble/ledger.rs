@@ -14,6 +14,7 @@ use thiserror::Error;
 
 use super::fingerprint::Fingerprint;
 use crate::Tag;
+use crate::sql::confirmed;
 #[cfg(feature = "service")]
 use crate::sql::postgres_pool;
 use crate::sql::sqlite_pool;
@@ -111,7 +112,8 @@ macro_rules! ledger {
                 new: Fingerprint,
             ) -> Result<Fingerprint, LedgerError> {
                 let insert = sqlx::query(INSERT).bind(tag.as_str()).bind(i64::from(version));
-                insert.bind(new.to_string()).execute(&self.0).await.map_err(LedgerError::new)?;
+                let insert = insert.bind(new.to_string()).execute(&self.0);
+                confirmed(insert).await.map_err(LedgerError::new)?;
                 let select = sqlx::query_scalar(SELECT).bind(tag.as_str()).bind(i64::from(version));
                 let recorded: String = select.fetch_one(&self.0).await.map_err(LedgerError::new)?;
                 recorded.parse().map_err(LedgerError::new)

@@ -160,6 +160,11 @@ async fn changed_password(directory: &dyn Directory, uid: Uid, other: Uid) {
     assert!(!change("hash of Änne", "new").await, "who is shut changes nothing");
     directory.set_disabled(uid, false).await.expect("set");
     assert!(!directory.change_password(Uid(7), "", "new", &[22; 32]).await.expect("asked"), "nobody");
+    let replace =
+        async |checked: &str, hash: &str| directory.replace_hash(uid, checked, hash).await.expect("asked");
+    assert!(!replace("hash of Bob", "anew").await, "another hash was checked");
+    assert!(replace("hash of Änne", "anew").await && replace("anew", "hash of Änne").await);
+    assert!(known(21).await && known(23).await, "it is the same password");
     assert!(change("hash of Änne", "new").await);
     assert_eq!((known(21).await, known(22).await, known(23).await), (false, true, false), "one is kept");
     assert!(known(24).await, "the others' sessions go on");

@@ -147,6 +147,15 @@ impl Directory for MemoryDirectory {
         Ok(self.change(uid, |account| account.password_hash = password_hash.to_owned()))
     }
 
+    async fn replace_hash(&self, uid: Uid, checked: &str, password_hash: &str) -> Result<bool, StoreError> {
+        let mut state = self.state();
+        let account = state.accounts.get_mut(&uid);
+        let account = account.filter(|account| account.password_hash == checked && !account.disabled);
+        let Some(account) = account else { return Ok(false) };
+        account.password_hash = password_hash.to_owned();
+        Ok(true)
+    }
+
     async fn change_password(
         &self,
         uid: Uid,

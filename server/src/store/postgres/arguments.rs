@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use sqlx::postgres::PgRow;
 use sqlx::{FromRow, PgConnection, Row as _};
 
+use super::clock::Deadline;
 use super::heads::{Heads, Position};
 use super::more::More;
 use crate::domain::{Content, Conversation, Kind, MessageId, Uid};
 use crate::store::Accept;
 
 const CALL: &str = "SELECT verdict, last, acceptances, facts::text FROM commit_messages($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, \
-     $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27::jsonb)";
+     $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27::jsonb, $28)";
 
 /// What the function answers.
 #[derive(Debug)]
@@ -100,6 +101,7 @@ impl<'a> Arguments<'a> {
     pub(super) async fn call(
         &self,
         heads: &Heads,
+        deadline: Deadline,
         connection: &mut PgConnection,
     ) -> Result<Answer, sqlx::Error> {
         let heads = heads.columns();
@@ -138,6 +140,7 @@ impl<'a> Arguments<'a> {
             .bind(conversations().map(|(_, (last, _))| plus(*last)).collect::<Vec<_>>())
             .bind(conversations().map(|(_, (_, read_to))| read_to.get().cast_signed()).collect::<Vec<_>>())
             .bind(self.more.to_json())
+            .bind(deadline.0)
             .fetch_one(connection)
             .await
     }

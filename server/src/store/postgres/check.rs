@@ -10,7 +10,7 @@ const OLDEST_RELEASE: u32 = 150_000;
 
 /// One round trip, and no prepared statement that a pooler could lose.
 const ASK: &str = "SELECT name, setting FROM pg_settings WHERE name IN ('server_version_num', 'server_version', 'server_encoding', \
-     'transaction_read_only', 'transaction_isolation', 'fsync', 'synchronous_commit', 'lock_timeout', 'statement_timeout', \
+     'transaction_read_only', 'transaction_isolation', 'fsync', 'synchronous_commit', 'client_min_messages', 'lock_timeout', 'statement_timeout', \
      'idle_in_transaction_session_timeout') UNION ALL SELECT 'in_recovery', pg_is_in_recovery()::text";
 
 /// What is wrong with a database, and what to do about it.
@@ -45,6 +45,11 @@ pub enum Refusal {
         "its synchronous_commit is {0}, so it would lose acknowledged messages; set it to on for the database and the role"
     )]
     SynchronousCommit(String),
+    /// That a standby may lack what was committed would not be heard.
+    #[error(
+        "its client_min_messages is error, which keeps back that a wait for a standby was cancelled; set it to warning for the database and the role"
+    )]
+    Warnings,
     /// The role may not do what a server does.
     #[error(
         "its role {role} lacks {right} on {on}; let the owner run GRANT {right} ON {on} TO {role}, and the same for the other objects of that schema"
@@ -95,6 +100,11 @@ pub enum Refusal {
          PostgreSQL itself"
     )]
     Pooler,
+    /// A crash of the primary would not be noticed.
+    #[error(
+        "a pooler in front of it hides when the primary crashes; with [storage] replication = \"synchronous\" connect to PostgreSQL itself"
+    )]
+    Hidden,
     /// A server that was stopped would hold up the others.
     #[error(
         "its {0} is 0, because a pooler dropped the setting; run ALTER ROLE … SET {0} = '{1}' for the role in the URL"
@@ -140,6 +150,9 @@ fn judge(told: &HashMap<String, String>) -> Result<(), Refusal> {
     if let weak @ ("off" | "local") = of("synchronous_commit")? {
         return Err(Refusal::SynchronousCommit(weak.to_owned()));
     }
+    if of("client_min_messages")? == "error" {
+        return Err(Refusal::Warnings);
+    }
     for (timeout, proposed) in
         [("lock_timeout", "2s"), ("statement_timeout", "10s"), ("idle_in_transaction_session_timeout", "5s")]
     {
@@ -154,7 +167,7 @@ fn judge(told: &HashMap<String, String>) -> Result<(), Refusal> {
 mod tests {
     use super::*;
 
-    const GOOD: [(&str, &str); 11] = [
+    const GOOD: [(&str, &str); 12] = [
         ("server_version_num", "150004"),
         ("server_version", "15.4"),
         ("server_encoding", "UTF8"),
@@ -163,6 +176,7 @@ mod tests {
         ("transaction_isolation", "read committed"),
         ("fsync", "on"),
         ("synchronous_commit", "on"),
+        ("client_min_messages", "warning"),
         ("lock_timeout", "2000"),
         ("statement_timeout", "10000"),
         ("idle_in_transaction_session_timeout", "5000"),
@@ -189,6 +203,7 @@ mod tests {
             ("fsync", "off", Refusal::Fsync),
             ("synchronous_commit", "off", Refusal::SynchronousCommit("off".into())),
             ("synchronous_commit", "local", Refusal::SynchronousCommit("local".into())),
+            ("client_min_messages", "error", Refusal::Warnings),
             ("lock_timeout", "0", Refusal::Unlimited("lock_timeout", "2s")),
         ] {
             assert_eq!(with(name, Some(value)), Err(refused), "{name} = {value}");

@@ -3,10 +3,13 @@
 //! Nobody asks the database for the time of each request. How far its clock is ahead of a steady one of this process is
 //! measured with each new connection and every ten seconds ([`super::life`] looks then anyway). So it does not matter how
 //! the clock of this machine is set, or that somebody sets it. An answer that came late says little about the time: it changes
-//! only what it contradicts.
+//! only what it contradicts. Deadlines of commits are kept by the machine's own steady clock, which no test sets.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use sqlx::{AssertSqlSafe, PgConnection};
 
 use super::PgDb;
 use super::life::look;
@@ -16,38 +19,93 @@ use crate::store::StoreError;
 /// Milliseconds since 1970, as the database's clock has it; as SQL.
 pub(super) const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
+/// How long a call may be on its way to the database.
+const ON_THE_WAY: Duration = Duration::from_secs(1);
+
 /// What is known of it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct DbClock {
+    /// Tells the time.
     own: OnceLock<Clock>,
-    /// Milliseconds from this process's steady clock to the database's.
-    ahead: AtomicI64,
+    own_ahead: Ahead,
+    /// For deadlines.
+    since: Instant,
+    machine_ahead: Ahead,
 }
 
-/// A moment of the steady clock before the database was asked for the time; `None` while nobody needs it.
+/// Milliseconds from a steady clock of this process to the database's.
+#[derive(Debug, Default)]
+struct Ahead(AtomicI64);
+
+/// A moment before the database was asked for the time, by the steady clocks.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked(Option<i64>);
+pub(super) struct Asked {
+    /// `None` while nobody needs it.
+    own: Option<i64>,
+    machine: i64,
+}
+
+impl Ahead {
+    /// The database answered `now`: somewhere between the question and the answer. That bounds how far it can be ahead, and what is
+    /// known stays if it is within the bounds.
+    fn told(&self, asked: i64, answered: i64, now: i64) {
+        if !(now - answered..=now - asked).contains(&self.get()) {
+            self.0.store(now - (asked + (answered - asked) / 2), Ordering::Relaxed);
+        }
+    }
+
+    fn get(&self) -> i64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Default for DbClock {
+    fn default() -> DbClock {
+        DbClock {
+            own: OnceLock::new(),
+            own_ahead: Ahead::default(),
+            since: Instant::now(),
+            machine_ahead: Ahead::default(),
+        }
+    }
+}
 
 impl DbClock {
     pub(super) fn ask(&self) -> Asked {
-        Asked(self.own.get().map(Clock::steady_ms))
+        Asked { own: self.own.get().map(Clock::steady_ms), machine: self.machine() }
     }
 
-    /// The database answered `now`: somewhere between the question and this moment. That bounds how far it can be ahead, and what is
-    /// known stays if it is within the bounds.
+    /// The database answered `now` to a question.
     pub(super) fn told(&self, asked: Asked, now: i64) {
-        if let (Some(own), Asked(Some(asked))) = (self.own.get(), asked) {
-            let answered = own.steady_ms();
-            let ahead = self.ahead.load(Ordering::Relaxed);
-            if !(now - answered..=now - asked).contains(&ahead) {
-                self.ahead.store(now - (asked + (answered - asked) / 2), Ordering::Relaxed);
-            }
+        self.machine_ahead.told(asked.machine, self.machine(), now);
+        if let (Some(own), Some(asked)) = (self.own.get(), asked.own) {
+            self.own_ahead.told(asked, own.steady_ms(), now);
         }
     }
 
     fn now(&self) -> Timestamp {
         let steady = self.own.get().map_or(0, Clock::steady_ms);
-        Timestamp(steady + self.ahead.load(Ordering::Relaxed))
+        Timestamp(steady + self.own_ahead.get())
+    }
+
+    fn machine(&self) -> i64 {
+        self.since.elapsed().as_millis() as i64
+    }
+}
+
+/// Until when a commit may begin, in milliseconds since 1970, as the database's clock has it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deadline(pub(super) i64);
+
+impl Deadline {
+    /// Waits until no commit with this deadline begins any more, in the session of `connection`.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub(super) async fn passed(self, connection: &mut PgConnection) -> Result<(), StoreError> {
+        let left = format!("SELECT pg_sleep(greatest(0, $1 - {NOW}) / 1000.0 + 0.001)");
+        sqlx::query(AssertSqlSafe(left)).bind(self.0).execute(connection).await?;
+        Ok(())
     }
 }
 
@@ -59,10 +117,25 @@ impl PgDb {
     pub async fn clock(&self, own: &Clock) -> Result<Clock, StoreError> {
         let clock = Arc::clone(&self.clock);
         _ = clock.own.set(own.clone());
-        let asked = clock.ask();
-        let found = self.limited(async { Ok(look(&mut *self.reader().await?).await?) }).await?;
-        clock.told(asked, found.now);
+        self.measure_time().await?;
         Ok(Clock::new(move || clock.now()))
+    }
+
+    /// Asks the database for the time.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub(super) async fn measure_time(&self) -> Result<(), StoreError> {
+        let asked = self.clock.ask();
+        let found = self.limited(async { Ok(look(&mut *self.for_queues().await?).await?) }).await?;
+        self.clock.told(asked, found.now);
+        Ok(())
+    }
+
+    /// Until when a commit may begin that is called now: as long as it may wait for its first lock, and a moment.
+    pub(super) fn deadline(&self) -> Deadline {
+        let limit = self.lock_timeout + ON_THE_WAY;
+        Deadline(self.clock.machine() + self.clock.machine_ahead.get() + limit.as_millis() as i64)
     }
 }
 

@@ -10,6 +10,7 @@ use tracing::{debug, warn};
 
 use super::PgDb;
 use super::arguments::Answer;
+use super::clock::Deadline;
 use super::heads::Heads;
 use super::layout::Layout;
 use super::learnt::Learnt;
@@ -40,6 +41,8 @@ pub(super) enum Setback {
     Storable,
     /// Another transaction was in the way.
     Conflict(StoreError),
+    /// It began after its deadline.
+    Late(StoreError),
     /// The database refuses something in it for good.
     Unstorable(String),
     /// Nothing of it is stored.
@@ -66,7 +69,8 @@ impl Commit<'_> {
             if plan.arguments.is_empty() {
                 return plan.outcomes(None).map_err(CommitError::Refused);
             }
-            match self.call(&plan).await {
+            let deadline = self.db.deadline();
+            match self.call(&plan, deadline).await {
                 Ok(answer) => match answer.verdict.as_str() {
                     "stored" => return self.stored(&writes, plan, &answer).map_err(CommitError::Unknown),
                     "heads" => make_heads(self.db, &plan.heads).await.map_err(CommitError::Refused)?,
@@ -86,12 +90,13 @@ impl Commit<'_> {
                 },
                 Err(Setback::KeyUsed) => self.look_up_used(&writes).await?,
                 Err(Setback::Overtaken) => self.look_up_owed(&writes).await?,
-                Err(Setback::Conflict(error)) => {
+                Err(Setback::Conflict(error) | Setback::Late(error)) => {
                     conflicts += 1;
                     if conflicts >= MOST_CONFLICTS {
                         return Err(CommitError::Refused(error));
                     }
                     debug!(%error, "a commit is tried again");
+                    self.db.measure_time().await.map_err(CommitError::Refused)?;
                 }
                 Err(Setback::Unstorable(why)) => {
                     let at = self.first_unstorable(&writes).await?;
@@ -99,7 +104,7 @@ impl Commit<'_> {
                 }
                 Err(Setback::Refused(error)) => return Err(CommitError::Refused(error)),
                 Err(Setback::Unknown(error)) => {
-                    until_over(self.db, &plan.heads).await;
+                    until_over(self.db, &plan.heads, deadline).await;
                     return Err(CommitError::Unknown(error));
                 }
                 Err(Setback::Storable) => {
@@ -139,9 +144,12 @@ impl Commit<'_> {
         }
     }
 
-    async fn call(&self, plan: &CommitPlan<'_>) -> Result<Answer, Setback> {
+    async fn call(&self, plan: &CommitPlan<'_>, deadline: Deadline) -> Result<Answer, Setback> {
         let mut connection = self.db.for_queues().await.map_err(Setback::Refused)?;
-        let call = async { Ok(plan.arguments.call(&plan.heads, &mut connection).await.map_err(setback)) };
+        let call = async {
+            let called = plan.arguments.call(&plan.heads, deadline, &mut connection).await;
+            Ok(called.inspect_err(|error| self.db.standby.heard(error)).map_err(setback))
+        };
         self.db.limited(call).await.unwrap_or_else(|silence| Err(Setback::Unknown(silence)))
     }
 
@@ -234,11 +242,14 @@ impl Commit<'_> {
             return Ok(true);
         }
         plan.arguments.more.check_only();
-        match self.call(&plan).await {
+        match self.call(&plan, self.db.deadline()).await {
             Err(Setback::Unstorable(_)) => Ok(false),
-            Err(Setback::Refused(error) | Setback::Unknown(error) | Setback::Conflict(error)) => {
-                Err(CommitError::Refused(error))
-            }
+            Err(
+                Setback::Refused(error)
+                | Setback::Unknown(error)
+                | Setback::Conflict(error)
+                | Setback::Late(error),
+            ) => Err(CommitError::Refused(error)),
             // Whatever else has changed meanwhile, the next call of all finds.
             Ok(_) | Err(Setback::Storable | Setback::KeyUsed | Setback::Overtaken) => Ok(true),
         }
@@ -262,23 +273,27 @@ async fn make_heads(db: &PgDb, heads: &Heads) -> Result<(), StoreError> {
     db.limited(async { Ok(make.execute(&mut *db.for_queues().await?).await.map(drop)?) }).await
 }
 
-/// Waits until a commit whose answer was lost has ended, as far as that can be seen: while it runs, it holds its heads.
-async fn until_over(db: &PgDb, heads: &Heads) {
+/// Waits until a commit whose answer was lost begins no more, and has ended, as far as that can be seen: while it runs, it holds its
+/// heads.
+async fn until_over(db: &PgDb, heads: &Heads, deadline: Deadline) {
     let columns = heads.columns();
     for _ in 0..MOST_LOOKS {
         let looked = async {
+            let mut connection = db.for_queues().await?;
+            deadline.passed(&mut connection).await?;
             sqlx::query(
                 "SELECT FROM unnest($1, $2) AS held(partition_key, receiver) JOIN heads USING (partition_key, receiver)
                  ORDER BY heads.partition_key, heads.receiver FOR UPDATE OF heads",
             )
             .bind(&columns.keys)
             .bind(&columns.receivers)
-            .execute(&mut *db.for_queues().await?)
+            .execute(&mut *connection)
             .await?;
             Ok::<_, StoreError>(())
         };
         match db.limited(looked).await {
-            Ok(()) => return,
+            // Now it can be seen, if it was stored.
+            Ok(()) => return db.standby.doubt(),
             Err(error) => warn!(%error, "whether a commit has ended is not known yet"),
         }
     }
@@ -295,6 +310,7 @@ pub(super) fn setback(error: sqlx::Error) -> Setback {
         "TM001" => Setback::KeyUsed,
         "TM002" => Setback::Overtaken,
         "TM003" => Setback::Storable,
+        "TM007" => Setback::Late(error.into()),
         // The session ends; the transaction may have been committed before that.
         _ if matches!(database.severity(), PgSeverity::Fatal | PgSeverity::Panic) => {
             Setback::Unknown(error.into())

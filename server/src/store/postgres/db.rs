@@ -5,9 +5,11 @@
 //! none of ours.
 
 use std::ops::{Deref, DerefMut};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use seqsvr_core::store::standby::apart;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{Connection as _, PgConnection, Postgres};
@@ -21,6 +23,7 @@ use super::layout::{self, Layout};
 use super::life::Life;
 use super::options::{Replication, connection, place};
 use super::schema::{self, Unfit};
+use super::standby::{self, Standby};
 use super::{PgOpenError, PgOptions, Refusal, rights};
 use crate::log_limit::LogLimit;
 use crate::store::StoreError;
@@ -39,6 +42,7 @@ const LIFE: Duration = Duration::from_secs(1_800);
 pub struct PgDb {
     place: String,
     pub(super) connect_timeout: Duration,
+    pub(super) lock_timeout: Duration,
     /// How long an answer is waited for, in all.
     patience: Duration,
     /// For the queues alone.
@@ -51,6 +55,7 @@ pub struct PgDb {
     refusal: Arc<Mutex<Option<Arc<str>>>>,
     /// The history that is served, which each new connection must lead to.
     pub(super) life: Arc<Life>,
+    pub(super) standby: Arc<Standby>,
     pub(super) clock: Arc<DbClock>,
     program: &'static PostgresSchema,
     pub(super) known_groups: usize,
@@ -63,6 +68,7 @@ pub struct PgDb {
 struct Expected {
     program: &'static PostgresSchema,
     life: Arc<Life>,
+    standby: Arc<Standby>,
     layout: Layout,
 }
 
@@ -154,19 +160,23 @@ impl PgDb {
         let refusal = Arc::new(Mutex::new(None));
         let clock = Arc::new(DbClock::default());
         let life = Arc::new(Life::new(options.replication, Arc::clone(&clock)));
+        let standby = Arc::new(Standby::new(options.replication));
         let pool = |connections| {
-            let expected = Expected { program, life: Arc::clone(&life), layout };
+            let (life, standby) = (Arc::clone(&life), Arc::clone(&standby));
+            let expected = Expected { program, life, standby, layout };
             pool(connections, &connect, options, expected, Arc::clone(&refusal))
         };
         let places = (options.connections as usize).saturating_add(options.waiting_reads);
         Ok(Arc::new(PgDb {
             connect_timeout: options.connect_timeout,
+            lock_timeout: options.lock_timeout,
             patience: patience(options),
             queues: pool(options.queue_connections),
             shared: pool(options.connections),
             line: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
             refusal,
             life,
+            standby,
             clock,
             program,
             known_groups: options.known_groups,
@@ -219,23 +229,27 @@ impl PgDb {
         &self,
         work: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        match timeout(self.patience, work).await {
-            Ok(done) => done,
-            Err(_) => Err(StoreError::unavailable(format!(
-                "{} did not answer within {:?}",
-                self.place, self.patience
-            ))),
-        }
+        let work = pin!(timeout(self.patience, work));
+        let limited = async {
+            work.await.unwrap_or_else(|_| {
+                Err(StoreError::unavailable(format!(
+                    "{} did not answer within {:?}",
+                    self.place, self.patience
+                )))
+            })
+        };
+        self.standby.watch(limited).await
     }
 
     /// What is wrong with a connection, if it were a new one.
     pub(super) async fn wrong_with(&self, connection: &mut PgConnection) -> Option<String> {
-        let expected = Expected { program: self.program, life: Arc::clone(&self.life), layout: self.layout };
+        let (life, standby) = (Arc::clone(&self.life), Arc::clone(&self.standby));
+        let expected = Expected { program: self.program, life, standby, layout: self.layout };
         wrong_with(connection, &expected).await
     }
 
     async fn acquired(&self, pool: &PgPool) -> Result<PoolConnection<Postgres>, StoreError> {
-        pool.acquire().await.map_err(|error| match error {
+        let acquired = apart(pin!(pool.acquire())).await.map_err(|error| match error {
             sqlx::Error::PoolTimedOut => {
                 let refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 StoreError::Unavailable(refusal.unwrap_or_else(|| {
@@ -244,7 +258,10 @@ impl PgDb {
                 }))
             }
             error => error.into(),
-        })
+        });
+        let mut connection = acquired?;
+        self.standby.confirm(&mut connection).await?;
+        Ok(connection)
     }
 
     /// Places that are left in the line.
@@ -286,6 +303,9 @@ pub(super) async fn connect(
         error.as_database_error().is_some_and(|error| error.message().contains("startup parameter"))
     };
     if made.as_ref().err().is_some_and(is_pooler) {
+        if options.replication == Replication::Synchronous {
+            return Err(PgOpenError::Refused { place: place.to_owned(), refusal: Refusal::Hidden });
+        }
         connect = plain;
         made = one(&connect).await;
     }
@@ -323,6 +343,7 @@ fn pool(
     refusal: Arc<Mutex<Option<Arc<str>>>>,
 ) -> PgPool {
     let patience = patience(options);
+    let standby = Arc::clone(&expected.standby);
     PgPoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(options.connect_timeout)
@@ -333,16 +354,27 @@ fn pool(
         })
         // One that somebody gave up comes back when its statement has ended, or goes.
         .after_release(move |connection, _| {
+            let standby = Arc::clone(&standby);
             Box::pin(async move {
-                let silent = || sqlx::Error::Protocol("the database does not answer".to_owned());
-                timeout(patience, connection.ping()).await.map_err(|_| silent())?.map(|()| true)
+                let silent = || StoreError::unavailable("the database does not answer");
+                let answers =
+                    async { Ok(timeout(patience, connection.ping()).await.map_err(|_| silent())??) };
+                Ok(standby.watch(answers).await.is_ok())
             })
         })
         .after_connect(move |connection, _| {
             let (refusal, expected) = (Arc::clone(&refusal), expected.clone());
             Box::pin(async move {
-                let wrong = wrong_with(connection, &expected).await;
-                *refusal.lock().unwrap_or_else(PoisonError::into_inner) = wrong.as_deref().map(Arc::from);
+                let note = |wrong: Option<&str>| {
+                    *refusal.lock().unwrap_or_else(PoisonError::into_inner) = wrong.map(Arc::from);
+                };
+                let mut wrong = wrong_with(connection, &expected).await;
+                if wrong.is_none() {
+                    // It takes longer than anybody waits while there is no standby.
+                    note(Some(standby::WAITS));
+                    wrong = expected.standby.confirm_new(connection).await.err().map(|why| why.to_string());
+                }
+                note(wrong.as_deref());
                 wrong.map_or(Ok(()), |wrong| Err(sqlx::Error::Protocol(wrong)))
             })
         })

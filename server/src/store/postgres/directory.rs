@@ -75,6 +75,10 @@ impl PgDirectory {
     }
 }
 
+/// Of an account that is not disabled, if the hash is still the one that was checked.
+const REPLACE_HASH: &str = "UPDATE accounts SET password_hash = $4 \
+     WHERE partition_key = $1 AND uid = $2 AND password_hash = $3 AND NOT disabled";
+
 #[async_trait]
 impl Directory for PgDirectory {
     async fn create_account(
@@ -179,6 +183,11 @@ impl Directory for PgDirectory {
         self.db.limited(set).await
     }
 
+    async fn replace_hash(&self, uid: Uid, checked: &str, password_hash: &str) -> Result<bool, StoreError> {
+        let update = sqlx::query(REPLACE_HASH).bind(key_of(uid)).bind(i64::from(uid.0));
+        Ok(self.change(update.bind(checked).bind(password_hash)).await? > 0)
+    }
+
     async fn change_password(
         &self,
         uid: Uid,
@@ -189,11 +198,11 @@ impl Directory for PgDirectory {
         let change = async {
             let mut connection = self.db.reader().await?;
             let mut tx = connection.begin().await?;
-            let update = sqlx::query(
-                "UPDATE accounts SET password_hash = $4 \
-                 WHERE partition_key = $1 AND uid = $2 AND password_hash = $3 AND NOT disabled",
-            );
-            let update = update.bind(key_of(uid)).bind(i64::from(uid.0)).bind(checked).bind(password_hash);
+            let update = sqlx::query(REPLACE_HASH)
+                .bind(key_of(uid))
+                .bind(i64::from(uid.0))
+                .bind(checked)
+                .bind(password_hash);
             if update.execute(&mut *tx).await?.rows_affected() == 0 {
                 tx.rollback().await?;
                 return Ok(false);

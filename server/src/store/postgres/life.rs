@@ -6,6 +6,7 @@
 //! history and moves every head, so that no id that a lost row had is given again. A process that is at work serves
 //! nothing more of it: what it has in memory is of the life before. Called by [`PgDb`] for each new connection.
 
+use std::pin::pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -202,13 +203,16 @@ impl PgDb {
     /// none, or if the data continue an older state. Of several servers that start at a time one renews it. `skipped`: numbers were
     /// skipped for that; without it the history is not renewed.
     pub(super) async fn begin_life(&self, new_history: HistoryId, skipped: bool) -> Result<(), StoreError> {
+        self.measure_time().await?;
         let mut connection = self.reader().await?;
         let found = look(&mut connection).await?.finished()?;
         let known = found.history.filter(|_| found.written_by.as_ref() == Some(&found.here));
         let history = match known {
             // A role without the right to write is enough to look.
             Some(history) => history,
-            None => self.renew(&mut connection, new_history, skipped, false).await?,
+            None => {
+                self.standby.watch(pin!(self.renew(&mut connection, new_history, skipped, false))).await?
+            }
         };
         _ = self.life.history.set(history);
         Ok(())
@@ -220,7 +224,8 @@ impl PgDb {
     /// # Errors
     /// When the database does not answer; then nothing is changed.
     pub async fn begin_another_life(&self, new_history: HistoryId) -> Result<(), StoreError> {
-        self.renew(&mut *self.reader().await?, new_history, true, true).await.map(drop)
+        let mut connection = self.reader().await?;
+        self.standby.watch(pin!(self.renew(&mut connection, new_history, true, true))).await.map(drop)
     }
 
     /// Returns the history that counts from now on.

@@ -39,6 +39,7 @@ mod recent;
 mod restore;
 mod rights;
 mod schema;
+mod standby;
 mod store;
 mod tables;
 mod tickets;

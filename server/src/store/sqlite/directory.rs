@@ -176,6 +176,13 @@ impl Directory for SqliteDirectory {
         Ok(is_known)
     }
 
+    async fn replace_hash(&self, uid: Uid, checked: &str, password_hash: &str) -> Result<bool, StoreError> {
+        let mut tx = self.write().await?;
+        let replaced = replace_hash(&mut tx, uid, checked, password_hash).await?;
+        tx.commit().await?;
+        Ok(replaced)
+    }
+
     async fn change_password(
         &self,
         uid: Uid,
@@ -184,11 +191,7 @@ impl Directory for SqliteDirectory {
         kept: &[u8; 32],
     ) -> Result<bool, StoreError> {
         let mut tx = self.write().await?;
-        let update = sqlx::query(
-            "UPDATE accounts SET password_hash = ? WHERE uid = ? AND password_hash = ? AND NOT disabled",
-        );
-        let update = update.bind(password_hash.to_owned()).bind(i64::from(uid.0)).bind(checked.to_owned());
-        if update.execute(&mut *tx).await?.rows_affected() == 0 {
+        if !replace_hash(&mut tx, uid, checked, password_hash).await? {
             tx.rollback().await?;
             return Ok(false);
         }
@@ -354,6 +357,20 @@ pub(super) fn insert_session(session: &Session) -> Query<'_, Sqlite, SqliteArgum
     .bind(session.created_at.0)
     .bind(session.expires_at.0)
     .bind(&session.label)
+}
+
+/// Whether the hash was still `checked`.
+async fn replace_hash(
+    connection: &mut SqliteConnection,
+    uid: Uid,
+    checked: &str,
+    password_hash: &str,
+) -> Result<bool, StoreError> {
+    let update = sqlx::query(
+        "UPDATE accounts SET password_hash = ? WHERE uid = ? AND password_hash = ? AND NOT disabled",
+    );
+    let update = update.bind(password_hash.to_owned()).bind(i64::from(uid.0)).bind(checked.to_owned());
+    Ok(update.execute(connection).await?.rows_affected() > 0)
 }
 
 #[cfg(test)]

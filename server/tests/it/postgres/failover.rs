@@ -25,14 +25,14 @@ use crate::support::{Database, PATIENCE, Person, Socket, TestApp, message, texts
 const RESTART: u16 = 1012;
 
 /// A primary behind an address of its own.
-struct World {
-    primary: Server,
+pub(super) struct World {
+    pub(super) primary: Server,
     address: TempDir,
     url: String,
 }
 
 impl World {
-    async fn start() -> World {
+    pub(super) async fn start() -> World {
         let primary = Server::start_with("-c fsync=on");
         let address = tempfile::tempdir().expect("a directory");
         let at = address.path().join("db");
@@ -49,7 +49,7 @@ impl World {
         fs::rename(next, at).expect("moved");
     }
 
-    async fn server(&self, change: impl FnOnce(&mut Config)) -> TestApp {
+    pub(super) async fn server(&self, change: impl FnOnce(&mut Config)) -> TestApp {
         let url = self.url.clone();
         Database::Postgres
             .start_with(|config| {
@@ -59,8 +59,17 @@ impl World {
             .await
     }
 
+    /// A standby for which every commit waits from now on.
+    pub(super) async fn synchronous_standby(&self) -> Server {
+        let standby = self.primary.standby("-c fsync=on");
+        standby.run();
+        self.primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'").await;
+        self.primary.execute("SELECT pg_reload_conf()").await;
+        standby
+    }
+
     /// The primary is lost, and this standby takes over.
-    async fn fail_over_to(&self, standby: &Server) {
+    pub(super) async fn fail_over_to(&self, standby: &Server) {
         self.primary.kill();
         standby.promote().await;
         self.lead_to(standby);
@@ -159,10 +168,7 @@ async fn a_crash_of_the_same_primary_loses_nothing_and_keeps_the_history() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_synchronous_standby_takes_over_under_the_same_history() {
     let world = World::start().await;
-    let standby = world.primary.standby("-c fsync=on");
-    standby.run();
-    world.primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'").await;
-    world.primary.execute("SELECT pg_reload_conf()").await;
+    let standby = world.synchronous_standby().await;
     let mut app = world.server(|config| config.storage.replication = Replication::Synchronous).await;
     let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
     app.say(&ann, &bob, 1, "before").await;

@@ -9,6 +9,7 @@ mod presence;
 mod refusals;
 mod rights;
 mod servers;
+mod standby;
 mod strangers;
 mod told;
 mod two_versions;

@@ -372,10 +372,13 @@ async fn called<T>(
     let mut conflicts = 0;
     loop {
         let mut connection = db.for_queues().await.map_err(Failure::Refused)?;
-        let call = async { Ok(query().fetch_one(&mut *connection).await.map_err(setback)) };
+        let call = async {
+            let called = query().fetch_one(&mut *connection).await;
+            Ok(called.inspect_err(|error| db.standby.heard(error)).map_err(setback))
+        };
         match db.limited(call).await.unwrap_or_else(|silence| Err(Setback::Unknown(silence))) {
             Ok(answer) => return read(&answer.unwrap_or_default()).map_err(Failure::Unknown),
-            Err(Setback::Conflict(error)) => {
+            Err(Setback::Conflict(error) | Setback::Late(error)) => {
                 conflicts += 1;
                 if conflicts >= MOST_CONFLICTS {
                     return Err(Failure::Refused(error));

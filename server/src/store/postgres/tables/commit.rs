@@ -12,6 +12,7 @@ use super::plan::{RowsPlan, lose};
 use super::revisions::Revisions;
 use crate::domain::PartitionKey;
 use crate::store::postgres::PgDb;
+use crate::store::postgres::clock::Deadline;
 use crate::store::postgres::commit::{MOST_CONFLICTS, Setback, setback};
 use crate::store::postgres::layout::Layout;
 use crate::store::tables::{TableOutcome, TableWrite};
@@ -20,7 +21,7 @@ use crate::store::{CommitError, StoreError};
 /// Looks for a commit that may still be running, each as long as a lock is waited for.
 const MOST_LOOKS: usize = 3;
 
-const CALL: &str = "SELECT commit_rows($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
+const CALL: &str = "SELECT commit_rows($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
 
 /// Why a call stored nothing, or may have.
 enum Obstacle {
@@ -79,7 +80,8 @@ async fn call_until_stored(
             break;
         }
         let revision = revisions.next(db).await.map_err(CommitError::Refused)?;
-        match call(db, &plan, revision).await {
+        let deadline = db.deadline();
+        match call(db, &plan, revision, deadline).await {
             Ok(last) => {
                 let stored = plan.stored(&last, &mut outcomes);
                 stored.ok_or_else(|| {
@@ -108,15 +110,16 @@ async fn call_until_stored(
                 let lost = lost.map(|(at, _)| at).collect();
                 lose(writes, &mut outcomes, &some(lost)?, |_| TableOutcome::NoTable);
             }
-            Err(Obstacle::Other(Setback::Conflict(error))) => {
+            Err(Obstacle::Other(Setback::Conflict(error) | Setback::Late(error))) => {
                 conflicts += 1;
                 if conflicts >= MOST_CONFLICTS {
                     return Err(CommitError::Refused(error));
                 }
                 debug!(%error, "a commit of rows is tried again");
+                db.measure_time().await.map_err(CommitError::Refused)?;
             }
             Err(Obstacle::Other(Setback::Unknown(error))) => {
-                until_over(db, revision).await;
+                until_over(db, revision, deadline).await;
                 return Err(CommitError::Unknown(error));
             }
             Err(Obstacle::Other(Setback::Refused(error))) => return Err(CommitError::Refused(error)),
@@ -139,7 +142,12 @@ fn some(lost: HashSet<usize>) -> Result<HashSet<usize>, CommitError> {
     }
 }
 
-async fn call(db: &PgDb, plan: &RowsPlan<'_>, revision: u64) -> Result<Vec<i64>, Obstacle> {
+async fn call(
+    db: &PgDb,
+    plan: &RowsPlan<'_>,
+    revision: u64,
+    deadline: Deadline,
+) -> Result<Vec<i64>, Obstacle> {
     let counters = || plan.counters.iter();
     let rows = || plan.rows.iter();
     let call = sqlx::query_scalar(CALL)
@@ -156,9 +164,13 @@ async fn call(db: &PgDb, plan: &RowsPlan<'_>, revision: u64) -> Result<Vec<i64>,
         .bind(rows().map(|row| row.after).collect::<Vec<_>>())
         .bind(rows().map(|row| row.expected).collect::<Vec<_>>())
         .bind(rows().map(|row| row.row).collect::<Vec<_>>())
-        .bind(revision.cast_signed());
+        .bind(revision.cast_signed())
+        .bind(deadline.0);
     let mut connection = db.for_queues().await.map_err(|error| Obstacle::Other(Setback::Refused(error)))?;
-    let answer = async { Ok(call.fetch_one(&mut *connection).await.map_err(obstacle)) };
+    let answer = async {
+        let called = call.fetch_one(&mut *connection).await;
+        Ok(called.inspect_err(|error| db.standby.heard(error)).map_err(obstacle))
+    };
     db.limited(answer).await.unwrap_or_else(|silence| Err(Obstacle::Other(Setback::Unknown(silence))))
 }
 
@@ -176,18 +188,22 @@ fn obstacle(error: sqlx::Error) -> Obstacle {
     }
 }
 
-/// Waits until a call whose answer was lost has ended, as far as that can be seen: while it runs, it holds a lock of its revision.
-async fn until_over(db: &PgDb, revision: u64) {
+/// Waits until a call whose answer was lost begins no more, and has ended, as far as that can be seen: while it runs, it holds a lock of
+/// its revision.
+async fn until_over(db: &PgDb, revision: u64, deadline: Deadline) {
     for _ in 0..MOST_LOOKS {
         let looked = async {
+            let mut connection = db.for_queues().await?;
+            deadline.passed(&mut connection).await?;
             sqlx::query("SELECT pg_advisory_xact_lock($1)")
                 .bind(-revision.cast_signed())
-                .execute(&mut *db.for_queues().await?)
+                .execute(&mut *connection)
                 .await?;
             Ok::<_, StoreError>(())
         };
         match db.limited(looked).await {
-            Ok(()) => return,
+            // Now it can be seen, if it was stored.
+            Ok(()) => return db.standby.doubt(),
             Err(error) => warn!(%error, "whether a commit has ended is not known yet"),
         }
     }

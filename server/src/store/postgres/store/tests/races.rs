@@ -209,7 +209,7 @@ async fn a_send_that_stalls_while_its_sender_is_removed_is_not_stored() {
     let plan = CommitPlan::of(&writes, &learnt).expect("decided on what is there");
     let mut beside = connection(&url).await;
     run(&mut beside, "BEGIN").await;
-    let answer = plan.arguments.call(&plan.heads, &mut beside).await.expect("called");
+    let answer = plan.arguments.call(&plan.heads, one.db.deadline(), &mut beside).await.expect("called");
     assert_eq!(answer.verdict, "stored");
 
     let group = other.group(GID).await.expect("read").expect("made");
@@ -240,7 +240,7 @@ async fn a_send_that_stalls_while_somebody_joins_goes_to_the_newcomer_too() {
     let plan = CommitPlan::of(&writes, &learnt).expect("decided on what is there");
     let mut beside = connection(&url).await;
     run(&mut beside, "BEGIN").await;
-    let answer = plan.arguments.call(&plan.heads, &mut beside).await.expect("called");
+    let answer = plan.arguments.call(&plan.heads, one.db.deadline(), &mut beside).await.expect("called");
     assert_eq!(answer.verdict, "stored");
     let send = other.commit(vec![Write::Accept(speak(ANN, 1, &[ANN, BOB, CAT], 5))]);
     let (sent, ()) = tokio::join!(send, async {

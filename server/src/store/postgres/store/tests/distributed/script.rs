@@ -105,7 +105,12 @@ async fn a_server_of_the_other_layout_does_not_write() {
     let writes = [Write::Accept(say(ANN, BOB, 1))];
     let learnt = Learnt::default();
     let plan = crate::store::postgres::plan::CommitPlan::of(&writes, &learnt).expect("decided");
-    let refused = plan.arguments.call(&plan.heads, &mut owner).await.expect_err("refused").to_string();
+    let refused = plan
+        .arguments
+        .call(&plan.heads, plain.db.deadline(), &mut owner)
+        .await
+        .expect_err("refused")
+        .to_string();
     assert!(refused.contains("function commit_messages") && refused.contains("does not exist"), "{refused}");
     assert!(matches!(plain.commit(writes.to_vec()).await, Err(CommitError::Refused(_))));
     run(&mut owner, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()").await;
