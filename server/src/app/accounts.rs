@@ -239,14 +239,27 @@ impl Accounts {
         // A deleted one costs as much as an unknown one.
         let account = account.filter(|account| account.deleted_at.is_none());
         let stored = account.as_ref().map(|account| account.password_hash.clone());
-        let right = self.0.passwords.matches(password, stored).await?;
+        let right = self.0.passwords.matches(password.clone(), stored).await?;
         match account {
             Some(account) if right && !account.disabled => {
+                let account = self.hashed_anew(account, password).await?;
                 let signed_in = self.begin(account, label).await?;
                 Ok(SignedIn { device: device.unwrap_or(signed_in.device), ..signed_in })
             }
             _ => Err(AccountError::WrongCredentials),
         }
+    }
+
+    /// The account with a hash of what the configuration says a hash costs; only here the password is known.
+    async fn hashed_anew(&self, account: Account, password: String) -> Result<Account, StoreError> {
+        if self.0.passwords.is_current(&account.password_hash) {
+            return Ok(account);
+        }
+        // Where many wait, another time will do.
+        let Ok(password_hash) = self.0.passwords.hash(password).await else { return Ok(account) };
+        let is_kept =
+            self.0.directory.replace_hash(account.uid, &account.password_hash, &password_hash).await?;
+        Ok(if is_kept { Account { password_hash, ..account } } else { account })
     }
 
     async fn begin(&self, account: Account, label: String) -> Result<SignedIn, AccountError> {
@@ -343,6 +356,30 @@ mod tests {
         let bob = ("Bo\u{200b}b", "correct horse".to_owned());
         let taken = accounts.sign_up(bob, None, String::new(), &ids).await;
         assert!(matches!(taken, Err(AccountError::BadName)), "{taken:?}");
+    }
+
+    #[tokio::test]
+    async fn a_log_in_brings_the_hash_to_the_configured_cost() {
+        let directory = Arc::new(MemoryDirectory::new());
+        let open = |passes| {
+            let passwords = PasswordOptions { passes, ..options().passwords };
+            let options = AccountOptions { passwords, ..options() };
+            Accounts::new(directory.clone(), options, Clock::new(|| Timestamp(7)))
+        };
+        let (before, after) = (open(1), open(2));
+        let password_hash = before.0.passwords.hash("correct horse".to_owned()).await.expect("room");
+        let account = NewAccount { name: "ann".to_owned(), password_hash, created_at: Timestamp(1) };
+        assert!(directory.create_account(Uid(10_001), account, None).await.expect("made"));
+        let log_in = async |accounts: &Accounts, password: &str| {
+            accounts.log_in("ann", password.to_owned(), String::new(), None).await.is_ok()
+        };
+        let stored =
+            async || directory.account_by_name("ann").await.expect("asked").expect("there").password_hash;
+        assert!(!log_in(&after, "wrong horse").await && stored().await.contains("t=1"));
+        assert!(log_in(&after, "correct horse").await && stored().await.contains("t=2"));
+        let once = stored().await;
+        assert!(log_in(&after, "correct horse").await);
+        assert_eq!(stored().await, once, "and not again");
     }
 
     #[tokio::test]

@@ -106,7 +106,7 @@ impl Consent {
         let rows = self.store.newest(&keys).await.map_err(unavailable)?;
         for (uid, rows) in people.into_iter().zip(rows.chunks(Relation::ROWS)) {
             let rows = rows.iter().map(|row| row.as_ref().map(|row| &*row.content));
-            let Relation { is_blocked, privacy, friendship } = Relation::read(uid, rows);
+            let Relation { is_blocked, privacy, friendship, .. } = Relation::read(uid, rows);
             if is_blocked {
                 return Err(SendError::Blocked);
             }

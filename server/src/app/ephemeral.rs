@@ -157,17 +157,11 @@ impl Ephemerals {
         if online.is_empty() || !self.options.presence || !self.own_privacy(who).await?.presence {
             return Ok(HashSet::new());
         }
-        let of_each = |uid: &Uid| {
-            let own_block = setting_key(Setting::Block, Conversation::User(*uid));
-            Relation::keys(*uid, who).into_iter().chain([(who, own_block)])
-        };
-        let keys: Vec<_> = online.iter().flat_map(of_each).collect();
+        let keys: Vec<_> = online.iter().flat_map(|uid| Relation::keys(*uid, who)).collect();
         let rows = self.store.newest(&keys).await?;
-        let shown = online.into_iter().zip(rows.chunks(Relation::ROWS + 1)).filter(|(uid, rows)| {
-            let relation = Relation::read(*uid, contents(&rows[..Relation::ROWS]));
-            let has_blocked =
-                contents(&rows[Relation::ROWS..]).flatten().any(|row| row.body.setting_value().is_some());
-            relation.may_write() && relation.privacy.presence && !has_blocked
+        let shown = online.into_iter().zip(rows.chunks(Relation::ROWS)).filter(|(uid, rows)| {
+            let relation = Relation::read(*uid, contents(rows));
+            relation.may_write() && relation.privacy.presence
         });
         Ok(shown.map(|(uid, _)| uid).collect())
     }

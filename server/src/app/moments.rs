@@ -139,7 +139,8 @@ impl Moments {
             return Err(SendError::UnknownMoment);
         }
         if !list.hearing.contains(&author) {
-            return Err(SendError::Blocked);
+            let is_own = self.people.blocks(who, author).await.map_err(unavailable)?;
+            return Err(if is_own { SendError::Blocks } else { SendError::Blocked });
         }
         let theirs = self.people.friend_list(author).await.map_err(unavailable)?;
         let theirs: HashSet<Uid> = theirs.friends.iter().copied().chain([author]).collect();

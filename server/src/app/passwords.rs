@@ -86,6 +86,13 @@ impl Passwords {
         .await
     }
 
+    /// Whether `stored` costs what the configuration says.
+    pub(super) fn is_current(&self, stored: &str) -> bool {
+        // `$argon2id$v=19$m=…,t=…,p=…$SALT$HASH`
+        let cost = |hash: &str| hash.rsplitn(3, '$').nth(2).map(str::to_owned);
+        cost(stored) == cost(&self.decoy)
+    }
+
     async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Memory) -> T + Send + 'static,

@@ -147,6 +147,9 @@ impl People {
             if is_blocked {
                 return Err(SendError::Blocked);
             }
+            if self.blocks(who, other).await.map_err(|_| SendError::Unavailable)? {
+                return Err(SendError::Blocks);
+            }
             // Asking again tells nobody anything.
             if let Some(asked) = own.filter(|_| friendship.mine) {
                 let sent_at = asked.content.sent_at;
@@ -171,15 +174,17 @@ impl People {
         }
     }
 
-    /// Those of these people who have not blocked `who`.
+    /// Those of these people who have not blocked `who`, and are not blocked by `who`.
     async fn who_hear(&self, who: Uid, people: Vec<Uid>) -> Result<Vec<Uid>, StoreError> {
-        let key = setting_key(Setting::Block, Conversation::User(who));
-        let of: Vec<_> = people.iter().map(|uid| (*uid, key.clone())).collect();
+        let of: Vec<_> = people.iter().flat_map(|uid| [block(*uid, who), block(who, *uid)]).collect();
         let blocks = self.store.newest(&of).await?;
-        let hears = |block: &Option<Entry>| {
-            block.as_ref().is_none_or(|row| row.content.body.setting_value().is_none())
-        };
-        Ok(people.into_iter().zip(&blocks).filter(|(_, block)| hears(block)).map(|(uid, _)| uid).collect())
+        let hear = people.into_iter().zip(blocks.chunks(2)).filter(|(_, blocks)| !blocks.iter().any(is_set));
+        Ok(hear.map(|(uid, _)| uid).collect())
+    }
+
+    /// Whether `who` has blocked `other`.
+    pub(super) async fn blocks(&self, who: Uid, other: Uid) -> Result<bool, StoreError> {
+        Ok(self.store.newest(&[block(who, other)]).await?.iter().any(is_set))
     }
 
     /// How `who` stands with `other`, whether `other` takes nothing from `who`, and what `who` said last.
@@ -189,16 +194,11 @@ impl People {
         other: Uid,
     ) -> Result<(Friendship, bool, Option<Entry>), StoreError> {
         let with = Conversation::User(other);
-        let of = [
-            (who, friend_key(with, who)),
-            (who, friend_key(with, other)),
-            (other, setting_key(Setting::Block, Conversation::User(who))),
-        ];
+        let of = [(who, friend_key(with, who)), (who, friend_key(with, other)), block(other, who)];
         let mut rows = self.store.newest(&of).await?;
         let mut friendship = Friendship::default();
         rows[..2].iter().flatten().for_each(|row| friendship.take(who, &row.content));
-        let block = rows[2].as_ref().and_then(|row| row.content.body.setting_value());
-        let is_blocked = block.is_some();
+        let is_blocked = is_set(&rows[2]);
         Ok((friendship, is_blocked, rows.swap_remove(0)))
     }
 
@@ -304,4 +304,14 @@ impl People {
         }
         Ok(friends)
     }
+}
+
+/// Where it stands that `who` has blocked `other`.
+fn block(who: Uid, other: Uid) -> (Uid, String) {
+    (who, setting_key(Setting::Block, Conversation::User(other)))
+}
+
+/// Whether a row there says so.
+fn is_set(row: &Option<Entry>) -> bool {
+    row.as_ref().is_some_and(|row| row.content.body.setting_value().is_some())
 }

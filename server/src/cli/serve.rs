@@ -7,12 +7,14 @@ use tidemark_process::Version;
 
 use super::ExitError;
 use crate::boot::{self, BootError, Storage};
-use crate::config::Config;
+use crate::config::{Config, LimitsSection};
 use crate::domain::Clock;
+use crate::http::REFUSED_AT_A_TIME;
 use crate::lifecycle;
 
-/// Files that the process opens beside its connections: databases with their logs, for each reader; clients of other services.
-const OWN_FILES: u64 = 160;
+/// Files that the process opens beside its connections: databases with their logs, for each reader; clients of other services; and
+/// connections that are refused.
+const OWN_FILES: u64 = 160 + REFUSED_AT_A_TIME as u64;
 
 /// The connections that are served when the system allows `files` open files: a connection too many must not take the file that a
 /// read of the database needs.
@@ -28,6 +30,14 @@ fn connections(wanted: usize, files: Option<u64>) -> Result<usize, ExitError> {
     }
 }
 
+/// Cuts the connections down to `most`, and in the same measure how many of them one address may have.
+fn cut(limits: &mut LimitsSection, most: usize) {
+    let of_an_address = limits.connections_per_address.min(limits.connections) as u128 * most as u128;
+    let of_an_address = of_an_address / limits.connections.max(1) as u128;
+    limits.connections_per_address = usize::try_from(of_an_address).unwrap_or(most).max(1);
+    limits.connections = most;
+}
+
 pub(super) async fn run(config: &Config, version: Version) -> Result<(), ExitError> {
     tracing::info!(%version, "tidemark starts");
     let mut signals = lifecycle::Signals::listen()?;
@@ -38,7 +48,7 @@ pub(super) async fn run(config: &Config, version: Version) -> Result<(), ExitErr
     let allowed = connections(wanted, files)?;
     if allowed < wanted {
         config.table.connections = of_tables.min(allowed / 2).max(1);
-        config.limits.connections = (allowed - of_tables.min(allowed / 2)).max(1);
+        cut(&mut config.limits, (allowed - of_tables.min(allowed / 2)).max(1));
     }
     tokio::select! {
         there = Storage::wait_for(&config) => there?,
@@ -70,5 +80,21 @@ pub(super) async fn run(config: &Config, version: Version) -> Result<(), ExitErr
             None => stopped.map_err(ExitError::failed),
         },
         () = signals.next() => Err(ExitError::failed("stopped at once by a second signal; what was accepted is stored")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_connections_are_cut_one_address_still_takes_not_all() {
+        let mut limits = LimitsSection::default();
+        let (all, of_an_address) = (limits.connections, limits.connections_per_address);
+        assert!(of_an_address < all);
+        cut(&mut limits, 800);
+        assert_eq!((limits.connections, limits.connections_per_address), (800, 800 * of_an_address / all));
+        cut(&mut limits, 1);
+        assert_eq!((limits.connections, limits.connections_per_address), (1, 1));
     }
 }

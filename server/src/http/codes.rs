@@ -38,6 +38,7 @@ pub(super) const CODES: &[Code] = &[
     final_( 403, "not_invited", "new accounts need an invitation (`[accounts] sign_up`), and this one is missing, over or used up"),
     final_( 403, "not_yours", "somebody else sent the message, or posted the moment"),
     final_( 403, "blocked", "the receiver takes nothing from the caller"),
+    final_( 403, "blocks", "the caller has blocked the receiver"),
     final_( 403, "friends_only", "the receiver takes messages from friends alone"),
     final_( 403, "too_late", "the message is too old to be edited or taken back (`[messages] edit_seconds`, `recall_seconds`)"),
     final_( 403, "administrators_only", "only the group's owner and administrators may do this"),
@@ -98,7 +99,7 @@ pub(super) const CODES: &[Code] = &[
     passing(503, "unavailable", "storage or the sequence service does not answer"),
     passing(503, "out_of_order", "an earlier message of the batch was refused for the moment"),
     passing(503, "stopping", "the server stops"),
-    passing(503, "too_many_connections", "too many open connections, in all or from this address"),
+    passing(503, "too_many_connections", "too many open connections, in all or from this address, or too many sockets of this account"),
     passing(503, "not_ready", "`/ready`: nothing can be stored right now, and why"),
 ];
 

@@ -1,90 +1,102 @@
-//! How much may go on at a time, in all and for each client network: connections, passwords that wait to be hashed.
+//! How much may go on at a time, in all and for each client network or account: connections, passwords that wait to be hashed.
 //! Owns the counts; whoever holds a [`Permit`] frees its place by dropping it.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::net::IpAddr;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::limits::ClientNetwork;
+use crate::domain::Uid;
 
-/// Counts the permits that are held, in all and by address. Cheap to clone.
-#[derive(Clone, Debug)]
-pub(super) struct ConcurrencyLimiter(Arc<LimiterState>);
+/// Counts the permits that are held, in all and by whose they are. Cheap to clone.
+#[derive(Debug)]
+pub(super) struct ConcurrencyLimiter<K: Key = ClientNetwork>(Arc<LimiterState<K>>);
+
+/// By what permits are counted.
+pub(super) trait Key: Copy + Eq + Hash {}
+
+impl Key for ClientNetwork {}
+
+impl Key for Uid {}
 
 #[derive(Debug)]
-struct LimiterState {
+struct LimiterState<K> {
     most: usize,
-    most_per_address: usize,
-    taken: Mutex<Taken>,
+    most_each: usize,
+    taken: Mutex<Taken<K>>,
 }
 
-#[derive(Debug, Default)]
-struct Taken {
+#[derive(Debug)]
+struct Taken<K> {
     all: usize,
-    by_address: HashMap<ClientNetwork, usize>,
+    each: HashMap<K, usize>,
 }
 
 /// One place among those of a limiter; dropping it frees the place.
 #[derive(Debug)]
-pub(super) struct Permit {
-    limiter: ConcurrencyLimiter,
-    /// Whether it counts among all, and for which address.
-    counted: (bool, Option<ClientNetwork>),
+pub(super) struct Permit<K: Key = ClientNetwork> {
+    limiter: ConcurrencyLimiter<K>,
+    /// Whether it counts among all, and for whom.
+    counted: (bool, Option<K>),
 }
 
-impl ConcurrencyLimiter {
-    /// At most `most` permits at a time, and at most `most_per_address` of one client network.
-    pub(super) fn new(most: usize, most_per_address: usize) -> ConcurrencyLimiter {
-        ConcurrencyLimiter(Arc::new(LimiterState { most, most_per_address, taken: Mutex::default() }))
+impl<K: Key> Clone for ConcurrencyLimiter<K> {
+    fn clone(&self) -> ConcurrencyLimiter<K> {
+        ConcurrencyLimiter(Arc::clone(&self.0))
+    }
+}
+
+impl<K: Key> ConcurrencyLimiter<K> {
+    /// At most `most` permits at a time, and at most `most_each` of one client network or account.
+    pub(super) fn new(most: usize, most_each: usize) -> ConcurrencyLimiter<K> {
+        let taken = Mutex::new(Taken { all: 0, each: HashMap::new() });
+        ConcurrencyLimiter(Arc::new(LimiterState { most, most_each, taken }))
     }
 
-    fn taken(&self) -> MutexGuard<'_, Taken> {
+    fn taken(&self) -> MutexGuard<'_, Taken<K>> {
         self.0.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A permit, counted among all and, where it tells callers apart, by `address`. `None` when there is no room.
-    pub(super) fn take(&self, address: Option<IpAddr>) -> Option<Permit> {
+    /// A permit, counted among all and, where it is known whose it is, among theirs. `None` when there is no room.
+    pub(super) fn take(&self, of: Option<K>) -> Option<Permit<K>> {
         let mut taken = self.taken();
         if taken.all >= self.0.most {
             return None;
         }
-        let network = address.map(ClientNetwork::of);
-        taken.count(network, self.0.most_per_address)?;
+        taken.count(of, self.0.most_each)?;
         taken.all += 1;
-        Some(Permit { limiter: self.clone(), counted: (true, network) })
+        Some(Permit { limiter: self.clone(), counted: (true, of) })
     }
 
-    /// A permit among those of `address`, for a connection that came through a proxy and is counted among all already.
-    pub(super) fn take_behind_proxy(&self, address: IpAddr) -> Option<Permit> {
-        let network = Some(ClientNetwork::of(address));
-        self.taken().count(network, self.0.most_per_address)?;
-        Some(Permit { limiter: self.clone(), counted: (false, network) })
+    /// A permit among theirs, for what is counted among all already: a connection that came through a proxy.
+    pub(super) fn take_beside(&self, of: K) -> Option<Permit<K>> {
+        self.taken().count(Some(of), self.0.most_each)?;
+        Some(Permit { limiter: self.clone(), counted: (false, Some(of)) })
     }
 }
 
-impl Taken {
-    fn count(&mut self, network: Option<ClientNetwork>, most: usize) -> Option<()> {
-        let Some(network) = network else { return Some(()) };
-        let of_address = self.by_address.entry(network).or_default();
-        if *of_address >= most {
+impl<K: Key> Taken<K> {
+    fn count(&mut self, of: Option<K>, most: usize) -> Option<()> {
+        let Some(of) = of else { return Some(()) };
+        let theirs = self.each.entry(of).or_default();
+        if *theirs >= most {
             return None;
         }
-        *of_address += 1;
+        *theirs += 1;
         Some(())
     }
 }
 
-impl Drop for Permit {
+impl<K: Key> Drop for Permit<K> {
     fn drop(&mut self) {
         let mut taken = self.limiter.taken();
-        let (among_all, network) = self.counted;
+        let (among_all, of) = self.counted;
         taken.all -= usize::from(among_all);
-        if let Some(Entry::Occupied(mut of_address)) = network.map(|network| taken.by_address.entry(network))
-        {
-            *of_address.get_mut() -= 1;
-            if *of_address.get() == 0 {
-                of_address.remove();
+        if let Some(Entry::Occupied(mut theirs)) = of.map(|of| taken.each.entry(of)) {
+            *theirs.get_mut() -= 1;
+            if *theirs.get() == 0 {
+                theirs.remove();
             }
         }
     }
@@ -92,12 +104,18 @@ impl Drop for Permit {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use super::*;
+
+    fn network(last: u8) -> ClientNetwork {
+        ClientNetwork::of(IpAddr::from([10, 0, 0, last]))
+    }
 
     #[test]
     fn permits_are_counted_in_all_and_by_address() {
         let limiter = ConcurrencyLimiter::new(3, 2);
-        let (one, other) = (Some(IpAddr::from([10, 0, 0, 1])), Some(IpAddr::from([10, 0, 0, 2])));
+        let (one, other) = (Some(network(1)), Some(network(2)));
         let first = limiter.take(one).expect("room");
         let _second = limiter.take(one).expect("room");
         assert!(limiter.take(one).is_none(), "two of one address");
@@ -111,11 +129,10 @@ mod tests {
     fn people_behind_a_proxy_are_counted_by_their_own_address() {
         let limiter = ConcurrencyLimiter::new(10, 1);
         let _proxy = [limiter.take(None).expect("room"), limiter.take(None).expect("room")];
-        let address = IpAddr::from([198, 51, 100, 1]);
-        let held = limiter.take_behind_proxy(address).expect("room");
-        assert!(limiter.take_behind_proxy(address).is_none());
+        let held = limiter.take_beside(network(1)).expect("room");
+        assert!(limiter.take_beside(network(1)).is_none());
         drop(held);
-        assert!(limiter.take_behind_proxy(address).is_some());
-        assert!(limiter.taken().by_address.is_empty());
+        assert!(limiter.take_beside(network(1)).is_some());
+        assert!(limiter.taken().each.is_empty());
     }
 }

@@ -254,6 +254,7 @@ impl From<SendError> for Problem {
             | SendError::NotYourMoment
             | SendError::TooLate(_)
             | SendError::Blocked
+            | SendError::Blocks
             | SendError::FriendsOnly
             | SendError::AdministratorsOnly
             | SendError::OwnerOnly

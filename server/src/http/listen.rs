@@ -5,9 +5,13 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use seqsvr_rpc::net::Attended;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use super::concurrency::{ConcurrencyLimiter, Permit};
+use super::limits::ClientNetwork;
 use super::proxy;
 use crate::config::Cidr;
 
@@ -16,6 +20,18 @@ pub(super) const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-typ
     connection: close\r\nretry-after: 5\r\ncontent-length: 181\r\n\r\n\
     {\"type\":\"/docs#code-too_many_connections\",\"title\":\"Service Unavailable\",\"status\":503,\
     \"code\":\"too_many_connections\",\"detail\":\"too many open connections; close some\",\"retryable\":true}";
+
+/// Connections that hear at a time why they are closed. Beyond them they are closed without a word.
+pub(crate) const REFUSED_AT_A_TIME: usize = 64;
+
+/// Their places.
+static REFUSING: Semaphore = Semaphore::const_new(REFUSED_AT_A_TIME);
+
+/// How long one such may take to read that.
+const HEARING: Duration = Duration::from_secs(1);
+
+/// Bytes of its request that are read and ignored.
+const IGNORED: usize = 64 << 10;
 
 /// A listener that limits its connections.
 pub(super) struct LimitedListener {
@@ -45,8 +61,8 @@ impl LimitedListener {
             };
             // A proxy carries many people, so its own address is not counted.
             let address = (!proxy::is_trusted(peer.ip(), &self.trusted)).then(|| peer.ip());
-            let Some(permit) = self.limiter.take(address) else {
-                let _ = stream.try_write(&self.full);
+            let Some(permit) = self.limiter.take(address.map(ClientNetwork::of)) else {
+                self.refuse(stream);
                 continue;
             };
             if let Err(error) = stream.set_nodelay(true) {
@@ -56,6 +72,30 @@ impl LimitedListener {
             let stream = Attended::new(stream, self.patience, permit).writing_within(self.writing);
             return (stream, peer);
         }
+    }
+}
+
+impl LimitedListener {
+    fn refuse(&self, mut stream: TcpStream) {
+        let Ok(place) = REFUSING.try_acquire() else { return };
+        let answer = self.full.clone();
+        tokio::spawn(async move {
+            // A connection that is closed over bytes that were not read is reset, and the answer is lost.
+            let said = async {
+                stream.write_all(&answer).await?;
+                stream.shutdown().await?;
+                let (mut left, mut ignored) = (IGNORED, vec![0; 4_096]);
+                while left > 0 {
+                    match stream.read(&mut ignored).await? {
+                        0 => break,
+                        some => left = left.saturating_sub(some),
+                    }
+                }
+                std::io::Result::Ok(())
+            };
+            let _ = timeout(HEARING, said).await;
+            drop(place);
+        });
     }
 }
 

@@ -47,6 +47,7 @@ mod table_pages;
 mod wire;
 mod ws;
 
+pub(crate) use listen::REFUSED_AT_A_TIME;
 pub use state::{Dependencies, NewRequestId, Readiness, UseCases};
 pub use table::Tables;
 
@@ -221,6 +222,9 @@ pub struct Server {
     tables: Option<(LimitedListener, table::Exchange, Duration)>,
 }
 
+/// Sockets that an account may have open: some for each of its sessions.
+const SOCKETS_OF_AN_ACCOUNT: usize = 200;
+
 /// Connections to the address of the metrics.
 const METRICS_CONNECTIONS: usize = 64;
 
@@ -284,7 +288,12 @@ impl Server {
             ),
             budget: Budget::new(config.limits.buffered_bytes, config.limits.buffered_bytes_per_address),
             metrics,
-            sockets: Sockets { limiter: limiter.clone(), stopping: stopping.clone(), open: open.clone() },
+            sockets: Sockets {
+                limiter: limiter.clone(),
+                of_accounts: ConcurrencyLimiter::new(usize::MAX, SOCKETS_OF_AN_ACCOUNT),
+                stopping: stopping.clone(),
+                open: open.clone(),
+            },
             clock,
             readiness,
             docs: Arc::new(Docs::new(&config.limits)),

@@ -19,7 +19,7 @@ use crate::app::{
     Accounts, Conversations, Ephemerals, Groups, Ids, InboxSync, Invites, Messages, Moments, People,
 };
 use crate::config::{Config, LimitsSection, ServerSection, SignUp};
-use crate::domain::Clock;
+use crate::domain::{Clock, Uid};
 use crate::telemetry::Metrics;
 
 /// The use cases, as the composition root made them.
@@ -101,6 +101,8 @@ impl Settings {
 #[derive(Clone)]
 pub(super) struct Sockets {
     pub(super) limiter: ConcurrencyLimiter,
+    /// Those of each account.
+    pub(super) of_accounts: ConcurrencyLimiter<Uid>,
     /// Fires when the process is to stop.
     pub(super) stopping: CancellationToken,
     /// Counts the open ones, so that a stop can wait for them.

@@ -56,6 +56,9 @@ pub enum SendError {
     /// The receiver takes nothing from the sender.
     #[error("this person takes no messages from you")]
     Blocked,
+    /// The sender has blocked the receiver.
+    #[error("you have blocked this person; end the block first")]
+    Blocks,
     /// The receiver takes messages from friends alone.
     #[error("this person takes messages from friends alone; send a friend request first")]
     FriendsOnly,
@@ -164,6 +167,7 @@ impl SendError {
             SendError::TooLate(_) => "too_late",
             SendError::Emoji(_) => "emoji",
             SendError::Blocked => "blocked",
+            SendError::Blocks => "blocks",
             SendError::FriendsOnly => "friends_only",
             SendError::Setting(_) => "bad_setting",
             SendError::Social(SocialError::Greeting) => "greeting_too_long",

@@ -22,7 +22,7 @@ const KNOWN: usize = 500;
 pub struct FriendList {
     /// All of them.
     pub friends: Vec<Uid>,
-    /// Those who have not blocked the person.
+    /// Those with whom there is no block, of either.
     pub hearing: Vec<Uid>,
 }
 

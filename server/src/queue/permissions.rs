@@ -26,6 +26,8 @@ pub(super) enum WritePermission {
     Given,
     /// None come from that person.
     Blocked,
+    /// None go from that person to one whom that person has blocked.
+    Blocks,
     /// Friends' messages come through, and that person is none.
     FriendsOnly,
 }
@@ -129,12 +131,18 @@ impl Changes {
             let is_friend = content.kind == Kind::Friend;
             match (content.kind == Kind::Setting).then(|| content.body.setting()).flatten() {
                 Some(Setting::Privacy) => changes.all = true,
-                Some(Setting::Block) => changes.add(content, content.sender),
+                Some(Setting::Block) => changes.add_both(content),
                 _ if is_friend => write.rows().iter().for_each(|row| changes.add(content, row.receiver)),
                 _ => {}
             }
         }
         changes
+    }
+
+    fn add_both(&mut self, content: &Content) {
+        if let Conversation::User(other) = content.target {
+            self.pairs.extend([(content.sender, other), (other, content.sender)]);
+        }
     }
 
     fn add(&mut self, content: &Content, owner: Uid) {
@@ -145,9 +153,10 @@ impl Changes {
 }
 
 fn permission(relation: &Relation) -> WritePermission {
-    match relation.is_blocked {
-        true => WritePermission::Blocked,
-        false if relation.may_write() => WritePermission::Given,
-        false => WritePermission::FriendsOnly,
+    match (relation.is_blocked, relation.has_blocked) {
+        (true, _) => WritePermission::Blocked,
+        (false, true) => WritePermission::Blocks,
+        (false, false) if relation.may_write() => WritePermission::Given,
+        (false, false) => WritePermission::FriendsOnly,
     }
 }

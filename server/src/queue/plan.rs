@@ -206,6 +206,7 @@ impl Planner {
         let Conversation::User(other) = to else { return Ok(()) };
         match self.facts.permissions.get(&(other, who)) {
             Some(WritePermission::Blocked) => Err(SendError::Blocked),
+            Some(WritePermission::Blocks) => Err(SendError::Blocks),
             Some(WritePermission::FriendsOnly) => Err(SendError::FriendsOnly),
             Some(WritePermission::Given) | None => Ok(()),
         }

@@ -53,7 +53,7 @@ impl People {
         let rows = self.store.newest(&keys).await?;
         let is_found = |uid: Uid, rows: &[Option<Entry>]| {
             let rows = rows.iter().map(|row| row.as_ref().map(|row| &*row.content));
-            let Relation { is_blocked, privacy, friendship } = Relation::read(uid, rows);
+            let Relation { is_blocked, privacy, friendship, .. } = Relation::read(uid, rows);
             let is_open = privacy.found_by == FoundBy::Part && !is_blocked;
             is_open || uid == who || friendship.is_mutual()
         };

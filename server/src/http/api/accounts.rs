@@ -15,6 +15,7 @@ use crate::http::cookies::{DEVICE, SESSION, is_secure};
 use crate::http::device_name::device_name;
 use crate::http::error::Problem;
 use crate::http::extract::{Json, Session};
+use crate::http::limits::ClientNetwork;
 use crate::http::origin::Source;
 use crate::http::proxy::Caller;
 use crate::http::refusals;
@@ -202,7 +203,7 @@ pub(super) async fn in_line<T>(
     caller: Caller,
     hashing: impl Future<Output = Result<T, AccountError>>,
 ) -> Result<T, AccountError> {
-    let done = match state.password_places.take(Some(caller.address)) {
+    let done = match state.password_places.take(Some(ClientNetwork::of(caller.address))) {
         Some(_place) => hashing.await,
         None => Err(AccountError::Busy(Busy)),
     };

@@ -86,7 +86,7 @@ struct FriendsPage {
         (status = 200, body = Sent, description = "It was accepted before under this `client_id`: the first answer"),
     ),
     extensions(("x-codes" = json!(writing([
-        "rate_limited", "client_id_reused", "unknown_user", "blocked", "greeting_too_long", "too_many_friends",
+        "rate_limited", "client_id_reused", "unknown_user", "blocked", "blocks", "greeting_too_long", "too_many_friends",
     ])))),
 )]
 pub(in crate::http) async fn befriend(

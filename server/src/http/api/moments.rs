@@ -93,7 +93,7 @@ pub(in crate::http) async fn post(
         (status = 201, body = Sent, description = "Accepted: it survives a power cut"),
         (status = 200, body = Sent, description = "It was accepted before under this `client_id`: the first answer"),
     ),
-    extensions(("x-codes" = json!(writing(["rate_limited", "client_id_reused", "unknown_moment", "blocked"])))),
+    extensions(("x-codes" = json!(writing(["rate_limited", "client_id_reused", "unknown_moment", "blocked", "blocks"])))),
 )]
 pub(in crate::http) async fn like(
     State(moments): State<Moments>,
@@ -115,7 +115,7 @@ pub(in crate::http) async fn like(
         (status = 201, body = Sent, description = "Accepted: it survives a power cut"),
         (status = 200, body = Sent, description = "It was accepted before under this `client_id`: the first answer"),
     ),
-    extensions(("x-codes" = json!(writing(["rate_limited", "client_id_reused", "unknown_moment", "blocked", "text_empty", "text_too_long", "text_nul"])))),
+    extensions(("x-codes" = json!(writing(["rate_limited", "client_id_reused", "unknown_moment", "blocked", "blocks", "text_empty", "text_too_long", "text_nul"])))),
 )]
 pub(in crate::http) async fn comment(
     State(moments): State<Moments>,

@@ -22,7 +22,7 @@ pub(in crate::http) fn writing<const N: usize>(own: [&'static str; N]) -> Vec<&'
 /// Codes of one message that is refused.
 pub(in crate::http) fn sending<const N: usize>(own: [&'static str; N]) -> Vec<&'static str> {
     let texts = ["text_empty", "text_too_long", "text_nul"];
-    let sending = ["client_id_reused", "unknown_user", "unknown_group", "blocked", "friends_only"];
+    let sending = ["client_id_reused", "unknown_user", "unknown_group", "blocked", "blocks", "friends_only"];
     writing(own).into_iter().chain(texts).chain(sending).collect()
 }
 

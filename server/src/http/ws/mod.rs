@@ -82,11 +82,14 @@ pub(super) async fn open(
     let handshake = handshake?;
     let permit = match caller.proxied {
         false => None,
-        true => Some(state.sockets.limiter.take_behind_proxy(caller.address).ok_or_else(|| {
-            let detail = "too many open connections from your address; close some";
-            Problem::passing(StatusCode::SERVICE_UNAVAILABLE, "too_many_connections", detail)
-        })?),
+        true => {
+            let permit = state.sockets.limiter.take_beside(ClientNetwork::of(caller.address));
+            Some(permit.ok_or_else(|| too_many("too many open connections from your address; close some"))?)
+        }
     };
+    let of_account = state.sockets.of_accounts.take(Some(live.uid));
+    let of_account =
+        of_account.ok_or_else(|| too_many("this account has too many open sockets; close some"))?;
     let watermark = state.sync.watermark(live.uid).await?;
     let limits = &state.settings.limits;
     let rate = Rate::new(limits.frames_per_connection_per_second, Duration::from_secs(1));
@@ -105,8 +108,12 @@ pub(super) async fn open(
         if session::run(&mut socket, session).await.is_unread() {
             linger(socket.get_mut().inner()).await;
         }
-        drop((permit, open));
+        drop((permit, of_account, open));
     }))
+}
+
+fn too_many(detail: &'static str) -> Problem {
+    Problem::passing(StatusCode::SERVICE_UNAVAILABLE, "too_many_connections", detail)
 }
 
 /// Lets the close frame arrive: a connection that is closed over bytes that were not read is reset, and what was sent last is lost.

@@ -250,6 +250,7 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Memor
         metrics: Arc::new(Metrics::new(Version::default(), Vec::new())),
         sockets: Sockets {
             limiter: ConcurrencyLimiter::new(10, 10),
+            of_accounts: ConcurrencyLimiter::new(10, 10),
             stopping: CancellationToken::new(),
             open: TaskTracker::new(),
         },

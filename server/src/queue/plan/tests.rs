@@ -140,6 +140,7 @@ fn a_post_is_for_its_receiver_alone_and_known_again() {
 fn a_post_passes_over_no_block() {
     for (permission, refused) in [
         (WritePermission::Blocked, SendError::Blocked),
+        (WritePermission::Blocks, SendError::Blocks),
         (WritePermission::FriendsOnly, SendError::FriendsOnly),
     ] {
         let mut facts = facts();

@@ -117,7 +117,7 @@ async fn set(app: &TestApp, who: &Person, path: &str, n: u128, value: Value) {
 }
 
 #[tokio::test]
-async fn who_is_blocked_is_told_and_reaches_nobody() {
+async fn after_a_block_neither_reaches_the_other_and_is_told_so() {
     let app = TestApp::start().await;
     let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
     let own = app.say(&bob, &ann, 1, "hi").await;
@@ -133,9 +133,16 @@ async fn who_is_blocked_is_told_and_reaches_nobody() {
     // What was said can be taken back, and an answer is still the first one.
     app.post(&bob, &at("recall"), json!({"client_id": client_id(5)})).await.ok(201);
     app.post(&bob, "/api/v1/messages", message(1, to_ann.clone(), "hi")).await.ok(200);
-    // In groups both hear each other, and the one who blocks may write.
-    app.say(&ann, &bob, 2, "no").await;
+    // In groups both hear each other; here the one who blocks writes to nobody, either.
+    let to_bob = json!({"user": bob.uid});
+    let write = async |n| app.post(&ann, "/api/v1/messages", message(n, to_bob.clone(), "no")).await;
+    assert_eq!(write(2).await.refused(403), "blocks");
+    assert_eq!(wish(&app, &ann, &bob, 6, true).await.refused(403), "blocks");
+    let thumb = json!({"client_id": client_id(7), "emoji": ["👍"]});
+    let react = format!("/api/v1/conversations/u:{}/messages/1/reaction", bob.uid);
+    assert_eq!(app.post(&ann, &react, thumb).await.refused(403), "blocks");
     set(&app, &ann, &block, 3, Value::Null).await;
+    write(4).await.ok(201);
     send(6).await.ok(201);
 }
 

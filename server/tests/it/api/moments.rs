@@ -152,7 +152,7 @@ async fn deleting_takes_back_from_all_who_have_it() {
 }
 
 #[tokio::test]
-async fn who_is_blocked_tells_nothing() {
+async fn after_a_block_neither_learns_what_the_other_shares() {
     let app = TestApp::start().await;
     let (ann, bob, cat) = (app.sign_up("ann").await, app.sign_up("bob").await, app.sign_up("cat").await);
     befriend(&app, &ann, &bob).await;
@@ -165,6 +165,15 @@ async fn who_is_blocked_tells_nothing() {
     post(&app, &bob, 1, "not for ann", &[]).await;
     assert_eq!(feed(&app, &ann).await, [moment(&ann, "sun")]);
     assert_eq!(feed(&app, &cat).await, [moment(&ann, "sun"), moment(&bob, "not for ann")]);
+    post(&app, &ann, 4, "not for bob", &[]).await;
+    assert_eq!(feed(&app, &bob).await, [moment(&ann, "sun"), moment(&bob, "not for ann")]);
+    // What ann says to the moment of a common friend.
+    post(&app, &cat, 1, "rain", &[]).await;
+    let rain = &app.get(&ann, "/api/v1/moments").await.ok(200)["rows"][0]["message_id"];
+    let said = json!({"client_id": client_id(5), "text": "here, too"});
+    app.post(&ann, &format!("/api/v1/moments/{rain}/comments"), said).await.ok(201);
+    let heard = async |who| feed(&app, who).await.iter().any(|(_, _, said)| said == "here, too");
+    assert!(heard(&cat).await && !heard(&bob).await);
     let at = row(&app, &bob, "moment").await;
     let like = json!({"client_id": client_id(3), "liked": true});
     assert_eq!(app.put(&bob, &format!("/api/v1/moments/{at}/like"), like).await.refused(403), "blocked");

@@ -3,8 +3,10 @@
 use reqwest::Method;
 use serde_json::json;
 use tidemark_test_support::until::until;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
-use crate::support::{Answer, Socket, TestApp, message};
+use crate::support::{Answer, Person, Socket, TestApp, message};
 
 #[tokio::test]
 async fn log_ins_are_limited_by_name_whatever_its_case_and_others_go_on() {
@@ -201,6 +203,46 @@ async fn a_flood_of_frames_is_closed() {
         flood.try_send(r#"{"type":"heartbeat","seq":0}"#.to_owned()).await;
     }
     assert_eq!(flood.closed().await, 1008);
+}
+
+/// Also where the request is on its way already.
+#[tokio::test]
+async fn a_connection_too_many_hears_why_it_is_closed() {
+    let app = TestApp::start_with(|config| config.limits.connections_per_address = 4).await;
+    let mut held = Vec::new();
+    loop {
+        let mut connection = TcpStream::connect(&app.address).await.expect("connected");
+        let head = format!(
+            "POST /api/v1/sessions HTTP/1.1\r\nhost: {}\r\ncontent-length: 9000\r\n\r\n",
+            app.address
+        );
+        // Who is refused may hang up before all of it is sent.
+        let _ = connection.write_all(head.as_bytes()).await;
+        let _ = connection.write_all(&[b' '; 8_000]).await;
+        if held.len() < 4 {
+            held.push(connection);
+            continue;
+        }
+        let mut heard = String::new();
+        connection.read_to_string(&mut heard).await.expect("an answer, and no reset");
+        assert!(heard.starts_with("HTTP/1.1 503 ") && heard.contains("too_many_connections"), "{heard}");
+        break;
+    }
+}
+
+#[tokio::test]
+async fn an_account_has_so_many_sockets() {
+    let app = TestApp::start().await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    let dial = async |who: &Person| {
+        Socket::dial(&app.address, "/ws", &[("authorization", &format!("Bearer {}", who.token))]).await
+    };
+    let mut held = Vec::new();
+    for _ in 0..200 {
+        held.push(dial(&ann).await.expect("a place"));
+    }
+    assert_eq!(dial(&ann).await.err(), Some(503));
+    dial(&bob).await.expect("another account");
 }
 
 #[tokio::test]
