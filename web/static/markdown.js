@@ -165,10 +165,14 @@ function namedAt(text, at) {
   const [whole, words, address] = NAMED.exec(text) ?? [];
   const href = whole && hrefOf(address);
   if (!href) return null;
-  const looksLikeAddress = /:\/\/|^\s*\S+[.@]\S+\s*$|^\s*(www\.|mailto:)/i.test(words);
-  const link = { kind: "link", href, children: inline(looksLikeAddress ? address : words) };
-  if (looksLikeAddress) link.children = [address];
-  return { length: whole.length, children: looksLikeAddress ? [`${words} (`, link, ")"] : [link] };
+  if (!nameSite(words)) return { length: whole.length, children: [{ kind: "link", href, children: inline(words) }] };
+  return { length: whole.length, children: [`${words} (`, { kind: "link", href, children: [address] }, ")"] };
+}
+
+/** Whether the words can be read as naming a site: with any dot that a browser takes for one, and without what is not seen. */
+function nameSite(words) {
+  const read = words.replace(/\p{Cf}|\p{Default_Ignorable_Code_Point}/gu, "").normalize("NFKC").replaceAll("\u3002", ".");
+  return /:\/\/|\S@\S|[\p{L}\p{N}]\.\p{L}{2}|\d\.\d+\.\d+\.\d|mailto:/iu.test(read);
 }
 
 function addressAt(text, at) {

@@ -56,8 +56,13 @@ test("addresses become links, and no others than of the web and of mail", () => 
 });
 
 test("words that look like another address do not hide the true one", () => {
-  for (const words of ["https://bank.example", "bank.example", "www.bank.example", "me@bank.example"]) {
+  const others = ["bank\uff0eexample", "bank\u3002example", "bank\uff61example", "bank\u2024example", "bank\u200b.\u200dexample",
+    "the site bank.example of your bank", "see bank.example/login now", "\u94f6\u884c.\u4e2d\u56fd", "ｂａｎｋ．ｅｘａｍｐｌｅ", "at 192.0.2.7"];
+  for (const words of ["https://bank.example", "bank.example", "www.bank.example", "me@bank.example", ...others]) {
     reads(`[${words}](https://evil.example/)`, `${words} (`, link("https://evil.example/", "https://evil.example/"), ")");
+  }
+  for (const words of ["the news, e.g. of today", "version 2.0", "ada & bob", "$3.50", "so ... go on"]) {
+    reads(`[${words}](https://a.example/)`, link("https://a.example/", words));
   }
   // Neither can what is not seen, or turns the direction of the text.
   reads("https://a.example/\u202egpj.exe", link("https://a.example/", "https://a.example/"), "\u202egpj.exe");
