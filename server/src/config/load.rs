@@ -164,8 +164,21 @@ fn put(table: &mut Table, section: &str, key: &str, value: Value) {
     }
 }
 
+/// In one line, and without names of Rust's types.
 fn one_line(message: &str) -> String {
-    message.split('\n').map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+    let lines = message.split('\n').map(str::trim).filter(|line| !line.is_empty());
+    let mut line = lines.collect::<Vec<_>>().join("; ");
+    for (types, words) in [
+        (&["usize", "u64", "u32", "u16", "u8"][..], "a whole number of 0 or more"),
+        (&["i64"], "a whole number"),
+        (&["a boolean"], "true or false"),
+        (&["a sequence"], "a list"),
+    ] {
+        for name in types {
+            line = line.replace(&format!("expected {name}"), &format!("expected {words}"));
+        }
+    }
+    line
 }
 
 #[cfg(test)]
@@ -182,6 +195,20 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
         file.write_all(text.as_bytes()).expect("written");
         file
+    }
+
+    #[test]
+    fn what_is_expected_is_said_in_words() {
+        for (text, expected) in [
+            ("[limits]\nconnections = \"many\"\n", "expected a whole number of 0 or more"),
+            ("[limits]\nconnections = -1\n", "expected a whole number of 0 or more"),
+            ("[server]\ntrusted_proxies = 5\n", "expected a list"),
+        ] {
+            let file = file(text);
+            let flags = Flags { config: Some(file.path().to_owned()), ..Flags::default() };
+            let wrong = Config::load(&flags, []).expect_err("refused").to_string();
+            assert!(wrong.contains(expected), "{wrong}");
+        }
     }
 
     #[test]

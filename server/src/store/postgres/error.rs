@@ -146,6 +146,10 @@ impl PgOpenError {
 
 /// What to do about a connection that was not made.
 fn advice(source: &sqlx::Error) -> &'static str {
+    // In the words of the library for TLS.
+    if source.to_string().contains("CaUsedAsEndEntity") {
+        return "PostgreSQL shows the certificate of an authority as its own; let that authority sign one for it (ssl_cert_file)";
+    }
     let is_about_tls = match source {
         sqlx::Error::Tls(_) => true,
         // What the handshake finds wrong.

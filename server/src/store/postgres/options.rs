@@ -1,5 +1,6 @@
 //! What can be set about PostgreSQL, and the connection that comes of it.
 
+use std::fs::File;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -93,6 +94,10 @@ pub(super) fn connection(url: &str) -> Result<PgConnectOptions, PgOpenError> {
         if !is_known(key) {
             return refuse(format!("has a parameter {key:?}, which is unknown; remove it"));
         }
+        // Later it would look like a server that does not answer.
+        if let Some(why) = certificate(parameter).and_then(|file| File::open(file).err()) {
+            return refuse(format!("has {parameter}, which cannot be read ({why}); name a file that can"));
+        }
     }
     let options: PgConnectOptions = match url.parse() {
         Ok(options) => options,
@@ -109,6 +114,14 @@ pub(super) fn connection(url: &str) -> Result<PgConnectOptions, PgOpenError> {
     let options = if named { options } else { options.application_name("tidemark") };
     // Floating-point numbers are not stored, and poolers refuse to be asked for their digits.
     Ok(options.extra_float_digits(None))
+}
+
+/// The file with a certificate that a parameter names.
+fn certificate(parameter: &str) -> Option<&str> {
+    let (key, file) = parameter.split_once('=')?;
+    let is_file = ["sslrootcert", "ssl-root-cert", "ssl-ca", "sslcert", "ssl-cert"].contains(&key);
+    // The certificate itself, and what is written in another form, is left to the connection.
+    (is_file && !file.contains(['%', '+'])).then_some(file)
 }
 
 /// Whether a URL may have this parameter. Others would be ignored, and shown in the log with their values.
@@ -177,6 +190,7 @@ mod tests {
             "postgres://ann:s3cret@db/chat?sslmod=s3cret",
             "postgres://ann:s3cret#x@db/chat",
             "postgres://ann:s3cret@db:x/c",
+            "postgres://ann:s3cret@db/chat?sslmode=verify-full&sslrootcert=/nowhere/ca.pem",
         ] {
             let refused = connection(url).expect_err("refused").to_string();
             assert!(!refused.contains("s3cret") && refused.contains("; "), "{refused}");

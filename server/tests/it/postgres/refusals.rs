@@ -202,6 +202,8 @@ async fn a_connection_that_is_not_encrypted_as_asked_is_refused() {
     // The certificate is one of 127.0.0.1.
     let said = refused(&to("localhost", &authority)).await;
     says(&said, &["cannot be connected to", "check sslmode and sslrootcert in the URL"]);
+    let said = refused(&to("127.0.0.1", "sslmode=verify-full&sslrootcert=/nowhere/ca.pem")).await;
+    says(&said, &["sslrootcert=/nowhere/ca.pem, which cannot be read", "name a file that can"]);
     for good in [authority.as_str(), "sslmode=require", "sslmode=prefer", "sslmode=disable"] {
         served(&to("127.0.0.1", good)).await;
     }
