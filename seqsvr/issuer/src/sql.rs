@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use seqsvr_core::store::standby;
+use seqsvr_core::store::postgres_warnings;
 use sqlx::Connection as _;
 #[cfg(feature = "postgres")]
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
@@ -85,7 +85,7 @@ pub(super) fn postgres_pool(
 pub(super) async fn confirmed<T>(
     commit: impl Future<Output = Result<T, sqlx::Error>>,
 ) -> Result<T, sqlx::Error> {
-    standby::confirmed(commit).await.map_err(io::Error::other)?
+    postgres_warnings::confirmed(commit).await.map_err(io::Error::other)?
 }
 
 /// PostgreSQL fails one of two sessions that make the same table at once, in spite of IF NOT EXISTS, so they take turns. The

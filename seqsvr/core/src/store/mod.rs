@@ -20,12 +20,12 @@ mod memory;
 pub mod message;
 #[cfg(any(test, feature = "postgres"))]
 pub mod postgres;
+pub mod postgres_warnings;
 pub mod sizes;
 #[cfg(any(test, feature = "postgres", feature = "sqlite"))]
 mod sql;
 #[cfg(any(test, feature = "sqlite"))]
 pub mod sqlite;
-pub mod standby;
 pub mod tables;
 
 pub use configuration::{Address, Configuration, Configured, Member, Move, Moves, SetTerms, Terms};

@@ -11,8 +11,8 @@ use sqlx::{PgConnection, PgPool, Postgres, Transaction};
 
 use super::backup::Backup;
 use super::batches::batches;
+use super::postgres_warnings::confirmed;
 use super::sql::{layout_is_new, number, stored, stored_layout};
-use super::standby::confirmed;
 use super::{Ceiling, Claimed, Layout, Owner, RaiseError, Ranges, SectionStore, StoreError};
 use crate::ids::{Epoch, SectionId};
 

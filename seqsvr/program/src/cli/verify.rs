@@ -72,15 +72,19 @@ pub(super) async fn run(args: VerifyArgs) -> Result<(), ExitError> {
     }
     let mut all = Vec::new();
     for (file, role) in &roles {
-        all.push((file.display().to_string(), role.misfits(&sets).await?));
+        let is_compared = role.stores()?.iter().all(|(_, stores)| stores.quorum.is_some());
+        all.push((file.display().to_string(), role.misfits(&sets).await?, is_compared));
     }
-    let wrong = all.iter().filter(|(_, lines)| !lines.is_empty()).count();
+    let wrong = all.iter().filter(|(_, lines, _)| !lines.is_empty()).count();
     if args.json {
-        let files = all.iter().map(|(file, lines)| json!({"file": file, "misfits": lines}));
+        let files = all.iter().map(
+            |(file, lines, is_compared)| json!({"file": file, "misfits": lines, "compared": is_compared}),
+        );
         println!("{}", files.collect::<serde_json::Value>());
     } else {
-        for (file, lines) in &all {
+        for (file, lines, is_compared) in &all {
             match &lines[..] {
+                [] if !is_compared => println!("{file}: not compared, since etcd keeps no configuration"),
                 [] => println!("{file}: fits"),
                 lines => lines.iter().for_each(|line| println!("{file}: {line}")),
             }

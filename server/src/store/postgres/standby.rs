@@ -12,7 +12,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use seqsvr_core::store::standby::confirmed;
+use seqsvr_core::store::postgres_warnings::confirmed;
 use sqlx::postgres::{PgDatabaseError, PgSeverity};
 use sqlx::{Executor as _, PgConnection};
 use tokio::sync::Mutex;
@@ -24,8 +24,8 @@ use crate::store::StoreError;
 const COMMIT: &str = "SELECT pg_logical_emit_message(true, 'tidemark', '')";
 
 /// What is said while that is waited for.
-pub(super) const WAITS: &str = "no synchronous standby has confirmed what this database shows; start the standby, or change \
-     synchronous_standby_names";
+pub(super) const WAITS: &str =
+    "no synchronous standby has confirmed what this database shows; start the standby";
 
 /// What is known of it.
 #[derive(Debug)]

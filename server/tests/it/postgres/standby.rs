@@ -70,7 +70,8 @@ impl Case {
         let has =
             sqlx::query_scalar::<_, bool>(stored).bind(self.bob.uid.cast_signed()).fetch_one(&mut beside);
         assert!(has.await.expect("read"), "the primary shows it");
-        let (sent, range) = tokio::join!(self.sends(), self.app.get(&self.bob, "/api/v1/range"));
+        let range = self.app.get(&self.bob, "/api/v1/range");
+        let (sent, range) = tokio::join!(Box::pin(self.sends()), Box::pin(range));
         assert!(is_no_answer(sent));
         let is_told = !is_no_answer(range.status.as_u16());
         assert!(!is_told || texts_of(&range.json()) == ["kept"], "{}", range.json());
