@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use seqsvr_core::store::postgres_warnings;
+use seqsvr_core::postgres_warnings;
 use sqlx::Connection as _;
 #[cfg(feature = "postgres")]
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};

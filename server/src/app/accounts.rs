@@ -242,8 +242,13 @@ impl Accounts {
         let right = self.0.passwords.matches(password.clone(), stored).await?;
         match account {
             Some(account) if right && !account.disabled => {
-                let account = self.hashed_anew(account, password).await?;
-                let signed_in = self.begin(account, label).await?;
+                let account = self.hashed_anew(account, password.clone()).await;
+                let uid = account.uid;
+                let signed_in = match self.begin(account, label.clone()).await {
+                    // Another log-in may have hashed the same password anew.
+                    Err(AccountError::WrongCredentials) => self.begin_again(uid, password, label).await?,
+                    begun => begun?,
+                };
                 Ok(SignedIn { device: device.unwrap_or(signed_in.device), ..signed_in })
             }
             _ => Err(AccountError::WrongCredentials),
@@ -251,15 +256,25 @@ impl Accounts {
     }
 
     /// The account with a hash of what the configuration says a hash costs; only here the password is known.
-    async fn hashed_anew(&self, account: Account, password: String) -> Result<Account, StoreError> {
+    async fn hashed_anew(&self, account: Account, password: String) -> Account {
         if self.0.passwords.is_current(&account.password_hash) {
-            return Ok(account);
+            return account;
         }
-        // Where many wait, another time will do.
-        let Ok(password_hash) = self.0.passwords.hash(password).await else { return Ok(account) };
-        let is_kept =
-            self.0.directory.replace_hash(account.uid, &account.password_hash, &password_hash).await?;
-        Ok(if is_kept { Account { password_hash, ..account } } else { account })
+        // Where many wait, or nothing can be stored, another time will do.
+        let hashed = self.0.passwords.hash_anew(password, &account.password_hash).await;
+        let Ok(password_hash) = hashed else { return account };
+        let kept = self.0.directory.replace_hash(account.uid, &account.password_hash, &password_hash).await;
+        if kept.is_ok_and(|is_kept| is_kept) { Account { password_hash, ..account } } else { account }
+    }
+
+    /// A session of the account as it is by now, if the password is still right.
+    async fn begin_again(&self, uid: Uid, password: String, label: String) -> Result<SignedIn, AccountError> {
+        let account = self.0.directory.account(uid).await?.filter(|account| !account.disabled);
+        let account = account.ok_or(AccountError::WrongCredentials)?;
+        match self.0.passwords.matches(password, Some(account.password_hash.clone())).await? {
+            true => self.begin(account, label).await,
+            false => Err(AccountError::WrongCredentials),
+        }
     }
 
     async fn begin(&self, account: Account, label: String) -> Result<SignedIn, AccountError> {
@@ -378,8 +393,10 @@ mod tests {
         assert!(!log_in(&after, "wrong horse").await && stored().await.contains("t=1"));
         assert!(log_in(&after, "correct horse").await && stored().await.contains("t=2"));
         let once = stored().await;
+        let (one, other) = tokio::join!(log_in(&before, "correct horse"), log_in(&after, "correct horse"));
+        assert!(one && other, "two of different costs at a time");
         assert!(log_in(&after, "correct horse").await);
-        assert_eq!(stored().await, once, "and not again");
+        assert_eq!(stored().await, once, "under the same salt it is the same hash, and devices stay known");
     }
 
     #[tokio::test]

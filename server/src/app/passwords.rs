@@ -86,6 +86,16 @@ impl Passwords {
         .await
     }
 
+    /// Another hash of the password behind `stored`, at the configured cost and under the same salt.
+    pub(super) async fn hash_anew(&self, password: String, stored: &str) -> Result<String, Busy> {
+        let (argon2, salt) = (self.argon2.clone(), PasswordHash::new(stored).ok().and_then(|hash| hash.salt));
+        self.run(move |memory| match salt {
+            Some(salt) => hash_with(&argon2, &password, &salt, memory),
+            None => hash(&argon2, &password, memory),
+        })
+        .await
+    }
+
     /// Whether `stored` costs what the configuration says.
     pub(super) fn is_current(&self, stored: &str) -> bool {
         // `$argon2id$v=19$m=…,t=…,p=…$SALT$HASH`
@@ -125,9 +135,13 @@ fn work_off(waiting: &Mutex<Receiver<Work>>) {
 /// The hash of `password` under a new salt, in PHC form.
 fn hash(argon2: &Argon2<'static>, password: &str, memory: &mut Memory) -> String {
     let salt: [u8; Salt::RECOMMENDED_LENGTH] = drawn();
+    hash_with(argon2, password, &salt, memory)
+}
+
+fn hash_with(argon2: &Argon2<'static>, password: &str, salt: &[u8], memory: &mut Memory) -> String {
     let mut out = [0; Params::DEFAULT_OUTPUT_LEN];
-    compute(argon2, password, &salt, &mut out, memory).expect(CHECKED);
-    in_phc_form(argon2, &salt, &out)
+    compute(argon2, password, salt, &mut out, memory).expect(CHECKED);
+    in_phc_form(argon2, salt, &out)
 }
 
 /// A hash that no known password has. To check a password against it is the same work as against a computed one; it is drawn,

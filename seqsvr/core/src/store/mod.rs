@@ -20,7 +20,6 @@ mod memory;
 pub mod message;
 #[cfg(any(test, feature = "postgres"))]
 pub mod postgres;
-pub mod postgres_warnings;
 pub mod sizes;
 #[cfg(any(test, feature = "postgres", feature = "sqlite"))]
 mod sql;

@@ -11,10 +11,10 @@ use sqlx::{PgConnection, PgPool, Postgres, Transaction};
 
 use super::backup::Backup;
 use super::batches::batches;
-use super::postgres_warnings::confirmed;
 use super::sql::{layout_is_new, number, stored, stored_layout};
 use super::{Ceiling, Claimed, Layout, Owner, RaiseError, Ranges, SectionStore, StoreError};
 use crate::ids::{Epoch, SectionId};
+use crate::postgres_warnings::confirmed;
 
 mod schema;
 

@@ -1,7 +1,7 @@
 //! Known devices. A log-in leaves a token with the device. Later attempts that show it are counted apart from those of
 //! strangers, so whoever guesses passwords does not lock the owner out.
 //!
-//! Nothing is stored: a token is signed with the hash of the password that was right, so it counts for that account, until its time is
+//! Nothing is stored: a token is signed with the salt of the password that was right, so it counts for that account, until its time is
 //! over or the password is another one. It opens nothing by itself.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -86,8 +86,10 @@ impl<'a> Shown<'a> {
     }
 }
 
+/// By the salt of the password, which is as secret as its hash, and stays when the same password is hashed at another cost.
 fn signing(uid: Uid, nonce: &str, ends_at: i64, password_hash: &str) -> Hmac<Sha256> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(password_hash.as_bytes()).expect("any length is a key");
+    let salt = password_hash.rsplit('$').nth(1).unwrap_or(password_hash);
+    let mut mac = Hmac::<Sha256>::new_from_slice(salt.as_bytes()).expect("any length is a key");
     mac.update(format!("{PURPOSE}\n{uid}\n{nonce}\n{ends_at}").as_bytes());
     mac
 }

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use sqlx::{AssertSqlSafe, PgConnection};
+use sqlx::AssertSqlSafe;
+use tokio::time::sleep;
 
 use super::PgDb;
 use super::life::look;
@@ -21,6 +22,9 @@ pub(super) const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bi
 
 /// How long a call may be on its way to the database.
 const ON_THE_WAY: Duration = Duration::from_secs(1);
+
+/// How often it is asked whether a deadline has passed.
+const MOST_LOOKS: usize = 3;
 
 /// What is known of it.
 #[derive(Debug)]
@@ -98,14 +102,22 @@ impl DbClock {
 pub(super) struct Deadline(pub(super) i64);
 
 impl Deadline {
-    /// Waits until no commit with this deadline begins any more, in the session of `connection`.
+    /// Waits until no commit with this deadline begins any more.
     ///
     /// # Errors
-    /// When the database does not answer.
-    pub(super) async fn passed(self, connection: &mut PgConnection) -> Result<(), StoreError> {
-        let left = format!("SELECT pg_sleep(greatest(0, $1 - {NOW}) / 1000.0 + 0.001)");
-        sqlx::query(AssertSqlSafe(left)).bind(self.0).execute(connection).await?;
-        Ok(())
+    /// When the database does not answer, or its clock stands far behind what is known of it.
+    pub(super) async fn passed(self, db: &PgDb) -> Result<(), StoreError> {
+        let mut left = self.0 - db.clock.machine() - db.clock.machine_ahead.get() + 1;
+        for _ in 0..MOST_LOOKS {
+            sleep(Duration::from_millis(left.max(0).unsigned_abs())).await;
+            let ask = format!("SELECT $1 - {NOW} + 1");
+            let ask = sqlx::query_scalar(AssertSqlSafe(ask)).bind(self.0);
+            left = db.limited(async { Ok(ask.fetch_one(&mut *db.for_queues().await?).await?) }).await?;
+            if left <= 0 {
+                return Ok(());
+            }
+        }
+        Err(StoreError::unavailable("the clock of the database stands still, or was set back"))
     }
 }
 
@@ -132,9 +144,9 @@ impl PgDb {
         Ok(())
     }
 
-    /// Until when a commit may begin that is called now: as long as it may wait for its first lock, and a moment.
+    /// Until when a commit may begin that is called now: as long as it may wait for two locks, and a moment.
     pub(super) fn deadline(&self) -> Deadline {
-        let limit = self.lock_timeout + ON_THE_WAY;
+        let limit = self.lock_timeout * 2 + ON_THE_WAY;
         Deadline(self.clock.machine() + self.clock.machine_ahead.get() + limit.as_millis() as i64)
     }
 }

@@ -69,8 +69,8 @@ impl Commit<'_> {
             if plan.arguments.is_empty() {
                 return plan.outcomes(None).map_err(CommitError::Refused);
             }
-            let deadline = self.db.deadline();
-            match self.call(&plan, deadline).await {
+            let (called, deadline) = self.call(&plan).await;
+            match called {
                 Ok(answer) => match answer.verdict.as_str() {
                     "stored" => return self.stored(&writes, plan, &answer).map_err(CommitError::Unknown),
                     "heads" => make_heads(self.db, &plan.heads).await.map_err(CommitError::Refused)?,
@@ -90,13 +90,20 @@ impl Commit<'_> {
                 },
                 Err(Setback::KeyUsed) => self.look_up_used(&writes).await?,
                 Err(Setback::Overtaken) => self.look_up_owed(&writes).await?,
-                Err(Setback::Conflict(error) | Setback::Late(error)) => {
+                Err(Setback::Conflict(error)) => {
                     conflicts += 1;
                     if conflicts >= MOST_CONFLICTS {
                         return Err(CommitError::Refused(error));
                     }
                     debug!(%error, "a commit is tried again");
-                    self.db.measure_time().await.map_err(CommitError::Refused)?;
+                }
+                Err(Setback::Late(error)) => {
+                    conflicts += 1;
+                    if conflicts >= MOST_CONFLICTS {
+                        return Err(CommitError::Refused(error));
+                    }
+                    debug!(%error, "a commit is tried again, by another reading of the database's clock");
+                    _ = self.db.measure_time().await;
                 }
                 Err(Setback::Unstorable(why)) => {
                     let at = self.first_unstorable(&writes).await?;
@@ -144,13 +151,20 @@ impl Commit<'_> {
         }
     }
 
-    async fn call(&self, plan: &CommitPlan<'_>, deadline: Deadline) -> Result<Answer, Setback> {
-        let mut connection = self.db.for_queues().await.map_err(Setback::Refused)?;
+    /// What comes of one call, and until when it may begin.
+    async fn call(&self, plan: &CommitPlan<'_>) -> (Result<Answer, Setback>, Deadline) {
+        let connection = self.db.for_queues().await;
+        let deadline = self.db.deadline();
+        let mut connection = match connection {
+            Ok(connection) => connection,
+            Err(error) => return (Err(Setback::Refused(error)), deadline),
+        };
         let call = async {
             let called = plan.arguments.call(&plan.heads, deadline, &mut connection).await;
             Ok(called.inspect_err(|error| self.db.standby.heard(error)).map_err(setback))
         };
-        self.db.limited(call).await.unwrap_or_else(|silence| Err(Setback::Unknown(silence)))
+        let called = self.db.limited(call).await.unwrap_or_else(|silence| Err(Setback::Unknown(silence)));
+        (called, deadline)
     }
 
     /// Learns what the deliveries of the call are owed.
@@ -242,7 +256,7 @@ impl Commit<'_> {
             return Ok(true);
         }
         plan.arguments.more.check_only();
-        match self.call(&plan, self.db.deadline()).await {
+        match self.call(&plan).await.0 {
             Err(Setback::Unstorable(_)) => Ok(false),
             Err(
                 Setback::Refused(error)
@@ -279,19 +293,21 @@ async fn until_over(db: &PgDb, heads: &Heads, deadline: Deadline) {
     let columns = heads.columns();
     for _ in 0..MOST_LOOKS {
         let looked = async {
-            let mut connection = db.for_queues().await?;
-            deadline.passed(&mut connection).await?;
             sqlx::query(
                 "SELECT FROM unnest($1, $2) AS held(partition_key, receiver) JOIN heads USING (partition_key, receiver)
                  ORDER BY heads.partition_key, heads.receiver FOR UPDATE OF heads",
             )
             .bind(&columns.keys)
             .bind(&columns.receivers)
-            .execute(&mut *connection)
+            .execute(&mut *db.for_queues().await?)
             .await?;
-            Ok::<_, StoreError>(())
+            Ok(())
         };
-        match db.limited(looked).await {
+        let looked = async {
+            deadline.passed(db).await?;
+            db.limited(looked).await
+        };
+        match looked.await {
             // Now it can be seen, if it was stored.
             Ok(()) => return db.standby.doubt(),
             Err(error) => warn!(%error, "whether a commit has ended is not known yet"),

@@ -80,7 +80,14 @@ impl Condition {
     }
 
     async fn try_to_store(&self, db: &PgDb) -> Result<(), StoreError> {
-        timeout(TRY, store_something(db)).await.unwrap_or_else(|_| {
+        let store = async {
+            match db.standby.is_synchronous() {
+                // Each other one would leave a session behind that waits for the standby.
+                true => db.standby.confirm().await,
+                false => store_something(db).await,
+            }
+        };
+        timeout(TRY, store).await.unwrap_or_else(|_| {
             Err(StoreError::unavailable(format!("{} stored nothing within {TRY:?}", db.place())))
         })
     }

@@ -9,7 +9,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use seqsvr_core::store::postgres_warnings::apart;
+use seqsvr_core::postgres_warnings::apart;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{Connection as _, PgConnection, Postgres};
@@ -160,7 +160,7 @@ impl PgDb {
         let refusal = Arc::new(Mutex::new(None));
         let clock = Arc::new(DbClock::default());
         let life = Arc::new(Life::new(options.replication, Arc::clone(&clock)));
-        let standby = Arc::new(Standby::new(options.replication));
+        let standby = Arc::new(Standby::new(options, connect.clone()));
         let pool = |connections| {
             let (life, standby) = (Arc::clone(&life), Arc::clone(&standby));
             let expected = Expected { program, life, standby, layout };
@@ -249,6 +249,7 @@ impl PgDb {
     }
 
     async fn acquired(&self, pool: &PgPool) -> Result<PoolConnection<Postgres>, StoreError> {
+        Standby::waits_for_a_connection(true);
         let acquired = apart(pin!(pool.acquire())).await.map_err(|error| match error {
             sqlx::Error::PoolTimedOut => {
                 let refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -259,8 +260,9 @@ impl PgDb {
             }
             error => error.into(),
         });
-        let mut connection = acquired?;
-        self.standby.confirm(&mut connection).await?;
+        let connection = acquired?;
+        self.standby.settle().await?;
+        Standby::waits_for_a_connection(false);
         Ok(connection)
     }
 
@@ -369,10 +371,10 @@ fn pool(
                     *refusal.lock().unwrap_or_else(PoisonError::into_inner) = wrong.map(Arc::from);
                 };
                 let mut wrong = wrong_with(connection, &expected).await;
-                if wrong.is_none() {
+                if wrong.is_none() && expected.standby.is_synchronous() {
                     // It takes longer than anybody waits while there is no standby.
                     note(Some(standby::WAITS));
-                    wrong = expected.standby.confirm_new(connection).await.err().map(|why| why.to_string());
+                    wrong = expected.standby.confirm().await.err().map(|why| why.to_string());
                 }
                 note(wrong.as_deref());
                 wrong.map_or(Ok(()), |wrong| Err(sqlx::Error::Protocol(wrong)))
@@ -412,19 +414,6 @@ async fn wrong_with(connection: &mut PgConnection, expected: &Expected) -> Optio
     match expected.life.check(connection).await {
         Ok(wrong) => wrong.map(str::to_owned),
         Err(error) => unreadable(error),
-    }
-}
-
-impl Unfit {
-    pub(super) fn at(self, place: &str) -> PgOpenError {
-        let place = place.to_owned();
-        match self {
-            Unfit::Newer(oldest, known) => PgOpenError::Newer { place, oldest, known },
-            Unfit::Earlier => PgOpenError::Earlier { place },
-            Unfit::Refused(refusal) => PgOpenError::Refused { place, refusal },
-            Unfit::Migration(source) => PgOpenError::Migration { place, source },
-            Unfit::Unreadable(source) => PgOpenError::Unreadable { place, source: source.into() },
-        }
     }
 }
 

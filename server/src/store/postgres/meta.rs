@@ -8,19 +8,22 @@ use crate::store::StoreError;
 impl PgDb {
     /// What stands under `key`; `proposal`, which is stored then, if nothing did. All servers that ask get the same.
     pub async fn agreed(&self, key: &str, proposal: &str) -> Result<String, StoreError> {
-        let mut connection = self.reader().await?;
-        sqlx::query("INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING")
-            .bind(key)
-            .bind(proposal)
-            .execute(&mut *connection)
-            .await?;
-        let agreed = sqlx::query_scalar("SELECT value FROM meta WHERE key = $1");
-        Ok(agreed.bind(key).fetch_one(&mut *connection).await?)
+        let agree = async {
+            let mut connection = self.reader().await?;
+            sqlx::query("INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING")
+                .bind(key)
+                .bind(proposal)
+                .execute(&mut *connection)
+                .await?;
+            let agreed = sqlx::query_scalar("SELECT value FROM meta WHERE key = $1");
+            Ok(agreed.bind(key).fetch_one(&mut *connection).await?)
+        };
+        self.limited(agree).await
     }
 
     /// Stores `value` under `key`, whatever stood there.
     pub async fn put(&self, key: &str, value: &str) -> Result<(), StoreError> {
-        put(&mut *self.reader().await?, key, value).await
+        self.limited(async { put(&mut *self.reader().await?, key, value).await }).await
     }
 }
 

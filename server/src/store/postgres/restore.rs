@@ -52,7 +52,7 @@ impl Restore for PgRestore {
             }
             None => return Err(RestoreError::NotEmpty),
         };
-        tx.commit().await.map_err(StoreError::from)?;
+        self.db.standby.watch(async { Ok(tx.commit().await?) }).await?;
         Ok(imported)
     }
 
@@ -92,7 +92,7 @@ impl Restore for PgRestore {
         archive::import_rows(&mut tx, &table_rows).await?;
         let before = imported(&mut tx).await?;
         put(&mut tx, IMPORTED, &(before + count).to_string()).await?;
-        Ok(tx.commit().await.map_err(StoreError::from)?)
+        Ok(self.db.standby.watch(async { Ok(tx.commit().await?) }).await?)
     }
 
     async fn finish(&mut self, history: HistoryId) -> Result<(), RestoreError> {
@@ -102,7 +102,7 @@ impl Restore for PgRestore {
         life::note(&mut tx).await.map_err(StoreError::from)?;
         let end = sqlx::query("DELETE FROM meta WHERE key IN ($1, $2)").bind(IMPORT).bind(IMPORTED);
         end.execute(&mut *tx).await.map_err(StoreError::from)?;
-        Ok(tx.commit().await.map_err(StoreError::from)?)
+        Ok(self.db.standby.watch(async { Ok(tx.commit().await?) }).await?)
     }
 }
 

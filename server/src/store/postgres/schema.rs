@@ -11,7 +11,7 @@ use tracing::warn;
 use super::commit::MOST_CONFLICTS;
 use super::functions::Functions;
 use super::layout::{self, Layout};
-use super::{Refusal, rights};
+use super::{PgOpenError, Refusal, rights};
 use crate::store::migrations::PostgresSchema;
 
 /// The number of the lock under which the database is changed; the program's own.
@@ -33,6 +33,17 @@ pub(super) enum Unfit {
 }
 
 impl Unfit {
+    pub(super) fn at(self, place: &str) -> PgOpenError {
+        let place = place.to_owned();
+        match self {
+            Unfit::Newer(oldest, known) => PgOpenError::Newer { place, oldest, known },
+            Unfit::Earlier => PgOpenError::Earlier { place },
+            Unfit::Refused(refusal) => PgOpenError::Refused { place, refusal },
+            Unfit::Migration(source) => PgOpenError::Migration { place, source },
+            Unfit::Unreadable(source) => PgOpenError::Unreadable { place, source: source.into() },
+        }
+    }
+
     /// Whether a migration waited for a server that waited for it, since both change several tables. Nothing of it was applied.
     fn is_deadlock(&self) -> bool {
         let Unfit::Migration(MigrateError::ExecuteMigration(error, _) | MigrateError::Execute(error)) = self

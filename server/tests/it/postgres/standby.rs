@@ -30,7 +30,9 @@ fn synchronous(config: &mut Config) {
 /// What comes of the sessions that wait for the standby.
 async fn waiting(world: &World, what: &'static str) -> Vec<bool> {
     let mut beside = PgConnection::connect(world.primary.url()).await.expect("connected");
-    let waiting = format!("SELECT {what} FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+    let waiting = format!(
+        "SELECT {what} FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%commit_messages%'"
+    );
     sqlx::query_scalar(sqlx::AssertSqlSafe(waiting)).fetch_all(&mut beside).await.expect("the owner may")
 }
 

@@ -19,8 +19,9 @@ const FOREIGN: &[(&str, &[&str])] = &[
     // Hints between servers are notifications of PostgreSQL, and nothing that is stored.
     ("sqlx", &["store", "notify"]),
     ("rusqlite", &["store"]),
-    // Nothing of the sequences: it keeps a second process out.
+    // Nothing of the sequences: they keep a second process out, and hear what PostgreSQL says beside its answers.
     ("seqsvr_core::file_lock", &["store"]),
+    ("seqsvr_core::postgres_warnings", &["store"]),
     ("seqsvr_core", &["seq", "transfer"]),
     ("seqsvr_client", &["seq"]),
     ("seqsvr_issuer", &["seq"]),

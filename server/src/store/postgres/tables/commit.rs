@@ -80,8 +80,8 @@ async fn call_until_stored(
             break;
         }
         let revision = revisions.next(db).await.map_err(CommitError::Refused)?;
-        let deadline = db.deadline();
-        match call(db, &plan, revision, deadline).await {
+        let (called, deadline) = call(db, &plan, revision).await;
+        match called {
             Ok(last) => {
                 let stored = plan.stored(&last, &mut outcomes);
                 stored.ok_or_else(|| {
@@ -110,13 +110,15 @@ async fn call_until_stored(
                 let lost = lost.map(|(at, _)| at).collect();
                 lose(writes, &mut outcomes, &some(lost)?, |_| TableOutcome::NoTable);
             }
-            Err(Obstacle::Other(Setback::Conflict(error) | Setback::Late(error))) => {
+            Err(Obstacle::Other(ref setback @ (Setback::Conflict(ref error) | Setback::Late(ref error)))) => {
                 conflicts += 1;
                 if conflicts >= MOST_CONFLICTS {
-                    return Err(CommitError::Refused(error));
+                    return Err(CommitError::Refused(error.clone()));
                 }
                 debug!(%error, "a commit of rows is tried again");
-                db.measure_time().await.map_err(CommitError::Refused)?;
+                if matches!(setback, Setback::Late(_)) {
+                    _ = db.measure_time().await;
+                }
             }
             Err(Obstacle::Other(Setback::Unknown(error))) => {
                 until_over(db, revision, deadline).await;
@@ -142,12 +144,14 @@ fn some(lost: HashSet<usize>) -> Result<HashSet<usize>, CommitError> {
     }
 }
 
-async fn call(
-    db: &PgDb,
-    plan: &RowsPlan<'_>,
-    revision: u64,
-    deadline: Deadline,
-) -> Result<Vec<i64>, Obstacle> {
+/// What comes of one call, and until when it may begin.
+async fn call(db: &PgDb, plan: &RowsPlan<'_>, revision: u64) -> (Result<Vec<i64>, Obstacle>, Deadline) {
+    let connection = db.for_queues().await;
+    let deadline = db.deadline();
+    let mut connection = match connection {
+        Ok(connection) => connection,
+        Err(error) => return (Err(Obstacle::Other(Setback::Refused(error))), deadline),
+    };
     let counters = || plan.counters.iter();
     let rows = || plan.rows.iter();
     let call = sqlx::query_scalar(CALL)
@@ -166,12 +170,12 @@ async fn call(
         .bind(rows().map(|row| row.row).collect::<Vec<_>>())
         .bind(revision.cast_signed())
         .bind(deadline.0);
-    let mut connection = db.for_queues().await.map_err(|error| Obstacle::Other(Setback::Refused(error)))?;
     let answer = async {
         let called = call.fetch_one(&mut *connection).await;
         Ok(called.inspect_err(|error| db.standby.heard(error)).map_err(obstacle))
     };
-    db.limited(answer).await.unwrap_or_else(|silence| Err(Obstacle::Other(Setback::Unknown(silence))))
+    let called = db.limited(answer).await;
+    (called.unwrap_or_else(|silence| Err(Obstacle::Other(Setback::Unknown(silence)))), deadline)
 }
 
 fn obstacle(error: sqlx::Error) -> Obstacle {
@@ -193,15 +197,17 @@ fn obstacle(error: sqlx::Error) -> Obstacle {
 async fn until_over(db: &PgDb, revision: u64, deadline: Deadline) {
     for _ in 0..MOST_LOOKS {
         let looked = async {
-            let mut connection = db.for_queues().await?;
-            deadline.passed(&mut connection).await?;
             sqlx::query("SELECT pg_advisory_xact_lock($1)")
                 .bind(-revision.cast_signed())
-                .execute(&mut *connection)
+                .execute(&mut *db.for_queues().await?)
                 .await?;
-            Ok::<_, StoreError>(())
+            Ok(())
         };
-        match db.limited(looked).await {
+        let looked = async {
+            deadline.passed(db).await?;
+            db.limited(looked).await
+        };
+        match looked.await {
             // Now it can be seen, if it was stored.
             Ok(()) => return db.standby.doubt(),
             Err(error) => warn!(%error, "whether a commit has ended is not known yet"),
