@@ -60,12 +60,10 @@ impl Default for PgOptions {
 
 impl PgOptions {
     /// The settings of every session, for the packet that opens it.
-    pub(super) fn session(&self) -> [(&'static str, String); 5] {
+    pub(super) fn session(&self) -> [(&'static str, String); 4] {
         let milliseconds = |duration: Duration| duration.as_millis().to_string();
         [
             ("synchronous_commit", "on".to_owned()),
-            // That the wait for a synchronous standby was cancelled is a warning.
-            ("client_min_messages", "warning".to_owned()),
             ("lock_timeout", milliseconds(self.lock_timeout)),
             ("statement_timeout", milliseconds(self.statement_timeout)),
             ("idle_in_transaction_session_timeout", milliseconds(self.idle_in_transaction_timeout)),
