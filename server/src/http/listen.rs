@@ -22,7 +22,7 @@ pub(super) const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-typ
     \"code\":\"too_many_connections\",\"detail\":\"too many open connections; close some\",\"retryable\":true}";
 
 /// Connections that hear at a time why they are closed. Beyond them they are closed without a word.
-pub(crate) const REFUSED_AT_A_TIME: usize = 64;
+pub(crate) const REFUSED_AT_A_TIME: usize = 16;
 
 /// Their places.
 static REFUSING: Semaphore = Semaphore::const_new(REFUSED_AT_A_TIME);
