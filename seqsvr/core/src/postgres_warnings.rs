@@ -36,7 +36,7 @@ tokio::task_local! {
 )]
 pub struct Unconfirmed;
 
-/// What comes of a commit, or of several.
+/// The result of a commit, or of several.
 ///
 /// # Errors
 ///
@@ -49,7 +49,7 @@ pub async fn confirmed<T>(commits: impl Future<Output = T>) -> Result<T, Unconfi
     WARNED.scope(Cell::new(false), heeded).await
 }
 
-/// What comes of `work`, a part of what is [`confirmed`], whose warnings do not count: a new connection is warned of other things.
+/// The result of `work`, a part of what is [`confirmed`]. Its warnings do not count: a new connection is warned of other things.
 pub async fn apart<T>(work: impl Future<Output = T>) -> T {
     WARNED.scope(Cell::new(false), work).await
 }

@@ -151,7 +151,7 @@ impl Commit<'_> {
         }
     }
 
-    /// What comes of one call, and until when it may begin.
+    /// The result of one call, and until when it may begin.
     async fn call(&self, plan: &CommitPlan<'_>) -> (Result<Answer, Setback>, Deadline) {
         let connection = self.db.for_queues().await;
         let deadline = self.db.deadline();

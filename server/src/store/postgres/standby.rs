@@ -29,7 +29,7 @@ use crate::store::StoreError;
 /// Commits something that changes nothing, and that any role may.
 const COMMIT: &str = "SELECT pg_logical_emit_message(true, 'tidemark', '')";
 
-/// What is said while that is waited for.
+/// Said while that is waited for.
 pub(super) const WAITS: &str =
     "no synchronous standby has confirmed what this database shows; start the standby";
 
@@ -44,7 +44,7 @@ tokio::task_local! {
     static WAITS_FOR_A_CONNECTION: Arc<AtomicBool>;
 }
 
-/// What is known of it.
+/// The commits that were asked for, and those that are confirmed.
 #[derive(Debug)]
 pub(super) struct Standby {
     replication: Replication,

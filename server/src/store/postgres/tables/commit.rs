@@ -144,7 +144,7 @@ fn some(lost: HashSet<usize>) -> Result<HashSet<usize>, CommitError> {
     }
 }
 
-/// What comes of one call, and until when it may begin.
+/// The result of one call, and until when it may begin.
 async fn call(db: &PgDb, plan: &RowsPlan<'_>, revision: u64) -> (Result<Vec<i64>, Obstacle>, Deadline) {
     let connection = db.for_queues().await;
     let deadline = db.deadline();
