@@ -133,7 +133,7 @@ impl Standby {
         }
         drop(begun);
         if done.is_ok() {
-            // What was read meanwhile may be what has come into doubt.
+            // The rows that were read meanwhile may be those that have come into doubt.
             self.settle().await?;
         }
         done

@@ -167,7 +167,7 @@ async fn after_a_block_neither_learns_what_the_other_shares() {
     assert_eq!(feed(&app, &cat).await, [moment(&ann, "sun"), moment(&bob, "not for ann")]);
     post(&app, &ann, 4, "not for bob", &[]).await;
     assert_eq!(feed(&app, &bob).await, [moment(&ann, "sun"), moment(&bob, "not for ann")]);
-    // What ann says to the moment of a common friend.
+    // Ann comments on the moment of a common friend.
     post(&app, &cat, 1, "rain", &[]).await;
     let rain = &app.get(&ann, "/api/v1/moments").await.ok(200)["rows"][0]["message_id"];
     let said = json!({"client_id": client_id(5), "text": "here, too"});

@@ -224,7 +224,7 @@ async fn a_connection_too_many_hears_why_it_is_closed() {
             "POST /api/v1/sessions HTTP/1.1\r\nhost: {}\r\ncontent-length: 9000\r\n\r\n",
             app.address
         );
-        // Who is refused may hang up before all of it is sent.
+        // The server may hang up before all of it is sent.
         let _ = connection.write_all(head.as_bytes()).await;
         let _ = connection.write_all(&[b' '; 8_000]).await;
         if held.len() < 4 {

@@ -27,7 +27,7 @@ fn synchronous(config: &mut Config) {
     config.server.request_seconds = 10;
 }
 
-/// What comes of the sessions that wait for the standby.
+/// Asks `what` of each session whose commit waits for the standby.
 async fn waiting(world: &World, what: &'static str) -> Vec<bool> {
     let mut beside = PgConnection::connect(world.primary.url()).await.expect("connected");
     let waiting = format!(
