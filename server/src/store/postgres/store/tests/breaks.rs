@@ -76,37 +76,39 @@ async fn a_commit_whose_session_ends_has_an_unknown_outcome() {
     assert_eq!(ids(&store, BOB).await, [1, 2]);
 }
 
-/// The URL of a way to the database at `url`. While its number is 1, what the connections send that were there before is held back.
-async fn held_back(url: &str) -> (String, watch::Sender<u8>) {
+/// The URL of a way to the database at `url`. A connection that sends `mark` is held back from there on, until it is told to go on.
+async fn held_back(url: &str, mark: &'static [u8]) -> (String, watch::Sender<bool>) {
     let options: PgConnectOptions = url.parse().expect("a URL");
     let socket = options.get_socket().expect("a socket").join(format!(".s.PGSQL.{}", options.get_port()));
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("bound").port();
-    let (number, told) = watch::channel(0);
+    let (goes_on, told) = watch::channel(false);
     tokio::spawn(async move {
         while let Ok((near, _)) = listener.accept().await {
             let far = UnixStream::connect(&socket).await.expect("the server's socket");
             let (mut told, (mut from_near, mut to_near)) = (told.clone(), near.into_split());
-            let (is_new, (mut from_far, mut to_far)) = (*told.borrow() > 0, far.into_split());
+            let (mut from_far, mut to_far) = far.into_split();
             tokio::spawn(async move { copy(&mut from_far, &mut to_near).await });
             tokio::spawn(async move {
                 let mut bytes = vec![0; 64 << 10];
                 while let Ok(read @ 1..) = from_near.read(&mut bytes).await {
-                    told.wait_for(|number| is_new || *number != 1).await.expect("the test goes on");
+                    if bytes[..read].windows(mark.len()).any(|part| part == mark) {
+                        told.wait_for(|goes_on| *goes_on).await.expect("the test goes on");
+                    }
                     to_far.write_all(&bytes[..read]).await.expect("the database reads");
                 }
             });
         }
     });
     let database = options.get_database().expect("named");
-    (format!("postgres://postgres@127.0.0.1:{port}/{database}?sslmode=disable"), number)
+    (format!("postgres://postgres@127.0.0.1:{port}/{database}?sslmode=disable"), goes_on)
 }
 
 /// A commit that was still on its way when its outcome was looked for is not stored any more: "try again" was answered.
 #[tokio::test]
 async fn a_commit_that_arrives_after_its_outcome_was_looked_for_is_not_stored() {
     let url = durable_database().await;
-    let (through, number) = held_back(&url).await;
+    let (through, goes_on) = held_back(&url, b"message 2").await;
     let impatient = PgOptions {
         queue_connections: 1,
         statement_timeout: Duration::from_secs(1),
@@ -117,12 +119,11 @@ async fn a_commit_that_arrives_after_its_outcome_was_looked_for_is_not_stored() 
     one(&store, Write::Accept(say(ANN, BOB, 1))).await;
     let mut operator = connection(&url).await;
     let sessions = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()";
-    number.send_replace(1);
     let unknown = store.commit(vec![Write::Accept(say(ANN, BOB, 2))]).await;
     assert!(matches!(&unknown, Err(CommitError::Unknown(_))), "{unknown:?}");
     assert_eq!(store.keys(&[(ANN, client_id(2))]).await.expect("read")[0].record(), None);
     store.close().await;
-    number.send_replace(2);
+    goes_on.send_replace(true);
     until("it has arrived, and its session is over", async || {
         sqlx::query_scalar::<_, i64>(sessions).fetch_one(&mut operator).await.expect("counted") == 1
     })
