@@ -1,12 +1,15 @@
 //! What every program of the project does as a process. A failure is one line that says what to do. A signal stops the
-//! program in good order. The limit of open files is raised at the start. Each says which version it is.
+//! program in good order. The limit of open files is raised at the start. Each says which version it is, and
+//! what it takes of the machine.
 //!
 //! This crate receives the signals of the process. Both command lines and `main` call it.
 
 mod command_line;
+mod usage;
 mod version;
 
 pub use command_line::{Manual, parse};
+pub use usage::usage;
 pub use version::Version;
 
 use std::fmt::Display;

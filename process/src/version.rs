@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::usage;
+
 /// The version of the project, and the commit that a program was built from. `main` makes it and hands it on; the default belongs to no
 /// commit.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,12 +28,13 @@ impl Version {
         if self.commit.is_empty() { "unknown" } else { self.commit }
     }
 
-    /// The metric `PROGRAM_build_info`, as lines that Prometheus reads.
-    pub fn metric(self, program: &str) -> String {
+    /// The metric `PROGRAM_build_info` and those of [`usage`], as lines that Prometheus reads.
+    pub fn metrics(self, program: &str) -> String {
         let (number, commit) = (self.number(), self.commit());
         format!(
             "# HELP {program}_build Which program this is.\n# TYPE {program}_build info\n\
-             {program}_build_info{{version=\"{number}\",commit=\"{commit}\"}} 1\n"
+             {program}_build_info{{version=\"{number}\",commit=\"{commit}\"}} 1\n{}",
+            usage()
         )
     }
 }
@@ -56,7 +59,7 @@ mod tests {
         let known = Version::of(("0bd88b1f", "2026-11-26"));
         assert_eq!(known.to_string(), format!("{number} (0bd88b1f 2026-11-26)"));
         let line = format!("seqsvr_build_info{{version=\"{number}\",commit=\"0bd88b1f\"}} 1");
-        assert_eq!(known.metric("seqsvr").lines().last(), Some(line.as_str()));
+        assert!(known.metrics("seqsvr").lines().any(|shown| shown == line));
         assert_eq!(Version::of(("", "")).to_string(), format!("{number} (commit unknown)"));
         assert_eq!(Version::default().commit(), "unknown");
     }

@@ -27,7 +27,7 @@ use crate::config::{Config, Listen};
 use crate::domain::{Clock, HistoryId, PageLimit};
 use crate::http::{Dependencies, Server, Tables, UseCases};
 use crate::notify::{Local, Notifier, Shared};
-use crate::queue::{Parts, Queues, Watermarks};
+use crate::queue::{DailyLimit, Parts, Queues, Watermarks};
 use crate::seq::{Ids, RequestIds, Sequences};
 use crate::store::{MessageStore, StoreError};
 use crate::table::{Posts, TableService, WithInboxes};
@@ -173,14 +173,14 @@ pub fn start(
         let directory = &storage.directory;
         let request_ids = RequestIds::open(config.server.machine_id).await?;
         let new_request_id = Arc::new(move || request_ids.next().to_string());
-        let strangers = limits.strangers_per_account_per_day;
-        let consent = Consent::beside(
-            Arc::clone(&messages),
-            clock.clone(),
-            strangers,
+        let strangers = DailyLimit::new(
+            "strangers",
+            limits.strangers_per_account_per_day,
             limits.remembered_callers,
+            clock.clone(),
             others.as_ref().map(|others| Arc::clone(&others.rates)),
         );
+        let consent = Consent::new(Arc::clone(&messages), strangers);
         let groups = Groups::new(
             Arc::clone(&messages),
             Arc::clone(directory),

@@ -9,8 +9,10 @@ mod release;
 mod run;
 mod test;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use audit::Advisories;
 use clap::{Parser, Subcommand};
 
 use run::{Failure, become_cargo, cargo};
@@ -35,7 +37,14 @@ enum Task {
         names: Vec<String>,
     },
     /// What is built in: licences, doubled crates, where crates come from, known vulnerabilities
-    Audit,
+    Audit {
+        /// A git repository with the advisories, in the place of RustSec's
+        #[arg(long, value_name = "DIR", conflicts_with = "offline")]
+        db: Option<PathBuf>,
+        /// Without advisories
+        #[arg(long)]
+        offline: bool,
+    },
     /// The measurements, of a release build: `bench --help` for its options
     #[command(disable_help_flag = true)]
     Bench {
@@ -71,7 +80,8 @@ fn main() -> ExitCode {
         Task::Test { quick: true, .. } => test::quickly(),
         Task::Test { names, .. } if !names.is_empty() => test::named(&names),
         Task::Test { .. } => test::all(),
-        Task::Audit => audit::audit(),
+        Task::Audit { offline: true, .. } => audit::audit(&Advisories::LeftOut),
+        Task::Audit { db, .. } => audit::audit(&db.map_or(Advisories::Fetched, Advisories::In)),
         Task::Bench { arguments } => trials("bench", &[], &arguments),
         Task::Chaos { arguments } => trials("chaos", &["--features", "simulation"], &arguments),
         Task::Cluster { arguments } => cluster(&arguments),

@@ -23,7 +23,6 @@
 --   after      one before it is decided again
 CREATE OR REPLACE FUNCTION accept_messages(key text, uid bigint, writes jsonb) RETURNS text
 LANGUAGE plpgsql VOLATILE
-SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 AS $$
 DECLARE
@@ -45,7 +44,7 @@ BEGIN
         client_id text, digest text, body text, sent_at bigint, id bigint, gid bigint, epoch bigint, read_to bigint,
         is_change boolean, ends_uid bigint, ends_epoch bigint, owed jsonb)
     LOOP
-        next := CASE w.id WHEN 0 THEN latest + 1 ELSE w.id END;
+        next := CASE WHEN w.id = 0 THEN latest + 1 ELSE w.id END;
         known := NULL;
         IF w.client_id IS NOT NULL THEN
             SELECT message_id INTO known FROM sent

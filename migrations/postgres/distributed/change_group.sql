@@ -7,7 +7,6 @@
 CREATE OR REPLACE FUNCTION change_group(home bigint, from_version bigint, by bigint, new_name text, new_topic text,
     new_history smallint, changed jsonb, to_accept jsonb) RETURNS text
 LANGUAGE plpgsql VOLATILE
-SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 AS $$
 DECLARE

@@ -20,7 +20,6 @@
 --   late       its id is not larger than the latest
 CREATE OR REPLACE FUNCTION deliver_copies(key text, uid bigint, copies jsonb) RETURNS text
 LANGUAGE plpgsql VOLATILE
-SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 AS $$
 DECLARE
@@ -35,7 +34,7 @@ BEGIN
         kind smallint, conversation text, client_id text, body text, sent_at bigint, id bigint, gid bigint,
         epoch bigint, ends bigint, is_void boolean, earlier jsonb)
     LOOP
-        next := CASE c.id WHEN 0 THEN latest + 1 ELSE c.id END;
+        next := CASE WHEN c.id = 0 THEN latest + 1 ELSE c.id END;
         SELECT last INTO done FROM links WHERE partition_key = key AND receiver = uid AND sender = c.sender;
         done := coalesce(done, 0);
         verdict := CASE

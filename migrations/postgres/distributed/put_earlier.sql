@@ -2,7 +2,6 @@
 -- order: kind, conversation, sender, client_id (hex), body, sent_at, id.
 CREATE OR REPLACE FUNCTION put_earlier(key text, uid bigint, earlier jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE
-SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 AS $$
 DECLARE
@@ -15,7 +14,7 @@ BEGIN
             VALUES (key, uid, c.id, c.kind, c.conversation, c.sender, decode(c.client_id, 'hex'), c.body, c.sent_at);
         INSERT INTO conversations AS known (partition_key, owner, conversation, last_id, read_to)
             VALUES (key, uid, c.conversation, CASE WHEN c.kind IN (1, 3) THEN c.id ELSE 0 END,
-                CASE c.kind WHEN 2 THEN (c.body::json ->> 'read_to')::bigint ELSE 0 END)
+                CASE WHEN c.kind = 2 THEN (c.body::json ->> 'read_to')::bigint ELSE 0 END)
             ON CONFLICT (partition_key, owner, conversation) DO UPDATE
                 SET last_id = greatest(known.last_id, excluded.last_id),
                     read_to = greatest(known.read_to, excluded.read_to);

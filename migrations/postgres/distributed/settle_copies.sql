@@ -1,7 +1,7 @@
--- Copies of one sender are owed no more. Each of `copies`: acceptance, recipient.
-CREATE OR REPLACE FUNCTION settle_copies(key text, uid bigint, copies jsonb) RETURNS void
+-- Copies of one sender are owed no more. Each of `copies`: acceptance, recipient. Answers nothing, as a text: Citus sends a
+-- call whose answer is converted to no node.
+CREATE OR REPLACE FUNCTION settle_copies(key text, uid bigint, copies jsonb) RETURNS text
 LANGUAGE plpgsql VOLATILE
-SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 AS $$
 BEGIN
@@ -17,6 +17,7 @@ BEGIN
         WHERE pending.partition_key = key AND pending.sender = uid AND pending.acceptance = settled.acceptance
             AND NOT EXISTS (SELECT FROM outbox WHERE outbox.partition_key = key AND outbox.sender = uid
                 AND outbox.acceptance = settled.acceptance);
+    RETURN '';
 END $$;
 
 SELECT create_distributed_function('settle_copies(text, bigint, jsonb)', 'key', colocate_with => 'heads');

@@ -24,8 +24,8 @@ BEGIN
                 AND message_id < new.message_id;
     END IF;
     IF new.kind IN (5, 6) THEN
-        UPDATE entries SET kind = CASE new.kind WHEN 6 THEN 8 ELSE kind END,
-                body = CASE new.kind WHEN 6 THEN '{"recalled":true}' ELSE (new.body::json -> 'body')::text END
+        UPDATE entries SET kind = CASE WHEN new.kind = 6 THEN 8 ELSE kind END,
+                body = CASE WHEN new.kind = 6 THEN '{"recalled":true}' ELSE (new.body::json -> 'body')::text END
             WHERE partition_key = new.partition_key AND receiver = new.receiver AND sender = (of ->> 'sender')::bigint
                 AND client_id = decode(replace(of ->> 'client_id', '-', ''), 'hex') AND kind = 1
                 AND message_id < new.message_id;
@@ -40,16 +40,16 @@ BEGIN
         END IF;
     END IF;
 
-    own := CASE new.kind
-        WHEN 2 THEN 'read ' || new.conversation
-        WHEN 7 THEN 'react ' || new.sender || ' ' || (of ->> 'sender') || ' ' || (of ->> 'client_id')
-        WHEN 9 THEN 'set ' || (new.body::json ->> 'name') || ' ' || new.conversation
-        WHEN 10 THEN 'friend ' || new.conversation || ' ' || new.sender
-        WHEN 12 THEN 'like ' || new.sender || ' ' || (of ->> 'sender') || ' ' || (of ->> 'client_id')
-        WHEN 14 THEN 'delete ' || (of ->> 'sender') || ' ' || (of ->> 'client_id')
-        WHEN 16 THEN 'seen ' || (new.body::json ->> 'state') || ' ' || new.conversation
-        WHEN 17 THEN 'pin ' || new.conversation || ' ' || (of ->> 'sender') || ' ' || (of ->> 'client_id')
-        WHEN 18 THEN 'star ' || (of ->> 'sender') || ' ' || (of ->> 'client_id')
+    own := CASE
+        WHEN new.kind = 2 THEN 'read ' || new.conversation
+        WHEN new.kind = 7 THEN 'react ' || new.sender || ' ' || (of ->> 'sender') || ' ' || (of ->> 'client_id')
+        WHEN new.kind = 9 THEN 'set ' || (new.body::json ->> 'name') || ' ' || new.conversation
+        WHEN new.kind = 10 THEN 'friend ' || new.conversation || ' ' || new.sender
+        WHEN new.kind = 12 THEN 'like ' || new.sender || ' ' || (of ->> 'sender') || ' ' || (of ->> 'client_id')
+        WHEN new.kind = 14 THEN 'delete ' || (of ->> 'sender') || ' ' || (of ->> 'client_id')
+        WHEN new.kind = 16 THEN 'seen ' || (new.body::json ->> 'state') || ' ' || new.conversation
+        WHEN new.kind = 17 THEN 'pin ' || new.conversation || ' ' || (of ->> 'sender') || ' ' || (of ->> 'client_id')
+        WHEN new.kind = 18 THEN 'star ' || (of ->> 'sender') || ' ' || (of ->> 'client_id')
         ELSE 'amend ' || (of ->> 'sender') || ' ' || (of ->> 'client_id')
     END;
     SELECT message_id INTO before FROM compaction_keys

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::consent::{Consent, Counted};
+use super::consent::Consent;
 use crate::domain::message::Person;
 use crate::domain::{ClientId, Conversation, GroupId, History, Member, Role, Standing, Timestamp, Uid};
-use crate::queue::{GroupAction, Queues, Request, SendAck, SendError};
+use crate::queue::{Counted, GroupAction, Queues, Request, SendAck, SendError};
 use crate::seq::Ids;
 use crate::store::{Directory, KeyState, MessageStore, ShownName, StoreError};
 

@@ -35,10 +35,8 @@ pub struct AccountsSection {
     pub password_passes: u32,
     /// Hashes computed at the same time.
     pub password_threads: usize,
-    /// Hashes waiting for their turn before new ones are refused.
+    /// Hashes waiting for their turn before one of the address (IPv6: of the /64) that has the most is refused.
     pub password_waiting: usize,
-    /// Hashes of one address (IPv6: one /64), waiting or computed, before its new ones are refused.
-    pub password_waiting_per_address: usize,
     /// Sessions kept in memory.
     pub cached_sessions: usize,
     /// Tickets not yet used or expired, over all sessions.
@@ -56,7 +54,6 @@ impl Default for AccountsSection {
             password_passes: 2,
             password_threads: 1,
             password_waiting: 256,
-            password_waiting_per_address: 64,
             cached_sessions: 100_000,
             tickets: 10_000,
         }
@@ -72,7 +69,6 @@ impl AccountsSection {
         within("accounts", "password_passes", self.password_passes, 1..=100)?;
         within("accounts", "password_threads", self.password_threads, 1..=256)?;
         within("accounts", "password_waiting", self.password_waiting, 1..=100_000)?;
-        within("accounts", "password_waiting_per_address", self.password_waiting_per_address, 1..=100_000)?;
         within("accounts", "cached_sessions", self.cached_sessions, 1..=100_000_000)?;
         within("accounts", "tickets", self.tickets, 1..=10_000_000)
     }

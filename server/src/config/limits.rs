@@ -84,6 +84,11 @@ pub struct LimitsSection {
     pub fan_out_kib_per_account_per_second: u32,
     /// People that one account puts into groups in a day without being their friend or having heard of them; beyond it requests are refused.
     pub strangers_per_account_per_day: u32,
+    /// KiB of rows that one account has stored in a day, with everybody; beyond it what would store more is refused.
+    pub stored_kib_per_account_per_day: u32,
+    /// People to whom one account writes for the first time in a day without being their friend or having heard of them; beyond it such
+    /// messages are refused.
+    pub first_messages_per_account_per_day: u32,
     /// KiB of rows that one account reads; then its sockets are slowed down, and its requests refused.
     pub read_kib_per_account_per_second: u32,
     /// Downloads by one account of all that is kept of it, in a day.
@@ -139,6 +144,8 @@ impl Default for LimitsSection {
             look_ups_per_account_per_minute: 1_200,
             fan_out_kib_per_account_per_second: 1_024,
             strangers_per_account_per_day: 50,
+            stored_kib_per_account_per_day: 262_144,
+            first_messages_per_account_per_day: 200,
             read_kib_per_account_per_second: 16_384,
             downloads_per_account_per_day: 10,
             remembered_callers: 100_000,
@@ -195,6 +202,8 @@ impl LimitsSection {
         check("look_ups_per_account_per_minute", self.look_ups_per_account_per_minute)?;
         check("fan_out_kib_per_account_per_second", self.fan_out_kib_per_account_per_second)?;
         check("strangers_per_account_per_day", self.strangers_per_account_per_day)?;
+        check("stored_kib_per_account_per_day", self.stored_kib_per_account_per_day)?;
+        check("first_messages_per_account_per_day", self.first_messages_per_account_per_day)?;
         check("downloads_per_account_per_day", self.downloads_per_account_per_day)?;
         check("read_kib_per_account_per_second", self.read_kib_per_account_per_second)
     }

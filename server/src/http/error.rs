@@ -261,7 +261,10 @@ impl From<SendError> for Problem {
             | SendError::Banned
             | SendError::FriendsAddOnly
             | SendError::RemovedSince => StatusCode::FORBIDDEN,
-            SendError::TooMuchStored(wait) | SendError::TooManyStrangers { wait, .. } => {
+            SendError::TooMuchStored(wait)
+            | SendError::TooManyStrangers { wait, .. }
+            | SendError::TooManyFirstMessages { wait, .. }
+            | SendError::QuotaReached { wait, .. } => {
                 let problem =
                     Problem::passing(StatusCode::TOO_MANY_REQUESTS, error.code(), error.to_string());
                 return Problem { after: Some(*wait), ..problem };

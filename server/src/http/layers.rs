@@ -4,7 +4,7 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -45,6 +45,7 @@ pub(super) async fn request_context(
     let id = (state.new_request_id)();
     let caller = caller(request.extensions(), request.headers(), &state.settings);
     let (method, path) = (request.method().clone(), without_code(request.uri().path()).into_owned());
+    let route = request.extensions().get::<MatchedPath>().cloned();
     let span = tracing::info_span!("request", id, %method, path);
     let limit = Duration::from_secs(state.settings.server.request_seconds.into());
     let began = Instant::now();
@@ -59,6 +60,8 @@ pub(super) async fn request_context(
         })
         .instrument(span)
         .await;
+    let route = route.as_ref().map_or("none", MatchedPath::as_str);
+    state.metrics.answered(known(&method), route, response.status().as_u16(), began.elapsed());
     refusals::slow_down(&state, caller.address, response.status()).await;
     let headers = response.headers_mut();
     for (name, value) in STRICT {
@@ -69,6 +72,20 @@ pub(super) async fn request_context(
     }
     headers.insert(REQUEST_ID_HEADER, HeaderValue::from_str(&id).expect("digits"));
     response
+}
+
+/// A method that routes take; a stranger may send any word.
+fn known(method: &Method) -> &str {
+    let known = [
+        Method::GET,
+        Method::HEAD,
+        Method::POST,
+        Method::PUT,
+        Method::PATCH,
+        Method::DELETE,
+        Method::OPTIONS,
+    ];
+    if known.contains(method) { method.as_str() } else { "other" }
 }
 
 /// The path without the code of an invitation: whoever knows that may come into the group.

@@ -44,6 +44,7 @@ mod serve;
 mod state;
 mod table;
 mod table_pages;
+mod turns;
 mod wire;
 mod ws;
 
@@ -63,6 +64,7 @@ use openapi::Docs;
 use serve::{HalfClose, serve};
 use state::{AppState, HttpState, Settings, Sockets};
 use table_pages::BrowsedTables;
+use turns::Turns;
 
 /// An address, the method that it takes, and who answers.
 struct Route {
@@ -282,9 +284,10 @@ impl Server {
             new_request_id,
             settings: Arc::new(Settings::new(config)),
             rates: Arc::new(limits::Rates::new(&config.limits)),
-            password_places: ConcurrencyLimiter::new(
-                usize::MAX,
-                config.accounts.password_waiting_per_address,
+            // While one is hashed, what comes before the next hash is done already.
+            password_turns: Turns::new(
+                config.accounts.password_threads + 1,
+                config.accounts.password_waiting,
             ),
             budget: Budget::new(config.limits.buffered_bytes, config.limits.buffered_bytes_per_address),
             metrics,

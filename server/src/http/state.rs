@@ -15,6 +15,7 @@ use super::openapi::Docs;
 use super::origin::Origins;
 use super::table::Tables;
 use super::table_pages::BrowsedTables;
+use super::turns::Turns;
 use crate::app::{
     Accounts, Conversations, Ephemerals, Groups, Ids, InboxSync, Invites, Messages, Moments, People,
 };
@@ -145,7 +146,7 @@ pub(super) struct AppState {
     pub(super) rates: Arc<Rates>,
     pub(super) budget: Budget,
     /// Places in the line in which passwords wait to be hashed, counted by address.
-    pub(super) password_places: ConcurrencyLimiter,
+    pub(super) password_turns: Turns,
     pub(super) metrics: Arc<Metrics>,
     pub(super) sockets: Sockets,
     pub(super) clock: Clock,

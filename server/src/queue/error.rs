@@ -116,6 +116,26 @@ pub enum SendError {
         /// How long it takes until the next day.
         wait: Duration,
     },
+    /// The sender has written to as many strangers for the first time as one account may in a day.
+    #[error(
+        "you can write to at most {most} people in a day who are no friends of yours and with whom you have no messages yet; try again tomorrow, or send a friend request"
+    )]
+    TooManyFirstMessages {
+        /// In a day.
+        most: u32,
+        /// How long it takes until the next day.
+        wait: Duration,
+    },
+    /// The account has had as much stored as it may in a day.
+    #[error(
+        "this account has had {mib} MiB stored today, as much as one account may in a day; try again tomorrow"
+    )]
+    QuotaReached {
+        /// In a day.
+        mib: u32,
+        /// How long it takes until the next day.
+        wait: Duration,
+    },
     /// The group's list of bans is full.
     #[error("at most {0} people can be banned from a group; lift another ban first")]
     TooManyBans(usize),
@@ -184,6 +204,8 @@ impl SendError {
             SendError::TooMuchStored(_) => "rate_limited",
             SendError::FriendsAddOnly => "friends_add_only",
             SendError::TooManyStrangers { .. } => "too_many_strangers",
+            SendError::TooManyFirstMessages { .. } => "too_many_first_messages",
+            SendError::QuotaReached { .. } => "quota_reached",
             SendError::TooManyPins(_) => "too_many_pins",
             SendError::TooManyStars(_) => "too_many_stars",
             SendError::TooManyBans(_) => "too_many_bans",

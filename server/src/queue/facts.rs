@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use futures_util::future::BoxFuture;
 use tracing::{error, warn};
 
-use super::permissions::Pair;
+use super::permissions::{Pair, WritePermission};
 use super::plan::Facts;
 use super::request::Queued;
 use super::writer::Writer;
@@ -29,6 +29,10 @@ enum Fact {
     Row(Uid, MessageId),
     ReadMarker(Uid, Conversation),
     MayWrite(Pair),
+    /// Whether the second may write to the first, who is no friend, as far as strangers are counted.
+    FirstMessage(Pair),
+    /// Whether somebody may have more stored.
+    Room(Uid),
     /// What somebody wants last of being another one's friend.
     Wish(Pair),
     /// What the second has told the first of how far the first one's messages have come.
@@ -41,7 +45,7 @@ enum Fact {
     Stars(Uid),
 }
 
-/// Facts that could not be read, and what that means for a request which needs one.
+/// Facts that could not be read or are in the way, and what that means for a request which needs one.
 #[derive(Debug, Default)]
 pub(super) struct Unread(HashMap<Fact, SendError>);
 
@@ -60,10 +64,13 @@ fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
     let who = queued.who;
     let (mut facts, mut people): (Vec<Fact>, &[Uid]) = (Vec::with_capacity(4), &[]);
     facts.push(Fact::Person(who));
+    facts.extend(queued.request.needs_room(who).then_some(Fact::Room(who)));
     match &queued.request {
         Request::Message(Draft { client_id, to, reply_to, .. }) => {
             facts.extend([Fact::Key((who, *client_id)), receivers(*to)]);
-            facts.extend(permission(who, *to));
+            if let Some(Fact::MayWrite(pair)) = permission(who, *to) {
+                facts.extend([Fact::MayWrite(pair), Fact::FirstMessage(pair)]);
+            }
             facts.extend(reply_to.map(|row| Fact::Row(who, row)));
         }
         Request::Amend(Amend { client_id, conversation, message_id, amendment }) => {
@@ -145,7 +152,9 @@ impl Writer<'_> {
         let (mut keys, mut people, mut groups) = (Vec::new(), Vec::new(), Vec::new());
         let (mut rows, mut markers) = (Vec::new(), Vec::new());
         let (mut permissions, mut wishes, mut told) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut pinned, mut starred) = (Vec::new(), Vec::new());
+        let (mut pinned, mut starred, mut first) = (Vec::new(), Vec::new(), Vec::new());
+        let mut unread = Unread::default();
+        self.look_for_room(requests, &mut unread).await;
         for fact in requests.iter().flat_map(needs) {
             match fact {
                 Fact::Key(key) => keys.push(key),
@@ -154,6 +163,8 @@ impl Writer<'_> {
                 Fact::Row(who, id) => rows.push((who, id)),
                 Fact::ReadMarker(who, conversation) => markers.push((who, conversation)),
                 Fact::MayWrite(pair) => permissions.push(pair),
+                Fact::FirstMessage(pair) => first.push(pair),
+                Fact::Room(_) => {}
                 Fact::Wish(pair) => wishes.push((pair, wish_key(pair))),
                 Fact::Told(of, by, progress) => told.push((fact, (of, seen_key(progress, by)))),
                 Fact::Counted(who, gid) => told.push((fact, (who, read_counts_key(gid)))),
@@ -167,7 +178,7 @@ impl Writer<'_> {
         groups.dedup();
 
         let (store, directory) = (&self.parts.store, &self.parts.directory);
-        let (mut facts, mut unread) = (Facts::default(), Unread::default());
+        let mut facts = Facts::default();
         let read = all_or_each(&groups, |gids| store.groups(gids)).await;
         for (&gid, group) in groups.iter().zip(read) {
             match group {
@@ -211,6 +222,19 @@ impl Writer<'_> {
             match permission {
                 Ok(permission) => _ = facts.permissions.insert(pair, permission),
                 Err(error) => self.unread(&mut unread, Fact::MayWrite(pair), &error),
+            }
+        }
+        first.sort_unstable();
+        first.dedup();
+        first.retain(|pair: &Pair| {
+            facts.permissions.get(pair) == Some(&WritePermission::Given) && facts.receiving(pair.0).is_ok()
+        });
+        let read = all_or_each(&first, |pairs| Box::pin(self.first_messages.look(store, pairs))).await;
+        for (&pair, may) in first.iter().zip(read) {
+            match may {
+                Ok(Ok(())) => {}
+                Ok(Err(refusal)) => _ = unread.0.insert(Fact::FirstMessage(pair), refusal),
+                Err(error) => self.unread(&mut unread, Fact::FirstMessage(pair), &error),
             }
         }
         let keys: Vec<_> = wishes.iter().map(|(_, key)| key.clone()).collect();
@@ -261,6 +285,19 @@ impl Writer<'_> {
             }
         }
         (facts, unread)
+    }
+
+    /// Whether those who would have something stored may.
+    async fn look_for_room(&self, requests: &[Queued], unread: &mut Unread) {
+        let storing = requests.iter().filter(|queued| queued.request.needs_room(queued.who));
+        let mut people: Vec<Uid> = storing.map(|queued| queued.who).collect();
+        people.sort_unstable();
+        people.dedup();
+        for who in people {
+            if let Err(refusal) = self.fan_out.quota.look(who).await {
+                unread.0.insert(Fact::Room(who), refusal);
+            }
+        }
     }
 
     /// By which it is known whether what somebody tells of is later than what was told before: the senders' own copies of both.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use quick_cache::sync::Cache;
 use tokio::time::Instant;
 
+use super::quota::Quota;
 use super::{GroupAction, Request, SendError};
 use crate::domain::{Content, Conversation, Uid};
 
@@ -29,11 +30,13 @@ pub(super) struct FanOut {
     bytes: u64,
     /// When the allowance of each is whole again.
     whole: Cache<Uid, Instant>,
+    /// Of a day, for everything.
+    pub(super) quota: Quota,
 }
 
 impl FanOut {
-    pub(super) fn new(bytes_per_second: u64) -> FanOut {
-        FanOut { bytes: bytes_per_second, whole: Cache::new(KNOWN) }
+    pub(super) fn new(bytes_per_second: u64, quota: Quota) -> FanOut {
+        FanOut { bytes: bytes_per_second, whole: Cache::new(KNOWN), quota }
     }
 
     /// Refuses what would be stored with many while `who` has stored too much.
@@ -60,16 +63,17 @@ impl FanOut {
 
     /// So many rows are stored.
     pub(super) fn charge(&self, content: &Content, rows: usize, now: Instant) {
+        let row = content.body.as_json().len() + ROW;
+        self.quota.charge(content.sender, rows.saturating_mul(row));
         let more = rows.saturating_sub(FREE_ROWS);
-        if self.bytes == 0 || more == 0 {
-            return;
-        }
-        self.charge_for(content.sender, more.saturating_mul(content.body.as_json().len() + ROW), now);
+        self.charge_for(content.sender, more.saturating_mul(row), now);
     }
 
     /// So many rows with bodies of so many bytes are stored, which `who` has caused.
     pub(super) fn charge_bytes(&self, who: Uid, rows: usize, bodies: usize, now: Instant) {
-        self.charge_for(who, rows.saturating_mul(ROW).saturating_add(bodies), now);
+        let bytes = rows.saturating_mul(ROW).saturating_add(bodies);
+        self.quota.charge(who, bytes);
+        self.charge_for(who, bytes, now);
     }
 
     fn charge_for(&self, who: Uid, bytes: usize, now: Instant) {
@@ -85,8 +89,8 @@ impl FanOut {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Body, ClientId, GroupId, Kind, Mentions, Timestamp};
-    use crate::queue::Draft;
+    use crate::domain::{Body, ClientId, Clock, GroupId, Kind, Mentions, Timestamp};
+    use crate::queue::{DailyLimit, Draft};
 
     fn to(to: Conversation) -> Request {
         let client_id = ClientId(uuid::Uuid::from_u128(1));
@@ -110,7 +114,8 @@ mod tests {
             body: Body::text(&"x".repeat(733), 1_000).expect("short"),
             sent_at: Timestamp(0),
         };
-        let fan_out = FanOut::new(1_000);
+        let quota = || Quota::new(DailyLimit::new("parts", 0, 1, Clock::new(|| Timestamp(0)), None));
+        let fan_out = FanOut::new(1_000, quota());
         let now = Instant::now();
         let may = |who, now| fan_out.check(who, &to(Conversation::Group(GroupId(7))), now);
         assert_eq!(may(ann, now), Ok(()));
@@ -123,7 +128,7 @@ mod tests {
         assert_eq!(may(bob, now), Ok(()));
         assert_eq!(fan_out.check(ann, &to(Conversation::User(bob)), now), Ok(()), "one person is not many");
         assert_eq!(may(ann, now + Duration::from_secs(10)), Ok(()));
-        let lifted = FanOut::new(0);
+        let lifted = FanOut::new(0, quota());
         lifted.charge(&content, usize::MAX, now);
         assert_eq!(lifted.check(ann, &to(Conversation::Group(GroupId(7))), now), Ok(()));
     }

@@ -6,7 +6,7 @@
 //!
 //! Inside: `writer` is the loop (decide, number, commit, answer) over a `batch` of `request`s; `facts` reads what `plan` decides on
 //! without I/O; `numbering` asks for the numbers, `outage` knows where there are none, and `overtaken` numbers again; `fan_out` bounds
-//! what one account has stored with others; `slices` writes what goes to thousands bit by bit, and `delayed_wakes` wakes the receivers
+//! what one account has stored with others, `quota` what it has stored at all, `first_messages` to how many strangers it writes, and `daily` counts such things; `slices` writes what goes to thousands bit by bit, and `delayed_wakes` wakes the receivers
 //! together; `joining` writes what somebody gets who joins a group, and `earlier` reads it; `read_counts` tells authors how many have read; `pipeline` keeps the
 //! order of what is refused; `recovery` resumes what is owed; `shard` keeps a writer alive.
 
@@ -25,11 +25,13 @@ use crate::seq::Numbers;
 use crate::store::{Directory, MessageStore, SharedRates};
 
 mod batch;
+mod daily;
 mod delayed_wakes;
 mod earlier;
 mod error;
 mod facts;
 mod fan_out;
+mod first_messages;
 mod friend_lists;
 mod joining;
 mod numbering;
@@ -38,6 +40,7 @@ mod overtaken;
 mod permissions;
 mod pipeline;
 mod plan;
+mod quota;
 mod read_counts;
 mod recovery;
 mod request;
@@ -50,9 +53,11 @@ use delayed_wakes::DelayedWakes;
 use fan_out::FanOut;
 use outage::Outages;
 use pipeline::Place;
+use quota::{PART_KIB, Quota};
 use read_counts::{Counter, Marks};
 use request::{Answer, Queued};
 
+pub use daily::{Counted, DailyLimit, Refused};
 pub use error::SendError;
 pub use friend_lists::{FriendList, FriendLists};
 pub use pipeline::Pipeline;
@@ -90,6 +95,12 @@ pub struct Options {
     pub members: usize,
     /// Bytes of rows that one account has stored with groups and friends in a second, in the long run; 0 lifts the limit. Default 0.
     pub fan_out_bytes: u64,
+    /// KiB of rows that one account has stored in a day, with everybody; 0 lifts the limit. Default 0.
+    pub stored_kib_a_day: u32,
+    /// People to whom one account writes for the first time in a day, who are no friends of it; 0 lifts the limit. Default 0.
+    pub first_messages: u32,
+    /// Accounts for which a server that is alone counts either at a time. Default 100,000.
+    pub remembered_accounts: usize,
     /// Messages that somebody gets who joins a group whose history is visible; 0: none. Default 100.
     pub history_messages: usize,
     /// Bytes of all that such a one gets. Default 256 KiB.
@@ -127,6 +138,9 @@ impl Default for Options {
             text: 8_000,
             members: 500,
             fan_out_bytes: 0,
+            stored_kib_a_day: 0,
+            first_messages: 0,
+            remembered_accounts: 100_000,
             history_messages: 100,
             history_bytes: 256 << 10,
             stars: 1_000,
@@ -178,7 +192,9 @@ impl Queues {
     pub fn start(parts: Parts, options: Options) -> Queues {
         let (closing, tasks) = (CancellationToken::new(), TaskTracker::new());
         let (parts, outages) = (Arc::new(parts), Arc::new(Outages::new()));
-        let fan_out = Arc::new(FanOut::new(options.fan_out_bytes));
+        let parts_of_quota = options.stored_kib_a_day.div_ceil(PART_KIB);
+        let quota = Quota::new(daily_limit("stored parts", parts_of_quota, &parts, &options));
+        let fan_out = Arc::new(FanOut::new(options.fan_out_bytes, quota));
         let friends = Arc::new(FriendLists::new(parts.numbers.come_from_the_store()));
         let (marks, moved) = Marks::new();
         let wakes = Arc::new(DelayedWakes::new(Arc::clone(&parts.notifier)));
@@ -272,6 +288,11 @@ impl Queues {
         self.closing.cancel();
         self.tasks.wait().await;
     }
+}
+
+/// So many of `what` in a day for each account, counted as the queues count.
+fn daily_limit(what: &'static str, most: u32, parts: &Parts, options: &Options) -> DailyLimit {
+    DailyLimit::new(what, most, options.remembered_accounts, parts.clock.clone(), parts.rates.clone())
 }
 
 /// The queue of a user, the same for every row of the inbox.

@@ -24,6 +24,8 @@ pub(super) const LIFETIME: Duration = Duration::from_secs(2);
 pub(super) enum WritePermission {
     /// Messages come through.
     Given,
+    /// They come through, and the two are friends.
+    ToFriend,
     /// None come from that person.
     Blocked,
     /// None go from that person to one whom that person has blocked.
@@ -156,6 +158,7 @@ fn permission(relation: &Relation) -> WritePermission {
     match (relation.is_blocked, relation.has_blocked) {
         (true, _) => WritePermission::Blocked,
         (false, true) => WritePermission::Blocks,
+        (false, false) if relation.friendship.is_mutual() => WritePermission::ToFriend,
         (false, false) if relation.may_write() => WritePermission::Given,
         (false, false) => WritePermission::FriendsOnly,
     }

@@ -68,7 +68,7 @@ pub(super) struct Facts {
 
 impl Facts {
     /// Refuses what is for somebody who does not exist, or whose account is deleted.
-    fn receiving(&self, uid: Uid) -> Result<(), SendError> {
+    pub(super) fn receiving(&self, uid: Uid) -> Result<(), SendError> {
         match self.people.contains_key(&uid) {
             false => Err(SendError::UnknownUser(uid.0)),
             true if self.deleted.contains(&uid) => Err(SendError::AccountDeleted(uid.0)),
@@ -208,7 +208,7 @@ impl Planner {
             Some(WritePermission::Blocked) => Err(SendError::Blocked),
             Some(WritePermission::Blocks) => Err(SendError::Blocks),
             Some(WritePermission::FriendsOnly) => Err(SendError::FriendsOnly),
-            Some(WritePermission::Given) | None => Ok(()),
+            Some(WritePermission::Given | WritePermission::ToFriend) | None => Ok(()),
         }
     }
 

@@ -3,7 +3,7 @@
 //!
 //! A recovery reads the unsettled watermarks again and writes, under new and larger ids, the copies that the store says
 //! are still owed to this queue's receivers, in the order of their acceptance. Until it has succeeded, requests are
-//! refused. Receivers without numbers do not hold it up: they are left behind, and a [`Pass`] between two batches
+//! refused, unless the store itself keeps the order. Receivers without numbers do not hold it up: they are left behind, and a [`Pass`] between two batches
 //! catches them up later.
 
 use std::collections::{HashMap, HashSet};
@@ -50,7 +50,16 @@ impl Writer<'_> {
     /// next start. `hand_on`: this process has run before, so copies that this
     /// queue's senders owe to other queues may have been lost on the way there and are handed on again; at a
     /// process's start every queue finds its own.
+    ///
+    /// A store that leaves copies owed refuses those that come before earlier ones, and is asked for what is owed again and again: it serves
+    /// on, so that a part of it that is away holds up nobody else.
     pub(super) async fn recover(&mut self, hand_on: bool) {
+        if self.parts.store.leaves_copies_owed() {
+            if let Err(setback) = self.try_to_recover(hand_on).await {
+                warn!(%setback, queue = self.shard.index, "what is owed is looked for later");
+            }
+            return;
+        }
         let mut pause = self.options.first_pause;
         while let Err(setback) = self.try_to_recover(hand_on).await {
             if self.closing.is_cancelled() {
@@ -66,13 +75,7 @@ impl Writer<'_> {
     }
 
     async fn try_to_recover(&mut self, hand_on: bool) -> Result<(), Setback> {
-        if !self.shard.unsettled.is_empty() {
-            self.shard.unsettled.sort_unstable();
-            self.shard.unsettled.dedup();
-            let latest = self.parts.watermarks.reload(&self.shard.unsettled).await?;
-            self.parts.notifier.notify(&latest);
-            self.shard.unsettled.clear();
-        }
+        self.settle().await?;
         if hand_on {
             // All that they hold is owed, and so is found again.
             self.shard.outbox.clear();
@@ -80,6 +83,18 @@ impl Writer<'_> {
         }
         self.shard.pass = None;
         self.walk(usize::MAX, hand_on).await
+    }
+
+    /// Reads the watermarks again that a commit may have moved.
+    async fn settle(&mut self) -> Result<(), Setback> {
+        if !self.shard.unsettled.is_empty() {
+            self.shard.unsettled.sort_unstable();
+            self.shard.unsettled.dedup();
+            let latest = self.parts.watermarks.reload(&self.shard.unsettled).await?;
+            self.parts.notifier.notify(&latest);
+            self.shard.unsettled.clear();
+        }
+        Ok(())
     }
 
     /// Whether receivers wait for numbers of sections that may be in service again.
@@ -90,9 +105,17 @@ impl Writer<'_> {
 
     /// Writes some of what is owed to receivers who are behind.
     pub(super) async fn catch_up(&mut self) {
-        if let Err(setback) = self.walk(PAGES, false).await {
+        let caught_up = match self.settle().await {
+            Ok(()) => self.walk(PAGES, false).await,
+            Err(setback) => Err(setback),
+        };
+        if let Err(setback) = caught_up {
             warn!(%setback, queue = self.shard.index, "what is owed waits");
-            self.recover(true).await;
+            // The next look begins anew.
+            self.shard.pass = None;
+            if !self.parts.store.leaves_copies_owed() {
+                self.recover(true).await;
+            }
         }
     }
 

@@ -73,6 +73,15 @@ impl Request {
         }
     }
 
+    /// Whether it has something stored that counts: neither word of how far somebody has read, nor what takes something back.
+    pub(super) fn needs_room(&self, who: Uid) -> bool {
+        match self {
+            Request::Read { .. } | Request::Seen { .. } | Request::ReadCounts { .. } => false,
+            Request::Amend(Amend { amendment: Amendment::Recall | Amendment::Delete, .. }) => false,
+            _ => !self.takes_back(who),
+        }
+    }
+
     /// By which a repetition is known, if its client said that.
     pub fn client_id(&self) -> Option<ClientId> {
         match self {

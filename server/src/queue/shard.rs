@@ -16,6 +16,7 @@ use tracing::error;
 
 use super::delayed_wakes::DelayedWakes;
 use super::fan_out::FanOut;
+use super::first_messages::FirstMessages;
 use super::friend_lists::FriendLists;
 use super::outage::Outages;
 use super::permissions::WritePermissions;
@@ -24,7 +25,7 @@ use super::recovery::Pass;
 use super::request::Queued;
 use super::slices::Slices;
 use super::writer::Writer;
-use super::{Options, Parts};
+use super::{Options, Parts, daily_limit};
 use crate::domain::{Content, Uid};
 use crate::log_limit::LogLimit;
 use crate::store::{AcceptanceId, Recipient};
@@ -72,6 +73,7 @@ struct Around {
     parts: Arc<Parts>,
     outages: Arc<Outages>,
     permissions: Arc<WritePermissions>,
+    first_messages: Arc<FirstMessages>,
     fan_out: Arc<FanOut>,
     wakes: Arc<DelayedWakes>,
     marks: Marks,
@@ -92,6 +94,8 @@ pub(super) fn start_all(
     let queues = options.queues.max(1);
     let permissions =
         Arc::new(WritePermissions::new(parts.numbers.come_from_the_store(), Arc::clone(friends)));
+    let limit = daily_limit("first messages", options.first_messages, parts, options);
+    let first_messages = Arc::new(FirstMessages::new(limit));
     let (peers, inboxes): (Vec<_>, Vec<_>) =
         (0..queues).map(|_| mpsc::channel(options.deliveries.max(1))).unzip();
     let start = |(index, deliveries)| {
@@ -116,6 +120,7 @@ pub(super) fn start_all(
             parts: Arc::clone(parts),
             outages: Arc::clone(outages),
             permissions: Arc::clone(&permissions),
+            first_messages: Arc::clone(&first_messages),
             fan_out: Arc::clone(fan_out),
             wakes: Arc::clone(wakes),
             marks: marks.clone(),
@@ -143,12 +148,23 @@ async fn keep_alive(shard: Arc<Mutex<Shard>>, around: Around) {
         let began = Instant::now();
         let life = tokio::spawn(async move {
             let mut shard = shard.lock_owned().await;
-            let Around { parts, outages, permissions, fan_out, wakes, marks, options, closing } = &around;
+            let Around {
+                parts,
+                outages,
+                permissions,
+                first_messages,
+                fan_out,
+                wakes,
+                marks,
+                options,
+                closing,
+            } = &around;
             let options = *options;
             let writer = Writer {
                 parts,
                 outages,
                 permissions,
+                first_messages,
                 fan_out,
                 wakes,
                 marks,

@@ -15,6 +15,7 @@ use tracing::{error, warn};
 use super::batch::{Accepting, Batch};
 use super::delayed_wakes::DelayedWakes;
 use super::fan_out::FanOut;
+use super::first_messages::FirstMessages;
 use super::numbering::{LeftBehind, Numbered};
 use super::outage::Outages;
 use super::permissions::{Changes, WritePermissions};
@@ -37,6 +38,7 @@ pub(super) struct Writer<'a> {
     pub(super) options: Options,
     pub(super) closing: &'a CancellationToken,
     pub(super) permissions: &'a WritePermissions,
+    pub(super) first_messages: &'a FirstMessages,
     pub(super) fan_out: &'a FanOut,
     pub(super) wakes: &'a DelayedWakes,
     pub(super) marks: &'a Marks,
@@ -239,6 +241,7 @@ impl Writer<'_> {
             return Ok(Vec::new());
         }
         let receivers = writes.iter().flat_map(Write::rows).map(|row| row.receiver);
+        let before = self.shard.unsettled.len();
         self.shard.unsettled.extend(receivers);
         let may_wait: Vec<bool> = writes.iter().map(DelayedWakes::is_for).collect();
         let changes = Changes::of(&writes);
@@ -250,7 +253,7 @@ impl Writer<'_> {
             Err(CommitError::Unknown(_)) => return committed,
             Err(CommitError::Refused(_) | CommitError::Behind(_) | CommitError::Stale(_)) => {}
         }
-        self.shard.unsettled.clear();
+        self.shard.unsettled.truncate(before);
         committed
     }
 

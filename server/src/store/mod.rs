@@ -149,6 +149,21 @@ pub struct Health {
     pub set_aside: u64,
     /// What is left on the disk of the database; `None` where that is not known.
     pub free_bytes: Option<u64>,
+    /// Connections to the database, by what they are for; empty where there are none.
+    pub pools: Vec<PoolUse>,
+}
+
+/// How many connections to a database there are for one purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolUse {
+    /// What they are for.
+    pub name: &'static str,
+    /// How many there may be.
+    pub most: usize,
+    /// How many there are.
+    pub open: usize,
+    /// How many of those nobody uses.
+    pub idle: usize,
 }
 
 /// Rows, acceptances, idempotency records, groups and read markers of every user.

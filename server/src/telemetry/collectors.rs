@@ -42,7 +42,8 @@ impl Collector for QueueDepths {
 }
 
 /// `tidemark_storage_ready`, `tidemark_commits_refused`, `tidemark_flushes_failed`, `tidemark_rows_set_aside`,
-/// `tidemark_seconds_since_commit` (absent before the first one) and `tidemark_storage_free_bytes`.
+/// `tidemark_seconds_since_commit` (absent before the first one), `tidemark_storage_free_bytes`, and on PostgreSQL
+/// `tidemark_database_connections{pool,state}`.
 pub struct StoreHealth(pub Arc<dyn MessageStore>);
 
 impl fmt::Debug for StoreHealth {
@@ -74,6 +75,17 @@ impl Collector for StoreHealth {
         if let Some(free) = health.free_bytes {
             let free = ConstGauge::<i64>::new(i64::try_from(free).unwrap_or(i64::MAX));
             gauge(&mut encoder, "tidemark_storage_free_bytes", "Free space beside the database", free)?;
+        }
+        if !health.pools.is_empty() {
+            let help = "Connections to the database";
+            let mut family =
+                encoder.encode_descriptor("tidemark_database_connections", help, None, MetricType::Gauge)?;
+            for pool in &health.pools {
+                for (state, count) in [("most", pool.most), ("open", pool.open), ("idle", pool.idle)] {
+                    let count = ConstGauge::<i64>::new(i64::try_from(count).unwrap_or(i64::MAX));
+                    count.encode(family.encode_family(&[("pool", pool.name), ("state", state)])?)?;
+                }
+            }
         }
         Ok(())
     }

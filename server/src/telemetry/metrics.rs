@@ -1,12 +1,13 @@
 //! The metrics of the server, by the names that docs/OPERATING.md lists, and their text form.
 
+use std::time::Duration;
+
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 use tidemark_process::Version;
 
@@ -14,10 +15,24 @@ use super::TableMetrics;
 
 type Labels = [(&'static str, &'static str); 1];
 
+/// Method and route; the route as it stands in the table of routes, so that there are few.
+type OfRoute = [(&'static str, String); 2];
+
+/// The same with the status.
+type OfAnswer = [(&'static str, String); 3];
+
+/// Seconds.
+const REQUEST_BUCKETS: [f64; 6] = [0.005, 0.025, 0.1, 0.5, 2.5, 10.0];
+
 /// What the HTTP layer counts. The labelled ones are looked up once: counting is one atomic addition.
 #[derive(Debug)]
 pub struct Metrics {
+    version: Version,
     registry: Registry,
+    /// `tidemark_http_requests_total{method,route,status}`: answers over HTTP.
+    requests: Family<OfAnswer, Counter>,
+    /// `tidemark_http_request_seconds{method,route}`: from the head of a request to the head of its answer.
+    request_seconds: Family<OfRoute, Histogram>,
     /// `tidemark_messages_total{path="http"}`: messages accepted over HTTP.
     pub messages_http: Counter,
     /// `tidemark_messages_total{path="websocket"}`: messages accepted over a WebSocket.
@@ -50,8 +65,6 @@ impl Metrics {
     /// Metrics at zero, with `tidemark_build_info{version,commit}`. `parts` tell what other layers count, at each scrape.
     pub fn new(version: Version, parts: Vec<Box<dyn Collector>>) -> Metrics {
         let mut registry = Registry::default();
-        let labels = [("version", version.number()), ("commit", version.commit())];
-        registry.register("tidemark_build", "Which program this is", Info::new(labels));
         let messages = Family::<Labels, Counter>::default();
         let heartbeats = Family::<Labels, Counter>::default();
         // 50 µs to 13 s, each bucket 1.7 times the one before.
@@ -80,12 +93,21 @@ impl Metrics {
             deliver_seconds.clone(),
         );
         registry.register("tidemark_connections", "Open WebSockets", connections.clone());
+        let requests = Family::default();
+        registry.register("tidemark_http_requests", "Requests answered", requests.clone());
+        let request_seconds =
+            Family::new_with_constructor((|| Histogram::new(REQUEST_BUCKETS)) as fn() -> Histogram);
+        let help = "From the head of a request to the head of its answer";
+        registry.register("tidemark_http_request_seconds", help, request_seconds.clone());
         let tables = TableMetrics::new(&mut registry);
         for part in parts {
             registry.register_collector(part);
         }
         Metrics {
+            version,
             registry,
+            requests,
+            request_seconds,
             messages_http: messages.get_or_create_owned(&[("path", "http")]),
             messages_websocket: messages.get_or_create_owned(&[("path", "websocket")]),
             heartbeats_alive: heartbeats.get_or_create_owned(&[("result", "alive")]),
@@ -102,9 +124,17 @@ impl Metrics {
         }
     }
 
+    /// A request to `route`, as it stands in the table of routes, was answered.
+    pub fn answered(&self, method: &str, route: &str, status: u16, took: Duration) {
+        let (method, route) = (("method", method.to_owned()), ("route", route.to_owned()));
+        let status = ("status", status.to_string());
+        self.requests.get_or_create(&[method.clone(), route.clone(), status]).inc();
+        self.request_seconds.get_or_create(&[method, route]).observe(took.as_secs_f64());
+    }
+
     /// All metrics in the text form that Prometheus reads.
     pub fn to_text(&self) -> String {
-        let mut text = String::new();
+        let mut text = self.version.metrics("tidemark");
         encode(&mut text, &self.registry).expect("writing into a string does not fail");
         text
     }
@@ -112,8 +142,6 @@ impl Metrics {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
@@ -122,6 +150,7 @@ mod tests {
         metrics.messages_http.inc();
         metrics.heartbeats_alive.inc();
         metrics.send_seconds.observe(0.001);
+        metrics.answered("GET", "/ready", 200, Duration::from_millis(30));
         metrics.tables.answered("PutRow", "ok", Duration::from_millis(1));
         let text = metrics.to_text();
         let build =
@@ -129,6 +158,8 @@ mod tests {
         for line in [
             &build,
             "tidemark_messages_total{path=\"http\"} 1",
+            "tidemark_http_requests_total{method=\"GET\",route=\"/ready\",status=\"200\"} 1",
+            "tidemark_http_request_seconds_bucket{le=\"0.1\",method=\"GET\",route=\"/ready\"} 1",
             "tidemark_messages_total{path=\"websocket\"} 0",
             "tidemark_heartbeats_total{result=\"alive\"} 1",
             "tidemark_send_seconds_count 1",

@@ -10,10 +10,13 @@ use std::process::Stdio;
 use std::time::Instant;
 
 use tidemark_client::{Draft, Http, Recipient};
-use tidemark_test_support::until::PATIENCE;
+use tidemark_test_support::servers::prometheus::Prometheus;
+use tidemark_test_support::until::{PATIENCE, until};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
+
+const RULES: &str = include_str!("../../../docs/operating/alerts.yml");
 
 struct Server {
     process: Child,
@@ -79,6 +82,9 @@ async fn a_full_disk_is_reported_by_ready_and_metrics_and_heals_by_itself() {
         let (http, draft) = (http.clone(), Draft::text(Recipient::User(ann.uid), text));
         async move { http.send(&draft).await }
     };
+    let target = server.address.trim_start_matches("http://");
+    let prometheus = Prometheus::watching("tidemark", &[target], RULES);
+    let tells = |rule| prometheus.tells(rule, target);
     send("before").await.expect("sent");
     assert_eq!(server.get("/ready").await.0, 200);
     assert!(server.metric("tidemark_storage_free_bytes").await > 1e6);
@@ -107,6 +113,13 @@ async fn a_full_disk_is_reported_by_ready_and_metrics_and_heals_by_itself() {
     let reported =
         log.lines().filter(|line| line.contains("commit failed") || line.contains("was refused")).count();
     assert!((1..=12).contains(&reported), "{reported} lines:\n{log}");
+    for rule in ["TidemarkStorageNotReady", "TidemarkCommitsRefused", "TidemarkDiskAlmostFull"] {
+        until(rule, async || {
+            send(&long).await.expect_err("full");
+            tells(rule)
+        })
+        .await;
+    }
 
     // An open file keeps its room.
     drop(fill);
@@ -116,6 +129,7 @@ async fn a_full_disk_is_reported_by_ready_and_metrics_and_heals_by_itself() {
         assert!(began.elapsed() < PATIENCE, "it never gets ready again");
     }
     send("after").await.expect("sent");
+    until("the alert is over", async || !tells("TidemarkStorageNotReady")).await;
     assert_eq!(server.metric("tidemark_storage_ready").await, 1.0);
     let rows = http.range(&tidemark_client::RangeQuery::after(0)).await.expect("a page").rows;
     assert_eq!(rows.len(), 2 + stored);

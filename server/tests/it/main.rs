@@ -6,6 +6,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod alert_rules;
 mod api;
 mod client;
 mod compose;

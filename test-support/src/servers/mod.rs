@@ -16,6 +16,7 @@ pub mod etcd;
 pub mod haproxy;
 pub mod pgbouncer;
 pub mod postgres;
+pub mod prometheus;
 pub mod redis;
 
 /// The user without rights: some servers refuse to run as root.

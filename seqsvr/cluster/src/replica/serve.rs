@@ -65,8 +65,8 @@ pub struct Replica {
     server: GrpcServer,
     /// Where metrics are served.
     page: Option<TcpListener>,
-    /// Metrics that its program adds to its own.
-    more_metrics: String,
+    /// Writes what its program adds to its own metrics.
+    more_metrics: Arc<dyn Fn() -> String + Send + Sync>,
     state: State,
     files: Files,
 }
@@ -96,12 +96,12 @@ impl Replica {
             Some(listen) => Some(bind(listen).await.map_err(ServeError::Server)?),
             None => None,
         };
-        Ok(Self { config, listen, server, page, more_metrics: String::new(), state, files })
+        Ok(Self { config, listen, server, page, more_metrics: Arc::new(String::new), state, files })
     }
 
-    /// Shows these lines among its metrics.
-    pub fn with_metrics(self, lines: String) -> Self {
-        Self { more_metrics: lines, ..self }
+    /// Shows what `more` writes among its metrics.
+    pub fn with_metrics(self, more: impl Fn() -> String + Send + Sync + 'static) -> Self {
+        Self { more_metrics: Arc::new(more), ..self }
     }
 
     /// Where callers reach it: `http://host:port` or `https://host:port`.
@@ -155,7 +155,7 @@ impl Replica {
         };
         let shown = async {
             let Some(page) = page else { return Ok(()) };
-            serve_metrics(page, limiter, move || more_metrics.clone() + &metrics.text(), stop.clone()).await
+            serve_metrics(page, limiter, move || more_metrics() + &metrics.text(), stop.clone()).await
         };
         let (served, shown, ()) = tokio::join!(served, shown, halt);
         writer.stop().await?;

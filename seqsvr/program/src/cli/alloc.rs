@@ -78,7 +78,7 @@ pub(super) async fn run(args: AllocArgs, version: Version) -> Result<(), ExitErr
         serve_metrics(
             listener,
             limiter,
-            move || version.metric("seqsvr") + &page::render(&sets),
+            move || version.metrics("seqsvr") + &page::render(&sets),
             stop.clone(),
         )
         .await

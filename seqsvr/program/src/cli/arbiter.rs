@@ -74,7 +74,7 @@ pub(super) async fn run(args: ArbiterArgs, version: Version) -> Result<(), ExitE
         let view = handle.view();
         let stores = watch::Sender::new(Arc::<[StoreHealth]>::default());
         let shown = stores.subscribe();
-        let render = move || version.metric("seqsvr") + &view.borrow().render(&shown.borrow());
+        let render = move || version.metrics("seqsvr") + &view.borrow().render(&shown.borrow());
         let served = serve_metrics(listener, limiter, render, stop.clone());
         let looked = look_at_stores(lookout, handle.clone(), stores);
         tokio::select! {

@@ -86,7 +86,7 @@ pub(super) async fn run(args: IssuerArgs, version: Version) -> Result<(), ExitEr
     let page = async {
         let Some(listener) = metrics else { return Ok(()) };
         let issuer = running.issuer.clone();
-        serve_metrics(listener, limiter, move || version.metric("seqsvr") + &render(&issuer), stop.clone())
+        serve_metrics(listener, limiter, move || version.metrics("seqsvr") + &render(&issuer), stop.clone())
             .await
     };
     let halt = async {

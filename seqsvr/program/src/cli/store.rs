@@ -232,7 +232,7 @@ pub(super) async fn run(args: StoreArgs, version: Version) -> Result<(), ExitErr
         replica = Replica::open(config, start) => replica.map_err(not_served)?,
         () = signals.next() => return Ok(()),
     };
-    let replica = replica.with_metrics(version.metric("seqsvr"));
+    let replica = replica.with_metrics(move || version.metrics("seqsvr"));
     println!("listening on {}", replica.address().map_err(not_served)?);
     replica.serve(async move { signals.next().await }).await.map_err(not_served)?;
     Ok(())

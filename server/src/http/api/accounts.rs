@@ -197,14 +197,14 @@ fn remembering(device: &DeviceToken, caller: Caller, settings: &Settings) -> Hea
     DEVICE.set(&device.text, device.lifetime_seconds, is_secure(caller, settings))
 }
 
-/// Carries out what hashes a password while its address has a place in the line for that.
+/// Carries out what hashes a password when it is its address's turn.
 pub(super) async fn in_line<T>(
     state: &HttpState,
     caller: Caller,
     hashing: impl Future<Output = Result<T, AccountError>>,
 ) -> Result<T, AccountError> {
-    let done = match state.password_places.take(Some(ClientNetwork::of(caller.address))) {
-        Some(_place) => hashing.await,
+    let done = match state.password_turns.take(ClientNetwork::of(caller.address)).await {
+        Some(_turn) => hashing.await,
         None => Err(AccountError::Busy(Busy)),
     };
     if matches!(done, Err(AccountError::Busy(_))) {

@@ -15,14 +15,23 @@ const REFUSED_MESSAGE: &str = "/components/schemas/Outcome/oneOf/1/properties/er
 
 /// Codes of everything that is written through a queue.
 pub(in crate::http) fn writing<const N: usize>(own: [&'static str; N]) -> Vec<&'static str> {
-    let shared = ["busy", "unavailable", "stopping", "exhausted", "rejected", "account_deleted"];
+    let shared =
+        ["busy", "unavailable", "stopping", "exhausted", "rejected", "account_deleted", "quota_reached"];
     shared.into_iter().chain(own).collect()
 }
 
 /// Codes of one message that is refused.
 pub(in crate::http) fn sending<const N: usize>(own: [&'static str; N]) -> Vec<&'static str> {
     let texts = ["text_empty", "text_too_long", "text_nul"];
-    let sending = ["client_id_reused", "unknown_user", "unknown_group", "blocked", "blocks", "friends_only"];
+    let sending = [
+        "client_id_reused",
+        "unknown_user",
+        "unknown_group",
+        "blocked",
+        "blocks",
+        "friends_only",
+        "too_many_first_messages",
+    ];
     writing(own).into_iter().chain(texts).chain(sending).collect()
 }
 

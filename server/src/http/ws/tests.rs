@@ -32,8 +32,9 @@ use crate::http::concurrency::ConcurrencyLimiter;
 use crate::http::limits::{ClientNetwork, Rates};
 use crate::http::openapi::Docs;
 use crate::http::state::{AppState, HttpState, Settings, Sockets};
+use crate::http::turns::Turns;
 use crate::notify::{Local, Notifier};
-use crate::queue::{Options, Parts, Queues, Watermarks};
+use crate::queue::{DailyLimit, Options, Parts, Queues, Watermarks};
 use crate::seq::Numbers;
 use crate::store::faulty::{Fault, FaultyStore};
 use crate::store::memory::{MemoryDirectory, MemoryStore};
@@ -212,7 +213,8 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Memor
     };
     let history = store.history().await.expect("memory");
     let ids = Ids::in_memory("a secret of the tests").await.expect("opens");
-    let consent = Consent::new(store.clone(), clock.clone(), 0, 10);
+    let strangers = DailyLimit::new("strangers", 0, 10, clock.clone(), None);
+    let consent = Consent::new(store.clone(), strangers);
     let groups =
         Groups::new(store.clone(), directory.clone(), queues.clone(), ids.clone(), consent, new_uuid);
     let people = People::new(store.clone(), directory.clone(), queues.clone(), 10);
@@ -246,7 +248,7 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Memor
         budget: Budget::new(1 << 20, 1 << 20),
         docs: Arc::new(Docs::new(&config.limits)),
         tables: None,
-        password_places: ConcurrencyLimiter::new(10, 10),
+        password_turns: Turns::new(1, 10),
         metrics: Arc::new(Metrics::new(Version::default(), Vec::new())),
         sockets: Sockets {
             limiter: ConcurrencyLimiter::new(10, 10),

@@ -26,8 +26,8 @@ use super::schema::{self, Unfit};
 use super::standby::{self, Standby};
 use super::{PgOpenError, PgOptions, Refusal, rights};
 use crate::log_limit::LogLimit;
-use crate::store::StoreError;
 use crate::store::migrations::{self, PostgresSchema};
+use crate::store::{PoolUse, StoreError};
 
 /// A connection that nobody used for so long is tried before it is given out.
 const TRIED_AFTER: Duration = Duration::from_secs(10);
@@ -264,6 +264,17 @@ impl PgDb {
         self.standby.settle().await?;
         Standby::waits_for_a_connection(false);
         Ok(connection)
+    }
+
+    /// How its connections are used.
+    pub(super) fn pools(&self) -> Vec<PoolUse> {
+        let of = |name, pool: &PgPool| PoolUse {
+            name,
+            most: pool.options().get_max_connections() as usize,
+            open: pool.size() as usize,
+            idle: pool.num_idle(),
+        };
+        vec![of("queues", &self.queues), of("others", &self.shared)]
     }
 
     /// Places that are left in the line.

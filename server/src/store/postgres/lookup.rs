@@ -22,12 +22,15 @@ use crate::store::{AcceptanceId, IdempotencyRecord, Pending, Recipient, StoreErr
 /// The columns of an entry, in the order in which [`entry`] reads them.
 pub(super) const ENTRY: &str = "message_id, kind, conversation, sender, client_id, body, sent_at";
 
-/// The statement for this layout. Citus takes no limit and no order in a subquery that is asked once for each key; there the planner of each
-/// node has to find the keys by itself.
+/// The statement for this layout; its first argument are the partition keys. Citus takes no limit and no order in a subquery that is
+/// asked once for each key; there the planner of each node has to find the keys by itself. Only where the subquery itself names the keys
+/// as constants, the nodes that have none of them are not asked: without that, one node that is down would stop everybody.
 pub(super) fn of_layout(sql: &str, layout: Layout) -> AssertSqlSafe<String> {
     AssertSqlSafe(match layout {
         Layout::Plain => sql.to_owned(),
-        Layout::Distributed => sql.replace(" LIMIT 1)", ")").replace(" ORDER BY uid OFFSET 0)", ")"),
+        Layout::Distributed => sql
+            .replace(" LIMIT 1)", ")")
+            .replace("partition_key = wanted.key", "partition_key = wanted.key AND partition_key = ANY($1)"),
     })
 }
 
@@ -78,14 +81,14 @@ pub(super) async fn head_behind(
                 .fetch_all(&mut *connection)
                 .await?;
             let uids: Vec<Uid> = sampled.into_iter().map(uid).collect::<Result<_, _>>()?;
+            // A server that writes meanwhile moves both, the head with the row: what is above the head as it is after the row was seen is
+            // above it for good.
             let latest = latest_ids(&mut *connection, &uids, layout).await?;
-            let (keys, receivers) = keys(uids.iter().copied());
-            sqlx::query_as(ROW_ABOVE)
-                .bind(keys)
-                .bind(receivers)
-                .bind(latest.iter().map(|latest| latest.get().cast_signed()).collect::<Vec<_>>())
-                .fetch_optional(connection)
-                .await?
+            let above = newest_above(&mut *connection, &uids, &latest).await?;
+            let uids: Vec<Uid> = above.iter().map(|(uid, _)| *uid).collect();
+            let latest = latest_ids(connection, &uids, layout).await?;
+            let found = above.into_iter().zip(latest).find(|((_, newest), latest)| newest > latest);
+            return Ok(found.map(|((uid, newest), latest)| (uid, latest, newest)));
         }
     };
     let checked = |(behind, latest, newest)| Ok((uid(behind)?, message_id(latest)?, message_id(newest)?));
@@ -106,11 +109,27 @@ const HEAD_BEHIND: &str = "SELECT sample.uid, coalesce(head.last_id, 0), newest.
 const SAMPLED: &str = "(SELECT partition_key, uid FROM accounts ORDER BY uid LIMIT $1)
      UNION (SELECT partition_key, uid FROM accounts ORDER BY uid DESC LIMIT $1)";
 
-const ROW_ABOVE: &str = "SELECT wanted.receiver, wanted.latest, entries.message_id
+/// Those of these users whose inbox has rows above these ids, with the newest.
+async fn newest_above(
+    connection: &mut PgConnection,
+    uids: &[Uid],
+    above: &[MessageId],
+) -> Result<Vec<(Uid, MessageId)>, StoreError> {
+    let (keys, receivers) = keys(uids.iter().copied());
+    let found: Vec<(i64, i64)> = sqlx::query_as(NEWEST_ABOVE)
+        .bind(keys)
+        .bind(receivers)
+        .bind(above.iter().map(|id| id.get().cast_signed()).collect::<Vec<_>>())
+        .fetch_all(connection)
+        .await?;
+    found.into_iter().map(|(of, newest)| Ok((uid(of)?, message_id(newest)?))).collect()
+}
+
+pub(super) const NEWEST_ABOVE: &str = "SELECT wanted.receiver, max(entries.message_id)
      FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS wanted(key, receiver, latest)
-     JOIN entries ON entries.partition_key = wanted.key AND entries.receiver = wanted.receiver
-         AND entries.message_id > wanted.latest
-     LIMIT 1";
+     JOIN entries ON entries.partition_key = wanted.key AND entries.partition_key = ANY($1)
+         AND entries.receiver = wanted.receiver AND entries.message_id > wanted.latest
+     GROUP BY wanted.receiver";
 
 /// The idempotency records under these keys; keys without one are absent.
 pub(super) async fn records(
@@ -286,7 +305,11 @@ pub(super) async fn groups(
     layout: Layout,
 ) -> Result<Vec<Option<Arc<Group>>>, StoreError> {
     let version = |known: &Option<Arc<Group>>| known.as_ref().map_or(0, |known| known.version.cast_signed());
-    let rows = sqlx::query(of_layout(GROUPS, layout))
+    let sql = match layout {
+        Layout::Plain => GROUPS,
+        Layout::Distributed => GROUPS_OF_NODES,
+    };
+    let rows = sqlx::query(sql)
         .bind(gids.iter().map(|gid| gid.0.cast_signed()).collect::<Vec<_>>())
         .bind(known.iter().map(version).collect::<Vec<_>>())
         .fetch_all(connection)
@@ -331,6 +354,15 @@ pub(super) const GROUPS: &str = "SELECT wanted.place, now.version, now.name, now
      CROSS JOIN LATERAL (SELECT version, name, topic, history FROM groups WHERE gid = wanted.gid LIMIT 1) AS now
      LEFT JOIN LATERAL (SELECT uid, epoch, active, standing, since FROM members
          WHERE gid = wanted.gid AND now.version <> wanted.known ORDER BY uid OFFSET 0) AS member ON true
+     ORDER BY wanted.place, member.uid";
+
+/// The same for Citus, which joins tables along the key by which they are distributed alone, and reads lists only of nodes that have
+/// one of the groups.
+pub(super) const GROUPS_OF_NODES: &str = "SELECT wanted.place, now.version, now.name, now.topic, now.history,
+         member.uid, member.epoch, member.active, member.standing, member.since
+     FROM unnest($1, $2) WITH ORDINALITY AS wanted(gid, known, place)
+     JOIN groups AS now ON now.gid = wanted.gid AND now.gid = ANY($1)
+     LEFT JOIN members AS member ON member.gid = now.gid AND now.version <> wanted.known
      ORDER BY wanted.place, member.uid";
 
 /// One row of `receiver`'s inbox from the columns of [`ENTRY`].

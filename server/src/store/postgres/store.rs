@@ -291,7 +291,7 @@ impl MessageStore for PostgresStore {
     }
 
     fn health(&self) -> Health {
-        self.condition.health()
+        Health { pools: self.db.pools(), ..self.condition.health() }
     }
 
     async fn close(&self) {

@@ -67,6 +67,7 @@ impl Condition {
             failed_flushes: self.failed_flushes.load(Ordering::Relaxed),
             set_aside: self.set_aside.load(Ordering::Relaxed),
             free_bytes: free_bytes(database),
+            pools: Vec::new(),
         }
     }
 

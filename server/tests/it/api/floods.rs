@@ -212,9 +212,9 @@ async fn a_body_that_says_beforehand_that_it_is_too_large_is_not_read() {
 }
 
 #[tokio::test]
-async fn one_address_has_a_share_of_the_line_in_which_passwords_wait() {
+async fn one_address_does_not_take_the_line_in_which_passwords_wait() {
     let app = TestApp::start_with(|config| {
-        config.accounts.password_waiting_per_address = 1;
+        config.accounts.password_waiting = 4;
         // Slow enough that the others come while the first is hashed.
         config.accounts.password_memory_kib = 19_456;
         config.accounts.password_passes = 20;

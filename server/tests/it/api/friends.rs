@@ -163,3 +163,45 @@ async fn one_who_hears_friends_alone_is_written_to_by_friends_alone() {
     set(&app, &ann, "/api/v1/settings/privacy", 4, Value::Null).await;
     send(6).await.ok(201);
 }
+
+#[tokio::test]
+async fn an_account_writes_to_few_strangers_a_day() {
+    let app = TestApp::start_with(|config| config.limits.first_messages_per_account_per_day = 2).await;
+    let (ann, bob, eve) = (app.sign_up("ann").await, app.sign_up("bob").await, app.sign_up("eve").await);
+    let (max, known, friend) =
+        (app.sign_up("max").await, app.sign_up("known").await, app.sign_up("friend").await);
+    let write = async |to: &Person, n: u128| {
+        app.post(&ann, "/api/v1/messages", message(n, json!({"user": to.uid}), "hello")).await
+    };
+    app.say(&known, &ann, 1, "it is me").await;
+    for (n, wanted) in [(2, &ann), (3, &friend)] {
+        let other = if n == 2 { &friend } else { &ann };
+        wish(&app, wanted, other, n, true).await.ok(201);
+    }
+    // Neither a request nor a setting makes anybody known.
+    wish(&app, &ann, &max, 4, true).await.ok(201);
+    let muted = json!({"client_id": client_id(5), "value": {}});
+    app.put(&ann, &format!("/api/v1/conversations/u:{}/settings/mute", max.uid), muted).await.ok(201);
+
+    write(&bob, 11).await.ok(201);
+    write(&bob, 11).await.ok(200);
+    for n in 12..16 {
+        write(&bob, n).await.ok(201);
+    }
+    write(&ann, 16).await.ok(201);
+    let nobody = message(17, json!({"user": 4_000_000}), "hello");
+    assert_eq!(app.post(&ann, "/api/v1/messages", nobody).await.refused(404), "unknown_user");
+    let empty = message(18, json!({"user": eve.uid}), "");
+    assert_eq!(app.post(&ann, "/api/v1/messages", empty.clone()).await.refused(422), "text_empty");
+    write(&eve, 19).await.ok(201);
+    let refused = write(&max, 20).await;
+    assert_eq!(refused.refused(429), "too_many_first_messages");
+    assert!(refused.header("retry-after").parse::<u64>().expect("seconds") <= 86_400);
+    for (to, n) in [(&known, 21), (&friend, 22), (&bob, 23), (&eve, 24)] {
+        write(to, n).await.ok(201);
+    }
+    app.say(&max, &ann, 25, "write to me").await;
+    write(&max, 26).await.ok(201);
+    app.pass(std::time::Duration::from_secs(86_400)).await;
+    write(&bob, 27).await.ok(201);
+}

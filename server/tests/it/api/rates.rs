@@ -6,7 +6,7 @@ use tidemark_test_support::until::until;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::support::{Answer, Person, Socket, TestApp, message};
+use crate::support::{Answer, Person, Socket, TestApp, client_id, message};
 
 #[tokio::test]
 async fn log_ins_are_limited_by_name_whatever_its_case_and_others_go_on() {
@@ -147,6 +147,38 @@ async fn http_and_websocket_share_the_sends_of_an_account() {
     }
     app.say(&bob, &ann, 1, "I may").await;
     assert_eq!(app.rows(&bob).await.len() as u128, sent + 3);
+}
+
+#[tokio::test]
+async fn an_account_has_so_much_stored_in_a_day_and_takes_back_what_it_said_even_then() {
+    let app = TestApp::start_with(|config| config.limits.stored_kib_per_account_per_day = 128).await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    let say = |n: u128| {
+        app.post(&ann, "/api/v1/messages", message(n, json!({"user": bob.uid}), &"x".repeat(8_000)))
+    };
+    let first = say(0).await.ok(201)["message_id"].clone();
+    // Two rows of about 8 KiB each.
+    let mut n = 1;
+    let refused = loop {
+        let answer = say(n).await;
+        if answer.status != 201 {
+            break answer;
+        }
+        n += 1;
+        assert!(n < 10, "nothing was refused");
+    };
+    assert!(n > 6, "refused after {n}");
+    assert_eq!(refused.refused(429), "quota_reached");
+    assert!(refused.header("retry-after").parse::<u64>().expect("seconds") <= 86_400);
+    let moment = json!({"client_id": client_id(50), "text": "nor this"});
+    assert_eq!(app.post(&ann, "/api/v1/moments", moment).await.refused(429), "quota_reached");
+    let of_bob = format!("/api/v1/conversations/u:{}", bob.uid);
+    let recall = format!("{of_bob}/messages/{first}/recall");
+    app.post(&ann, &recall, json!({"client_id": client_id(51)})).await.ok(201);
+    app.put(&ann, &format!("{of_bob}/read"), json!({"message_id": first})).await.ok(204);
+    app.say(&bob, &ann, 1, "I may").await;
+    app.pass(std::time::Duration::from_secs(86_400)).await;
+    say(n).await.ok(201);
 }
 
 #[tokio::test]

@@ -1,8 +1,10 @@
 //! Several servers on distributed tables, and what a server leaves that dies.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
+use sqlx::{Connection as _, Executor as _, PgConnection};
 use tidemark::boot;
 use tidemark::domain::{
     Body, ClientId, Clock, Content, Conversation, Digest, HistoryId, Kind, MembershipEpoch, MessageId,
@@ -111,5 +113,47 @@ async fn a_server_that_starts_again_goes_on() {
     app.stop().await;
     app.start_again().await;
     app.say(&ann, &bob, 2, "after").await;
+    assert_eq!(texts(&app.rows(&bob).await), ["before", "after"]);
+}
+
+/// Each start compares heads with rows while another server moves both.
+#[tokio::test]
+async fn a_server_starts_beside_one_that_writes() {
+    let app = Database::Distributed.start_with(|config| config.limits.sends_per_account_per_second = 0).await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    let is_over = AtomicBool::new(false);
+    let writes = async {
+        let mut n = 0;
+        while !is_over.load(Ordering::Relaxed) {
+            n += 1;
+            app.say(&ann, &bob, n, "hello").await;
+        }
+        n
+    };
+    let starts = async {
+        for _ in 0..10 {
+            let mut other = beside(&app).await;
+            other.stop().await;
+        }
+        is_over.store(true, Ordering::Relaxed);
+    };
+    let (written, ()) = tokio::join!(writes, Box::pin(starts));
+    assert!(written > 10, "{written} messages beside ten starts");
+}
+
+/// As when a node is away that has a part of it: what is owed cannot be read.
+#[tokio::test]
+async fn while_it_cannot_be_read_what_is_owed_the_others_go_on() {
+    let mut app = Database::Distributed.start().await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    let url = app.config.storage.database_url.with_password().to_owned();
+    let mut owner = PgConnection::connect(&url).await.expect("connected");
+    app.say(&ann, &bob, 1, "before").await;
+    owner.execute("ALTER TABLE pending RENAME TO away").await.expect("the owner may");
+    app.restart().await;
+    // A note to oneself owes nobody anything.
+    app.say(&ann, &ann, 2, "a note").await;
+    owner.execute("ALTER TABLE away RENAME TO pending").await.expect("the owner may");
+    app.say(&ann, &bob, 3, "after").await;
     assert_eq!(texts(&app.rows(&bob).await), ["before", "after"]);
 }

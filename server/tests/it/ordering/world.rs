@@ -18,7 +18,7 @@ use tidemark::domain::{
     RangeQuery, Timestamp, Uid,
 };
 use tidemark::notify::Local;
-use tidemark::queue::{Options, Parts, Publish, Queues, Request, Watermarks};
+use tidemark::queue::{DailyLimit, Options, Parts, Publish, Queues, Request, Watermarks};
 use tidemark::seq::{Ids, Numbers};
 use tidemark::store::faulty::FaultyStore;
 use tidemark::store::memory::{MemoryDirectory, MemoryStore};
@@ -108,7 +108,10 @@ impl World {
                 self.directory.clone(),
                 queues.clone(),
                 self.ids.clone(),
-                Consent::new(store.clone(), Clock::new(|| Timestamp(7)), 0, 10),
+                Consent::new(
+                    store.clone(),
+                    DailyLimit::new("strangers", 0, 10, Clock::new(|| Timestamp(7)), None),
+                ),
                 new_uuid,
             ),
             sync: InboxSync::new(

@@ -1,5 +1,6 @@
 //! What only several servers of one PostgreSQL can show.
 
+mod alerts;
 mod failover;
 mod held_up;
 mod moving;

@@ -30,6 +30,7 @@ async fn health_readiness_and_metrics_are_reported() {
     let metrics = get("/metrics").await.text;
     for line in [
         "tidemark_messages_total{path=\"http\"} 1",
+        "tidemark_http_requests_total{method=\"POST\",route=\"/api/v1/messages\",status=\"201\"} 1",
         "tidemark_heartbeats_total{result=\"alive\"} 2",
         "tidemark_heartbeats_total{result=\"entries\"} 1",
         "tidemark_send_seconds_count 1",
@@ -42,7 +43,12 @@ async fn health_readiness_and_metrics_are_reported() {
     ] {
         assert!(metrics.lines().any(|found| found == line), "{line} is missing in:\n{metrics}");
     }
-    for name in ["tidemark_deliver_seconds_count", "seqsvr_raises_total", "seqsvr_raise_seconds_bucket"] {
+    for name in [
+        "tidemark_deliver_seconds_count",
+        "seqsvr_raises_total",
+        "seqsvr_raise_seconds_bucket",
+        "process_threads",
+    ] {
         assert!(metrics.contains(name), "{name} is missing in:\n{metrics}");
     }
 }

@@ -253,7 +253,7 @@ pub(super) async fn deliver(db: &PgDb, receiver: Uid, copies: &[NewCopy]) -> Res
 
 /// The `sender` owes these copies no more.
 pub(super) async fn settle(db: &PgDb, sender: Uid, copies: &[(AcceptanceId, Uid)]) -> Result<(), Failure> {
-    const CALL: &str = "SELECT settle_copies($1, $2, $3::jsonb)::text";
+    const CALL: &str = "SELECT settle_copies($1, $2, $3::jsonb)";
     #[derive(Serialize)]
     struct Settled {
         acceptance: u64,
@@ -311,7 +311,7 @@ pub(super) async fn change(db: &PgDb, change: &Change) -> Result<Changed, Failur
 
 /// The change that leads to this version is accepted.
 pub(super) async fn settle_change(db: &PgDb, gid: GroupId, version: u64) -> Result<(), Failure> {
-    const CALL: &str = "SELECT settle_change($1, $2)::text";
+    const CALL: &str = "SELECT settle_change($1, $2)";
     let query = || sqlx::query_scalar(CALL).bind(gid.0.cast_signed()).bind(version.cast_signed());
     called(db, query, |_| Ok(())).await
 }

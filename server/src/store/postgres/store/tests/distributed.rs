@@ -10,6 +10,7 @@ use crate::store::{Deliver, Pending};
 mod concerning_groups;
 mod cost;
 mod gaps;
+mod nodes;
 mod script;
 
 /// What Citus has.
