@@ -340,5 +340,6 @@ CREATE TABLE access_keys (
     instance   text COLLATE "C" NOT NULL,
     may_write  boolean NOT NULL,
     inbox      bigint,             -- the uid in whose name rows are put into inboxes; NULL: none may be
-    created_at bigint  NOT NULL
+    created_at bigint  NOT NULL,
+    sign_outs  bigint  NOT NULL    -- how often somebody has signed out of the pages with it, which ends all that were signed in
 );

@@ -239,5 +239,6 @@ CREATE TABLE access_keys (
     instance   TEXT    NOT NULL,
     may_write  INTEGER NOT NULL,  -- 0 or 1
     inbox      INTEGER,           -- the uid in whose name rows are put into inboxes; NULL: none may be
-    created_at INTEGER NOT NULL
+    created_at INTEGER NOT NULL,
+    sign_outs  INTEGER NOT NULL   -- how often somebody has signed out of the pages with it, which ends all that were signed in
 ) STRICT, WITHOUT ROWID;

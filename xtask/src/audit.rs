@@ -74,13 +74,18 @@ fn write_database(folder: &Path, name: &str) -> io::Result<()> {
         "```toml\n[advisory]\nid = \"RUSTSEC-2020-0001\"\npackage = \"{name}\"\ndate = \"2020-01-01\"\n\n[versions]\npatched = []\n```\n\n# Written by the audit\n\nTo see that it is noticed.\n"
     );
     fs::write(advisory.join("RUSTSEC-2020-0001.md"), text)?;
-    let person = ["-c", "user.name=audit", "-c", "user.email=audit@localhost"];
+    let person = ["-c", "user.name=audit", "-c", "user.email=audit@localhost", "-c", "commit.gpgsign=false"];
     for words in [
         &["init", "--quiet", "--initial-branch", "main"][..],
         &["add", "."],
         &["commit", "--quiet", "-m", "one"],
     ] {
-        let done = Command::new("git").arg("-C").arg(folder).args(person).args(words).status()?;
+        let mut git = Command::new("git");
+        // Of a hook that runs this.
+        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
+            git.env_remove(name);
+        }
+        let done = git.arg("-C").arg(folder).args(person).args(words).status()?;
         if !done.success() {
             return Err(io::Error::other(format!("git {} failed", words[0])));
         }

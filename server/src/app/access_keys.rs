@@ -66,7 +66,8 @@ pub async fn create_access_key(
         return Err(AccessKeyError::NoAccount(uid));
     }
     let id = format!("{PREFIX}{}", letters::<20>());
-    let key = AccessKey { id, secret: letters::<40>(), instance, may_write, inbox, created_at: clock.now() };
+    let (secret, created_at) = (letters::<40>(), clock.now());
+    let key = AccessKey { id, secret, instance, may_write, inbox, created_at, sign_outs: 0 };
     keys.put_access_key(key.clone()).await?;
     Ok(key)
 }
@@ -133,6 +134,16 @@ impl RememberedKeys {
             }
         }
         Ok(found)
+    }
+
+    /// Ends all sign-ins with the key of this id: here at once, elsewhere within a second.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn sign_out(&self, id: &str) -> Result<(), StoreError> {
+        self.keys.sign_out(id).await?;
+        self.remembered.remove(id);
+        Ok(())
     }
 }
 

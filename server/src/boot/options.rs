@@ -27,7 +27,7 @@ pub(super) fn account_options(config: &Config) -> AccountOptions {
             memory_kib: section.password_memory_kib,
             passes: section.password_passes,
             threads: section.password_threads,
-            waiting: section.password_waiting,
+            waiting: section.password_turns(),
         },
     }
 }

@@ -61,6 +61,12 @@ impl Default for AccountsSection {
 }
 
 impl AccountsSection {
+    /// Log-ins, sign-ups and changes of a password that are carried out at a time: enough that the threads which hash have work while others
+    /// look up and store.
+    pub fn password_turns(&self) -> usize {
+        self.password_threads + 8
+    }
+
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         within("accounts", "open_invites", self.open_invites, 0..=1_000)?;
         within("accounts", "sign_ups_per_invite", self.sign_ups_per_invite, 1..=1_000_000)?;

@@ -261,13 +261,14 @@ impl From<SendError> for Problem {
             | SendError::Banned
             | SendError::FriendsAddOnly
             | SendError::RemovedSince => StatusCode::FORBIDDEN,
-            SendError::TooMuchStored(wait)
-            | SendError::TooManyStrangers { wait, .. }
-            | SendError::TooManyFirstMessages { wait, .. }
-            | SendError::QuotaReached { wait, .. } => {
+            SendError::TooMuchStored(wait) | SendError::TooManyStrangers { wait, .. } => {
                 let problem =
                     Problem::passing(StatusCode::TOO_MANY_REQUESTS, error.code(), error.to_string());
                 return Problem { after: Some(*wait), ..problem };
+            }
+            // Final for a message: what is behind it does not wait for another day.
+            SendError::TooManyFirstMessages { .. } | SendError::QuotaReached { .. } => {
+                StatusCode::TOO_MANY_REQUESTS
             }
             SendError::Recalled | SendError::AccountDeleted(_) => StatusCode::GONE,
             SendError::UnknownUser(_)

@@ -284,11 +284,7 @@ impl Server {
             new_request_id,
             settings: Arc::new(Settings::new(config)),
             rates: Arc::new(limits::Rates::new(&config.limits)),
-            // While one is hashed, what comes before the next hash is done already.
-            password_turns: Turns::new(
-                config.accounts.password_threads + 1,
-                config.accounts.password_waiting,
-            ),
+            password_turns: Turns::new(config.accounts.password_turns(), config.accounts.password_waiting),
             budget: Budget::new(config.limits.buffered_bytes, config.limits.buffered_bytes_per_address),
             metrics,
             sockets: Sockets {

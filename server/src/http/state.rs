@@ -145,7 +145,7 @@ pub(super) struct AppState {
     pub(super) settings: Arc<Settings>,
     pub(super) rates: Arc<Rates>,
     pub(super) budget: Budget,
-    /// Places in the line in which passwords wait to be hashed, counted by address.
+    /// Whose turn it is to have a password hashed: addresses take turns.
     pub(super) password_turns: Turns,
     pub(super) metrics: Arc<Metrics>,
     pub(super) sockets: Sockets,

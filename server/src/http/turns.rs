@@ -1,7 +1,7 @@
 //! A line in which client networks take turns: each has a line of its own, and the next one comes from the line whose turn it is. So a
 //! network that asks for much waits for itself, and another one's single request waits for one of each.
 //!
-//! Passwords are hashed so. Who has given up leaves the line.
+//! Passwords are hashed so. A caller who gives up leaves the line.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ pub(super) struct Turns(Arc<Line>);
 
 #[derive(Debug)]
 struct Line {
-    /// Who may wait, in all.
+    /// How many may wait, in all.
     most: usize,
     state: Mutex<State>,
 }
@@ -70,7 +70,7 @@ impl Turns {
             next
         };
         if let Some(next) = next {
-            // Who has given up just now drops it, and so passes it on.
+            // A caller who has just given up drops it, and so passes it on.
             drop(next.send(Turn(self.clone())));
         }
     }

@@ -14,7 +14,7 @@ use crate::store::SharedRates;
 /// Milliseconds.
 const DAY: i64 = 86_400_000;
 
-/// What one takes of the shared rate of an account and a day. Over the day less than that comes back, which is not one more.
+/// What one takes of the shared rate of an account and a day. A day gives back less than one, so nobody gets one more.
 const OF_ONE: Duration = Duration::from_millis(DAY.cast_unsigned());
 
 /// So many of one thing in a day of UTC, for each account.

@@ -123,18 +123,14 @@ pub enum SendError {
     TooManyFirstMessages {
         /// In a day.
         most: u32,
-        /// How long it takes until the next day.
-        wait: Duration,
     },
     /// The account has had as much stored as it may in a day.
     #[error(
-        "this account has had {mib} MiB stored today, as much as one account may in a day; try again tomorrow"
+        "this account has had {kib} KiB stored today, as much as one account may in a day; try again tomorrow"
     )]
     QuotaReached {
         /// In a day.
-        mib: u32,
-        /// How long it takes until the next day.
-        wait: Duration,
+        kib: u32,
     },
     /// The group's list of bans is full.
     #[error("at most {0} people can be banned from a group; lift another ban first")]

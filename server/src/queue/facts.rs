@@ -2,9 +2,11 @@
 //!
 //! Owns nothing; the writer calls it first. What cannot be read refuses the requests that need it, and no others.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::fmt::Debug;
 
 use futures_util::future::BoxFuture;
+use futures_util::{StreamExt as _, stream};
 use tracing::{error, warn};
 
 use super::permissions::{Pair, WritePermission};
@@ -20,6 +22,9 @@ use crate::store::StoreError;
 
 mod marks;
 
+/// Accounts whose limits are asked for at once.
+const ASKED_AT_ONCE: usize = 8;
+
 /// One fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Fact {
@@ -29,10 +34,6 @@ enum Fact {
     Row(Uid, MessageId),
     ReadMarker(Uid, Conversation),
     MayWrite(Pair),
-    /// Whether the second may write to the first, who is no friend, as far as strangers are counted.
-    FirstMessage(Pair),
-    /// Whether somebody may have more stored.
-    Room(Uid),
     /// What somebody wants last of being another one's friend.
     Wish(Pair),
     /// What the second has told the first of how far the first one's messages have come.
@@ -45,17 +46,23 @@ enum Fact {
     Stars(Uid),
 }
 
-/// Facts that could not be read or are in the way, and what that means for a request which needs one.
+/// Why requests of a batch are refused before they are decided.
 #[derive(Debug, Default)]
-pub(super) struct Unread(HashMap<Fact, SendError>);
+pub(super) struct Unread {
+    /// Facts that could not be read, and what that means for a request which needs one.
+    facts: HashMap<Fact, SendError>,
+    /// What the limits of a day say, for each request.
+    limits: Vec<Option<SendError>>,
+}
 
 impl Unread {
-    /// Why the request cannot be decided, if it cannot.
-    pub(super) fn refusal(&self, queued: &Queued) -> Option<SendError> {
-        if self.0.is_empty() {
-            return None;
-        }
-        needs(queued).find_map(|fact| self.0.get(&fact).cloned())
+    /// Why the request at this place of the batch cannot be decided, if it cannot.
+    pub(super) fn refusal(&self, at: usize, queued: &Queued) -> Option<SendError> {
+        let unread = match self.facts.is_empty() {
+            true => None,
+            false => needs(queued).find_map(|fact| self.facts.get(&fact).cloned()),
+        };
+        unread.or_else(|| self.limits.get(at).cloned().flatten())
     }
 }
 
@@ -64,13 +71,10 @@ fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
     let who = queued.who;
     let (mut facts, mut people): (Vec<Fact>, &[Uid]) = (Vec::with_capacity(4), &[]);
     facts.push(Fact::Person(who));
-    facts.extend(queued.request.needs_room(who).then_some(Fact::Room(who)));
     match &queued.request {
         Request::Message(Draft { client_id, to, reply_to, .. }) => {
             facts.extend([Fact::Key((who, *client_id)), receivers(*to)]);
-            if let Some(Fact::MayWrite(pair)) = permission(who, *to) {
-                facts.extend([Fact::MayWrite(pair), Fact::FirstMessage(pair)]);
-            }
+            facts.extend(permission(who, *to));
             facts.extend(reply_to.map(|row| Fact::Row(who, row)));
         }
         Request::Amend(Amend { client_id, conversation, message_id, amendment }) => {
@@ -152,9 +156,7 @@ impl Writer<'_> {
         let (mut keys, mut people, mut groups) = (Vec::new(), Vec::new(), Vec::new());
         let (mut rows, mut markers) = (Vec::new(), Vec::new());
         let (mut permissions, mut wishes, mut told) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut pinned, mut starred, mut first) = (Vec::new(), Vec::new(), Vec::new());
-        let mut unread = Unread::default();
-        self.look_for_room(requests, &mut unread).await;
+        let (mut pinned, mut starred) = (Vec::new(), Vec::new());
         for fact in requests.iter().flat_map(needs) {
             match fact {
                 Fact::Key(key) => keys.push(key),
@@ -163,8 +165,6 @@ impl Writer<'_> {
                 Fact::Row(who, id) => rows.push((who, id)),
                 Fact::ReadMarker(who, conversation) => markers.push((who, conversation)),
                 Fact::MayWrite(pair) => permissions.push(pair),
-                Fact::FirstMessage(pair) => first.push(pair),
-                Fact::Room(_) => {}
                 Fact::Wish(pair) => wishes.push((pair, wish_key(pair))),
                 Fact::Told(of, by, progress) => told.push((fact, (of, seen_key(progress, by)))),
                 Fact::Counted(who, gid) => told.push((fact, (who, read_counts_key(gid)))),
@@ -178,7 +178,7 @@ impl Writer<'_> {
         groups.dedup();
 
         let (store, directory) = (&self.parts.store, &self.parts.directory);
-        let mut facts = Facts::default();
+        let (mut facts, mut unread) = (Facts::default(), Unread::default());
         let read = all_or_each(&groups, |gids| store.groups(gids)).await;
         for (&gid, group) in groups.iter().zip(read) {
             match group {
@@ -222,19 +222,6 @@ impl Writer<'_> {
             match permission {
                 Ok(permission) => _ = facts.permissions.insert(pair, permission),
                 Err(error) => self.unread(&mut unread, Fact::MayWrite(pair), &error),
-            }
-        }
-        first.sort_unstable();
-        first.dedup();
-        first.retain(|pair: &Pair| {
-            facts.permissions.get(pair) == Some(&WritePermission::Given) && facts.receiving(pair.0).is_ok()
-        });
-        let read = all_or_each(&first, |pairs| Box::pin(self.first_messages.look(store, pairs))).await;
-        for (&pair, may) in first.iter().zip(read) {
-            match may {
-                Ok(Ok(())) => {}
-                Ok(Err(refusal)) => _ = unread.0.insert(Fact::FirstMessage(pair), refusal),
-                Err(error) => self.unread(&mut unread, Fact::FirstMessage(pair), &error),
             }
         }
         let keys: Vec<_> = wishes.iter().map(|(_, key)| key.clone()).collect();
@@ -284,20 +271,48 @@ impl Writer<'_> {
                 Err(error) => self.unread(&mut unread, Fact::ReadMarker(who, conversation), &error),
             }
         }
+        unread.limits = self.limits(requests, &facts).await;
         (facts, unread)
     }
 
-    /// Whether those who would have something stored may.
-    async fn look_for_room(&self, requests: &[Queued], unread: &mut Unread) {
-        let storing = requests.iter().filter(|queued| queued.request.needs_room(queued.who));
-        let mut people: Vec<Uid> = storing.map(|queued| queued.who).collect();
-        people.sort_unstable();
-        people.dedup();
-        for who in people {
-            if let Err(refusal) = self.fan_out.quota.look(who).await {
-                unread.0.insert(Fact::Room(who), refusal);
-            }
-        }
+    /// What the limits of a day say to each of these requests. A repetition is answered as it was before.
+    async fn limits(&self, requests: &[Queued], facts: &Facts) -> Vec<Option<SendError>> {
+        let is_new = |queued: &Queued| {
+            let key = queued.request.client_id().map(|client_id| (queued.who, client_id));
+            key.and_then(|key| facts.keys.get(&key)).is_none_or(|state| state.record().is_none())
+        };
+        let first_to = |queued: &Queued| {
+            let Request::Message(Draft { to: Conversation::User(other), .. }) = queued.request else {
+                return None;
+            };
+            let pair = (other, queued.who);
+            let is_let = facts.permissions.get(&pair) == Some(&WritePermission::Given);
+            (is_let && is_new(queued) && facts.receiving(other).is_ok()).then_some(pair)
+        };
+        let stores = |queued: &&Queued| queued.request.needs_room(queued.who) && is_new(queued);
+        let people: HashSet<Uid> = requests.iter().filter(stores).map(|queued| queued.who).collect();
+        let looks =
+            people.into_iter().map(|who| async move { (who, self.fan_out.quota.look(who).await.err()) });
+        let full: HashMap<Uid, SendError> = stream::iter(looks)
+            .buffer_unordered(ASKED_AT_ONCE)
+            .filter_map(|(who, refusal)| async move { Some((who, refusal?)) })
+            .collect()
+            .await;
+        let pairs: HashSet<Pair> = requests.iter().filter_map(first_to).collect();
+        let pairs: Vec<Pair> = pairs.into_iter().filter(|(_, who)| !full.contains_key(who)).collect();
+        let strangers: HashMap<Pair, SendError> =
+            match self.first_messages.refused(&self.parts.store, &pairs).await {
+                Ok(refused) => refused.into_iter().collect(),
+                Err(error) => {
+                    let refusal = self.refusal("conversations with strangers", &error);
+                    pairs.into_iter().map(|pair| (pair, refusal.clone())).collect()
+                }
+            };
+        let limit = |queued: &Queued| {
+            let full = Some(queued).filter(stores).and_then(|queued| full.get(&queued.who));
+            full.or_else(|| strangers.get(&first_to(queued)?)).cloned()
+        };
+        requests.iter().map(limit).collect()
     }
 
     /// By which it is known whether what somebody tells of is later than what was told before: the senders' own copies of both.
@@ -322,16 +337,20 @@ impl Writer<'_> {
     }
 
     fn unread(&self, unread: &mut Unread, fact: Fact, error: &StoreError) {
-        let refusal = if error.is_retryable() {
+        unread.facts.insert(fact, self.refusal(fact, error));
+    }
+
+    /// What it means for requests that something cannot be read.
+    fn refusal(&self, what: impl Debug, error: &StoreError) -> SendError {
+        if error.is_retryable() {
             if let Some(left_out) = self.shard.log.pass() {
                 warn!(%error, left_out, "requests are refused: storage does not answer");
             }
             SendError::Unavailable
         } else {
-            error!(%error, ?fact, "requests are refused for good: what they rest on cannot be read");
+            error!(%error, ?what, "requests are refused for good: what they rest on cannot be read");
             SendError::Rejected
-        };
-        unread.0.insert(fact, refusal);
+        }
     }
 }
 

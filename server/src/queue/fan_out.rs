@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::quota::Quota;
 use super::{GroupAction, Request, SendError};
-use crate::domain::{Content, Conversation, Uid};
+use crate::domain::{Content, Conversation, Kind, Uid};
 
 /// Accounts that are remembered.
 const KNOWN: usize = 100_000;
@@ -64,16 +64,17 @@ impl FanOut {
     /// So many rows are stored.
     pub(super) fn charge(&self, content: &Content, rows: usize, now: Instant) {
         let row = content.body.as_json().len() + ROW;
-        self.quota.charge(content.sender, rows.saturating_mul(row));
+        // What the server itself says of how far others have read is nothing that the account has caused.
+        if content.kind != Kind::Seen {
+            self.quota.charge(content.sender, rows.saturating_mul(row));
+        }
         let more = rows.saturating_sub(FREE_ROWS);
         self.charge_for(content.sender, more.saturating_mul(row), now);
     }
 
     /// So many rows with bodies of so many bytes are stored, which `who` has caused.
     pub(super) fn charge_bytes(&self, who: Uid, rows: usize, bodies: usize, now: Instant) {
-        let bytes = rows.saturating_mul(ROW).saturating_add(bodies);
-        self.quota.charge(who, bytes);
-        self.charge_for(who, bytes, now);
+        self.charge_for(who, rows.saturating_mul(ROW).saturating_add(bodies), now);
     }
 
     fn charge_for(&self, who: Uid, bytes: usize, now: Instant) {
@@ -89,7 +90,7 @@ impl FanOut {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Body, ClientId, Clock, GroupId, Kind, Mentions, Timestamp};
+    use crate::domain::{Body, ClientId, Clock, GroupId, Mentions, Timestamp};
     use crate::queue::{DailyLimit, Draft};
 
     fn to(to: Conversation) -> Request {
@@ -114,7 +115,7 @@ mod tests {
             body: Body::text(&"x".repeat(733), 1_000).expect("short"),
             sent_at: Timestamp(0),
         };
-        let quota = || Quota::new(DailyLimit::new("parts", 0, 1, Clock::new(|| Timestamp(0)), None));
+        let quota = || Quota::new(0, DailyLimit::new("chunks", 0, 1, Clock::new(|| Timestamp(0)), None));
         let fan_out = FanOut::new(1_000, quota());
         let now = Instant::now();
         let may = |who, now| fan_out.check(who, &to(Conversation::Group(GroupId(7))), now);

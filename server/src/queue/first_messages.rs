@@ -1,27 +1,21 @@
-//! First messages to strangers: how many people one account may write to in a day who are no friends of it, and with whom it never
-//! had a message. Who was written to once is no stranger any more, and neither is who wrote first.
+//! First messages to strangers: to how many people one account may write in a day who are no friends of it, and with whom it never had a
+//! message. Somebody who wrote first, or was written to before, is no stranger.
 //!
-//! Asked for each message to a person who is no friend, so pairs that were let through are remembered.
+//! Asked for each message to a person who is no friend, so pairs that were let through are remembered. Rows that programs put into
+//! inboxes are not asked.
 
 use std::sync::Arc;
 
-use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use quick_cache::sync::Cache;
 
 use super::daily::{DailyLimit, Refused};
 use super::error::SendError;
 use super::permissions::Pair;
-use crate::domain::{Conversation, Kind};
+use crate::domain::Conversation;
 use crate::store::{MessageStore, StoreError};
 
 /// Pairs that are remembered.
 const KNOWN: usize = 100_000;
-
-/// Conversations that are looked at together.
-const AT_ONCE: usize = 8;
-
-/// Rows of a conversation among which a message is looked for, the newest first: more than two people can make without one.
-const LOOKED_AT: usize = 16;
 
 /// A day that does not end.
 const ALWAYS: i64 = i64::MAX;
@@ -38,55 +32,42 @@ impl FirstMessages {
         FirstMessages { limit, through: Cache::new(KNOWN) }
     }
 
-    /// Whether the second of each of these pairs, who are no friends, may write to the first, in order. Counts those who never had a
-    /// message with the other: each pair once a day, whatever comes of the message.
+    /// Those of these pairs, who are no friends, of which the second may not write to the first. Counts those who never had a message with
+    /// the other: a server counts each pair once a day, whatever comes of the message.
     ///
     /// # Errors
     /// When conversations cannot be read.
-    pub(super) async fn look(
+    pub(super) async fn refused(
         &self,
         store: &Arc<dyn MessageStore>,
         pairs: &[Pair],
-    ) -> Result<Vec<Result<(), SendError>>, StoreError> {
+    ) -> Result<Vec<(Pair, SendError)>, StoreError> {
         if self.limit.most() == 0 {
-            return Ok(vec![Ok(()); pairs.len()]);
+            return Ok(Vec::new());
         }
         let today = self.limit.day();
-        let looks = pairs.iter().copied().map(|pair: Pair| async move {
-            if self.through.get(&pair).is_some_and(|until| until >= today) {
-                return Ok::<bool, StoreError>(true);
-            }
-            let (other, who) = pair;
-            let page = store.conversation(who, Conversation::User(other), None, LOOKED_AT).await?;
-            let is_known = page.rows.iter().any(|row| is_of_messages(row.content.kind));
-            if is_known {
-                self.through.insert(pair, ALWAYS);
-            }
-            Ok(is_known)
-        });
-        let known: Vec<bool> = stream::iter(looks).buffered(AT_ONCE).try_collect().await?;
-        let mut answers = Vec::with_capacity(pairs.len());
-        for (&pair, is_known) in pairs.iter().zip(known) {
-            answers.push(if is_known { Ok(()) } else { self.count(pair).await });
+        let is_through = |pair: &Pair| self.through.get(pair).is_some_and(|until| until >= today);
+        let new: Vec<Pair> = pairs.iter().copied().filter(|pair| !is_through(pair)).collect();
+        if new.is_empty() {
+            return Ok(Vec::new());
         }
-        Ok(answers)
+        let of: Vec<_> = new.iter().map(|(other, who)| (*who, Conversation::User(*other))).collect();
+        let known = store.have_messages(&of).await?;
+        let mut refused = Vec::new();
+        for (pair, is_known) in new.into_iter().zip(known) {
+            match if is_known { Ok(ALWAYS) } else { self.count(pair).await } {
+                Ok(until) => self.through.insert(pair, until),
+                Err(refusal) => refused.push((pair, refusal)),
+            }
+        }
+        Ok(refused)
     }
 
-    async fn count(&self, pair: Pair) -> Result<(), SendError> {
+    async fn count(&self, pair: Pair) -> Result<i64, SendError> {
         match self.limit.count(pair.1, 1).await {
-            Ok(counted) => {
-                self.through.insert(pair, counted.day);
-                Ok(())
-            }
+            Ok(counted) => Ok(counted.day),
             Err(Refused::Unavailable) => Err(SendError::Unavailable),
-            Err(Refused::TooMany(wait)) => {
-                Err(SendError::TooManyFirstMessages { most: self.limit.most(), wait })
-            }
+            Err(Refused::TooMany(_)) => Err(SendError::TooManyFirstMessages { most: self.limit.most() }),
         }
     }
-}
-
-/// Whether there is a row of this kind only where there is, or was, a message.
-fn is_of_messages(kind: Kind) -> bool {
-    !matches!(kind, Kind::Friend | Kind::Setting | Kind::App)
 }

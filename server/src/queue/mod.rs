@@ -53,7 +53,7 @@ use delayed_wakes::DelayedWakes;
 use fan_out::FanOut;
 use outage::Outages;
 use pipeline::Place;
-use quota::{PART_KIB, Quota};
+use quota::{CHUNKS, Quota};
 use read_counts::{Counter, Marks};
 use request::{Answer, Queued};
 
@@ -192,8 +192,8 @@ impl Queues {
     pub fn start(parts: Parts, options: Options) -> Queues {
         let (closing, tasks) = (CancellationToken::new(), TaskTracker::new());
         let (parts, outages) = (Arc::new(parts), Arc::new(Outages::new()));
-        let parts_of_quota = options.stored_kib_a_day.div_ceil(PART_KIB);
-        let quota = Quota::new(daily_limit("stored parts", parts_of_quota, &parts, &options));
+        let chunks = daily_limit("stored chunks", CHUNKS, &parts, &options);
+        let quota = Quota::new(options.stored_kib_a_day, chunks);
         let fan_out = Arc::new(FanOut::new(options.fan_out_bytes, quota));
         let friends = Arc::new(FriendLists::new(parts.numbers.come_from_the_store()));
         let (marks, moved) = Marks::new();

@@ -51,10 +51,10 @@ impl Writer<'_> {
     /// queue's senders owe to other queues may have been lost on the way there and are handed on again; at a
     /// process's start every queue finds its own.
     ///
-    /// A store that leaves copies owed refuses those that come before earlier ones, and is asked for what is owed again and again: it serves
-    /// on, so that a part of it that is away holds up nobody else.
+    /// Where the store itself refuses copies that come too early there is one try, and what is owed is looked for again and again: so a
+    /// part of the store that is away holds up nobody else.
     pub(super) async fn recover(&mut self, hand_on: bool) {
-        if self.parts.store.leaves_copies_owed() {
+        if self.parts.store.refuses_early_copies() {
             if let Err(setback) = self.try_to_recover(hand_on).await {
                 warn!(%setback, queue = self.shard.index, "what is owed is looked for later");
             }
@@ -113,7 +113,7 @@ impl Writer<'_> {
             warn!(%setback, queue = self.shard.index, "what is owed waits");
             // The next look begins anew.
             self.shard.pass = None;
-            if !self.parts.store.leaves_copies_owed() {
+            if !self.parts.store.refuses_early_copies() {
                 self.recover(true).await;
             }
         }

@@ -73,11 +73,25 @@ impl Request {
         }
     }
 
-    /// Whether it has something stored that counts: neither word of how far somebody has read, nor what takes something back.
+    /// Whether it is refused to an account that has had as much stored as it may: neither word of how far somebody has read, nor what takes
+    /// something back, nor what keeps others away, nor what lets a guest in.
     pub(super) fn needs_room(&self, who: Uid) -> bool {
         match self {
             Request::Read { .. } | Request::Seen { .. } | Request::ReadCounts { .. } => false,
-            Request::Amend(Amend { amendment: Amendment::Recall | Amendment::Delete, .. }) => false,
+            Request::Amend(Amend { amendment, .. }) => match amendment {
+                Amendment::React(emoji) => !emoji.is_empty(),
+                Amendment::Edit(_) | Amendment::Pin(true) | Amendment::Star { starred: true, .. } => true,
+                _ => false,
+            },
+            Request::Publish(Publish { kind: Kind::Setting, .. }) => false,
+            Request::Group { action, .. } => !matches!(
+                action,
+                GroupAction::Admit { .. }
+                    | GroupAction::Remove(_)
+                    | GroupAction::Role(..)
+                    | GroupAction::Ban(_)
+                    | GroupAction::Unban(_)
+            ),
             _ => !self.takes_back(who),
         }
     }

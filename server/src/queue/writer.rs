@@ -8,6 +8,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
@@ -61,6 +62,7 @@ impl Writer<'_> {
                 let now = Instant::now();
                 self.shard.slices.written(now - began, now);
             }
+            self.begin_look();
             if self.may_catch_up() {
                 self.catch_up().await;
             }
@@ -143,6 +145,14 @@ impl Writer<'_> {
         true
     }
 
+    /// Looks for what is owed when it is time, also while there is always work.
+    fn begin_look(&mut self) {
+        let may_be_owed = self.parts.store.leaves_copies_owed() && !self.may_catch_up();
+        if may_be_owed && self.shard.looks.tick().now_or_never().is_some() {
+            self.shard.pass = Some(Pass::default());
+        }
+    }
+
     /// Adds the slice that is due, if one is; says whether.
     fn take_slice(&mut self, deliveries: &mut Vec<Delivery>, now: Instant) -> bool {
         let slice = self.shard.slices.take(now);
@@ -210,7 +220,7 @@ impl Writer<'_> {
             if cut.contains(&queued.who) {
                 break;
             }
-            match unread.refusal(queued) {
+            match unread.refusal(at, queued) {
                 Some(refusal) => batch.answer(at, Err(refusal)),
                 None => match planner.decide(at, queued.who, &queued.request) {
                     Decision::Answer(answer) => batch.answer(at, answer),

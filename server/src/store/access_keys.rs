@@ -23,6 +23,8 @@ pub struct AccessKey {
     pub inbox: Option<Uid>,
     /// When it was made.
     pub created_at: Timestamp,
+    /// How often somebody has signed out of the pages with it; a sign-in counts until the next one.
+    pub sign_outs: i64,
 }
 
 /// The secret stays out of logs.
@@ -44,19 +46,22 @@ pub trait AccessKeys: Send + Sync + 'static {
     /// Those after `after` by id, at most `limit`.
     async fn access_keys(&self, after: &str, limit: usize) -> Result<Vec<AccessKey>, StoreError>;
 
+    /// Ends all sign-ins with the one of this id.
+    async fn sign_out(&self, id: &str) -> Result<(), StoreError>;
+
     /// Removes the one of this id. `false`: there is none.
     async fn remove_access_key(&self, id: &str) -> Result<bool, StoreError>;
 }
 
-/// id, secret, instance, may_write, inbox, created_at.
-type Columns = (String, String, String, bool, Option<i64>, i64);
+/// id, secret, instance, may_write, inbox, created_at, sign_outs.
+type Columns = (String, String, String, bool, Option<i64>, i64, i64);
 
 /// Reads an access key from a row that has the columns of the table in their order, on either database.
 pub(super) fn access_key<'r, R: Row>(row: &'r R) -> Result<AccessKey, StoreError>
 where
     Columns: FromRow<'r, R>,
 {
-    let (id, secret, instance, may_write, inbox, created_at) = Columns::from_row(row)?;
+    let (id, secret, instance, may_write, inbox, created_at, sign_outs) = Columns::from_row(row)?;
     let inbox = inbox.map(|uid| u32::try_from(uid).map(Uid)).transpose().map_err(StoreError::corrupt)?;
-    Ok(AccessKey { id, secret, instance, may_write, inbox, created_at: Timestamp(created_at) })
+    Ok(AccessKey { id, secret, instance, may_write, inbox, created_at: Timestamp(created_at), sign_outs })
 }

@@ -236,6 +236,10 @@ impl MessageStore for FaultyStore {
         self.inner().conversation(uid, conversation, before, limit).await
     }
 
+    async fn have_messages(&self, of: &[(Uid, Conversation)]) -> Result<Vec<bool>, StoreError> {
+        self.inner().have_messages(of).await
+    }
+
     async fn read_markers(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError> {
         self.inner().read_markers(of).await
     }
@@ -263,6 +267,10 @@ impl MessageStore for FaultyStore {
 
     fn leaves_copies_owed(&self) -> bool {
         self.inner.leaves_copies_owed()
+    }
+
+    fn refuses_early_copies(&self) -> bool {
+        self.inner.refuses_early_copies()
     }
 
     fn health(&self) -> Health {

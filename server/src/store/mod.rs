@@ -271,6 +271,9 @@ pub trait MessageStore: Send + Sync + 'static {
     /// kind. The latest id stays, so that no id comes twice. For an account that is deleted: nobody writes to its inbox any more.
     async fn forget_rows(&self, uid: Uid, limit: usize) -> Result<Forgotten, StoreError>;
 
+    /// Whether these conversations of these users have, or had, a message or a change of the group, in order.
+    async fn have_messages(&self, of: &[(Uid, Conversation)]) -> Result<Vec<bool>, StoreError>;
+
     /// How far these users have read in these conversations, in order; [`MessageId::ZERO`] before the first read marker.
     async fn read_markers(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError>;
 
@@ -304,6 +307,12 @@ pub trait MessageStore: Send + Sync + 'static {
 
     /// Whether a commit may leave copies owed that nobody delivers but who walks over them ([`pending`](Self::pending)) now and then.
     fn leaves_copies_owed(&self) -> bool {
+        false
+    }
+
+    /// Whether it refuses a copy that comes before an earlier one of the same sender for the same inbox which is still owed. Then nobody has to
+    /// wait until what is owed is written.
+    fn refuses_early_copies(&self) -> bool {
         false
     }
 

@@ -24,7 +24,7 @@ type OfAnswer = [(&'static str, String); 3];
 /// Seconds.
 const REQUEST_BUCKETS: [f64; 6] = [0.005, 0.025, 0.1, 0.5, 2.5, 10.0];
 
-/// What the HTTP layer counts. The labelled ones are looked up once: counting is one atomic addition.
+/// What the HTTP layer counts. Labelled ones are looked up once, but for those of answers: counting is one atomic addition.
 #[derive(Debug)]
 pub struct Metrics {
     version: Version,

@@ -269,7 +269,7 @@ async fn reader(
     let token = Token::read(cookie, state.clock.now()).ok_or_else(ended)?;
     refusals::wait_turn(state, caller.address).await;
     let key = tables.keys.access_key(token.key_id).await.map_err(Problem::from)?;
-    let Some(key) = key.filter(|key| token.is_signed_by(&key.secret)) else {
+    let Some(key) = key.filter(|key| token.is_signed_by(&key.secret, key.sign_outs)) else {
         state.rates.refused(caller.address);
         return Err(ended());
     };

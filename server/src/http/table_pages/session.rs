@@ -1,5 +1,6 @@
 //! With which access key a browser looks at tables: a token in a cookie, which names the key and an end and is signed with the key's
-//! secret. Nothing is stored, and a revoked key ends all that was signed with it. Pure.
+//! secret. Of a sign-in nothing is stored; who signs out is counted with the key, and the count is signed, too. So that ends all that was
+//! signed with the key before, and a revoked key ends it all. Pure.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
@@ -24,10 +25,10 @@ pub(super) struct Token<'a> {
     signature: Vec<u8>,
 }
 
-/// A token for who knows `secret`. The id must be one ([`is_key_id`]).
-pub(super) fn issue(key_id: &str, secret: &str, now: Timestamp) -> String {
+/// A token for who knows `secret`. It counts while the key has as many sign-outs as these. The id must be one ([`is_key_id`]).
+pub(super) fn issue(key_id: &str, secret: &str, sign_outs: i64, now: Timestamp) -> String {
     let ends_at = now.0.saturating_add(i64::from(LIFETIME_SECONDS) * 1_000);
-    let signature = signing(key_id, ends_at, secret).finalize().into_bytes();
+    let signature = signing(key_id, ends_at, secret, sign_outs).finalize().into_bytes();
     format!("{key_id}.{ends_at}.{}", hex(&signature))
 }
 
@@ -50,15 +51,15 @@ impl<'a> Token<'a> {
         is_key_id(key_id).then_some(Token { key_id, ends_at, signature })
     }
 
-    /// Whether it was issued for who knows `secret`. Takes as long for a wrong signature, wherever it differs.
-    pub(super) fn is_signed_by(&self, secret: &str) -> bool {
-        signing(self.key_id, self.ends_at, secret).verify_slice(&self.signature).is_ok()
+    /// Whether it was issued for who knows `secret`, after so many had signed out. Takes as long for a wrong signature, wherever it differs.
+    pub(super) fn is_signed_by(&self, secret: &str, sign_outs: i64) -> bool {
+        signing(self.key_id, self.ends_at, secret, sign_outs).verify_slice(&self.signature).is_ok()
     }
 }
 
-fn signing(key_id: &str, ends_at: i64, secret: &str) -> Hmac<Sha256> {
+fn signing(key_id: &str, ends_at: i64, secret: &str, sign_outs: i64) -> Hmac<Sha256> {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("any length is a key");
-    mac.update(format!("{PURPOSE}\n{key_id}\n{ends_at}").as_bytes());
+    mac.update(format!("{PURPOSE}\n{key_id}\n{ends_at}\n{sign_outs}").as_bytes());
     mac
 }
 
@@ -71,22 +72,23 @@ mod tests {
 
     #[test]
     fn a_token_counts_for_its_key_its_secret_and_its_time() {
-        let text = issue("TIDE1", "secret", NOW);
+        let text = issue("TIDE1", "secret", 3, NOW);
         let token = Token::read(&text, Timestamp(NOW.0 + LIFETIME - 1)).expect("a token");
         assert_eq!(token.key_id, "TIDE1");
-        assert!(token.is_signed_by("secret") && !token.is_signed_by("Secret") && !token.is_signed_by(""));
+        assert!(token.is_signed_by("secret", 3) && !token.is_signed_by("secret", 4));
+        assert!(!token.is_signed_by("Secret", 3) && !token.is_signed_by("", 3));
         assert!(Token::read(&text, Timestamp(NOW.0 + LIFETIME)).is_none(), "ended");
         assert!(!text.contains("secret"));
     }
 
     #[test]
     fn what_was_changed_is_not_signed() {
-        let text = issue("TIDE1", "secret", NOW);
+        let text = issue("TIDE1", "secret", 3, NOW);
         let later = text.replacen(&format!("{}", NOW.0 + LIFETIME), &format!("{}", NOW.0 + LIFETIME + 1), 1);
         let other = text.replacen("TIDE1", "TIDE2", 1);
         for changed in [later, other] {
             assert!(changed != text);
-            assert!(!Token::read(&changed, NOW).expect("well-formed").is_signed_by("secret"), "{changed}");
+            assert!(!Token::read(&changed, NOW).expect("well-formed").is_signed_by("secret", 3), "{changed}");
         }
         let long = format!("{}.{}.{}", "x".repeat(65), i64::MAX, "0".repeat(64));
         for wrong in ["", ".", "..", "a.b.c", "TIDE1.9999999999999.00", &text[1..].replace('.', ""), &long] {

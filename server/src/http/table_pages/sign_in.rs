@@ -3,13 +3,13 @@
 use axum::Form;
 use axum::extract::rejection::FormRejection;
 use axum::extract::{OriginalUri, Query as Decoded, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use serde::Deserialize;
 use tidemark_web as web;
 
 use super::session::{LIFETIME_SECONDS, Token, is_key_id, issue};
-use super::{BrowsedTables, Page};
+use super::{BrowsedTables, Page, reader};
 use crate::http::cookies::{TABLES, is_secure};
 use crate::http::error::Problem;
 use crate::http::proxy::Caller;
@@ -73,8 +73,10 @@ pub(in crate::http) async fn sign_in(
         false => None,
     };
     // What the typed secret signs is checked with the stored one, as in each request afterwards.
-    let token = issue(id, secret, now);
-    let is_right = |key: &str| Token::read(&token, now).is_some_and(|token| token.is_signed_by(key));
+    let sign_outs = found.as_ref().map_or(0, |key| key.sign_outs);
+    let token = issue(id, secret, sign_outs, now);
+    let is_right =
+        |key: &str| Token::read(&token, now).is_some_and(|token| token.is_signed_by(key, sign_outs));
     if !found.is_some_and(|key| is_right(&key.secret)) {
         let problem = "Not signed in: there is no such access key, or its secret is another one.";
         return Ok((StatusCode::UNAUTHORIZED, Html(render(id, &next, Some(problem)))).into_response());
@@ -85,13 +87,25 @@ pub(in crate::http) async fn sign_in(
     Ok(response)
 }
 
-/// `POST /tables/sign-out`: out, and back to the card.
-pub(in crate::http) async fn sign_out(State(state): State<HttpState>, caller: Caller) -> Response {
+/// `POST /tables/sign-out`: out, everywhere where somebody signed in with the same key, and back to the card.
+pub(in crate::http) async fn sign_out(
+    State(state): State<HttpState>,
+    caller: Caller,
+    OriginalUri(uri): OriginalUri,
+    headers: HeaderMap,
+) -> Result<Response, Page> {
+    let tables = switched_on(&state)?;
+    match reader(&state, caller, &uri, &headers).await {
+        Ok((_, reader)) => tables.keys.sign_out(&reader.key.id).await.map_err(Problem::from)?,
+        // It has ended already.
+        Err(Page::SignIn { .. }) => {}
+        Err(refused) => return Err(refused),
+    }
     let mut response = Redirect::to("/tables/sign-in").into_response();
     for cookie in TABLES.clear(is_secure(caller, &state.settings)) {
         response.headers_mut().append(header::SET_COOKIE, cookie);
     }
-    response
+    Ok(response)
 }
 
 /// Whether another attempt may be made: an address and a key have as many as for log-ins.

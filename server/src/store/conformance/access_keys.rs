@@ -11,6 +11,7 @@ fn key(id: &str, inbox: Option<Uid>) -> AccessKey {
         may_write: inbox.is_none(),
         inbox,
         created_at: Timestamp(1_700_000_000_123),
+        sign_outs: 0,
     }
 }
 
@@ -27,6 +28,11 @@ pub async fn run(keys: &dyn AccessKeys) {
     assert_eq!(keys.access_key("ak2").await, Ok(None), "ids are compared letter by letter");
     assert_eq!(keys.access_keys("", 2).await, Ok(all[..2].to_vec()));
     assert_eq!(keys.access_keys("AK2", 2).await, Ok(all[2..].to_vec()));
+    for id in ["AK3", "AK3", "nobody's"] {
+        keys.sign_out(id).await.expect("counted");
+    }
+    assert_eq!(keys.access_keys("AK2", 2).await, Ok(vec![AccessKey { sign_outs: 2, ..all[2].clone() }]));
+    assert_eq!(keys.access_key("AK1").await, Ok(Some(all[0].clone())));
     assert_eq!(keys.remove_access_key("AK2").await, Ok(true));
     assert_eq!(keys.remove_access_key("AK2").await, Ok(false));
     assert_eq!(keys.access_key("AK2").await, Ok(None));

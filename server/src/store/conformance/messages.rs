@@ -34,6 +34,8 @@ pub async fn each_side_reads_its_own_copy(store: &dyn MessageStore) {
     assert_eq!(bobs.conversation(), Conversation::User(ANN));
     assert_eq!(bobs.content, text_message(ANN, TO_BOB, 1, "message 1"));
     assert_eq!(store.entry(BOB, id(5)).await.expect("read"), None);
+    let conversations = [(ANN, TO_BOB), (BOB, Conversation::User(ANN)), (ANN, Conversation::User(ANN))];
+    assert_eq!(store.have_messages(&conversations).await.expect("read"), [true, true, false]);
 }
 
 /// I4.

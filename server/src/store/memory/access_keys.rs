@@ -23,6 +23,13 @@ impl AccessKeys for MemoryDirectory {
         Ok(self.keys().range::<str, _>(later).take(limit).map(|(_, key)| key.clone()).collect())
     }
 
+    async fn sign_out(&self, id: &str) -> Result<(), StoreError> {
+        if let Some(key) = self.keys().get_mut(id) {
+            key.sign_outs += 1;
+        }
+        Ok(())
+    }
+
     async fn remove_access_key(&self, id: &str) -> Result<bool, StoreError> {
         Ok(self.keys().remove(id).is_some())
     }

@@ -156,6 +156,15 @@ impl MessageStore for MemoryStore {
         Ok(Page::filled(rows, PageLimit::of_rows(limit)))
     }
 
+    async fn have_messages(&self, of: &[(Uid, Conversation)]) -> Result<Vec<bool>, StoreError> {
+        let state = self.state();
+        let has = |(uid, conversation): &(Uid, Conversation)| {
+            let mut rows = state.rows(*uid, (0, MessageId::MAX.get()), Direction::Backward);
+            rows.any(|entry| entry.content.is_shown() && entry.conversation() == *conversation)
+        };
+        Ok(of.iter().map(has).collect())
+    }
+
     async fn read_markers(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError> {
         let state = self.state();
         Ok(of.iter().map(|(uid, conversation)| state.read_to(*uid, *conversation)).collect())

@@ -191,15 +191,16 @@ pub(super) fn entries_sql() -> String {
     )
 }
 
-/// How far these users have read in these conversations, in order.
-pub(super) async fn read_markers(
+/// The column `read_to` or `last_id` of these conversations of these users, in order: how far they are read, and their newest message.
+pub(super) async fn of_conversations(
     connection: &mut PgConnection,
+    column: &'static str,
     of: &[(Uid, Conversation)],
     layout: Layout,
 ) -> Result<Vec<MessageId>, StoreError> {
     let (keys, owners) = keys(of.iter().map(|(uid, _)| *uid));
     let names: Vec<String> = of.iter().map(|(_, conversation)| conversation.to_string()).collect();
-    let found: Vec<(i64, i64)> = sqlx::query_as(of_layout(READ_MARKERS, layout))
+    let found: Vec<(i64, i64)> = sqlx::query_as(of_layout(&READ_MARKERS.replace("read_to", column), layout))
         .bind(keys)
         .bind(owners)
         .bind(names)

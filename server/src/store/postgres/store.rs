@@ -51,6 +51,18 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
+    /// Of conversations of users what [`lookup::of_conversations`] reads.
+    async fn of_conversations(
+        &self,
+        column: &'static str,
+        of: &[(Uid, Conversation)],
+    ) -> Result<Vec<MessageId>, StoreError> {
+        let read = async {
+            lookup::of_conversations(&mut *self.db.for_queues().await?, column, of, self.db.layout).await
+        };
+        self.db.limited(read).await
+    }
+
     /// The messages of `db`. `new_history` names a history that has no name yet, or that is renewed because the database continues an
     /// older state (I14). `skipped`: what [`PgDb::is_of_another_life`] asks for is done.
     ///
@@ -243,10 +255,13 @@ impl MessageStore for PostgresStore {
         self.db.limited(page).await
     }
 
+    async fn have_messages(&self, of: &[(Uid, Conversation)]) -> Result<Vec<bool>, StoreError> {
+        let newest = self.of_conversations("last_id", of).await?;
+        Ok(newest.into_iter().map(|newest| newest > MessageId::ZERO).collect())
+    }
+
     async fn read_markers(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError> {
-        let markers =
-            async { lookup::read_markers(&mut *self.db.for_queues().await?, of, self.db.layout).await };
-        self.db.limited(markers).await
+        self.of_conversations("read_to", of).await
     }
 
     async fn groups(&self, gids: &[GroupId]) -> Result<Vec<Option<Arc<Group>>>, StoreError> {
@@ -288,6 +303,10 @@ impl MessageStore for PostgresStore {
     fn leaves_copies_owed(&self) -> bool {
         // In the plain layout one for somebody who joins a group, if the server ends before it is written.
         true
+    }
+
+    fn refuses_early_copies(&self) -> bool {
+        self.db.layout == Layout::Distributed
     }
 
     fn health(&self) -> Health {

@@ -3,7 +3,7 @@
 
 use super::lookup;
 use super::shared::Shared;
-use crate::domain::{Conversation, Entry, IdempotencyKey, MessageId, Uid};
+use crate::domain::{Content, Conversation, Entry, IdempotencyKey, MessageId, Uid};
 use crate::store::StoreError;
 
 impl Shared {
@@ -90,10 +90,29 @@ impl Shared {
         // Memory holds the read markers of some time only, so the tables are always asked.
         let view = self.memory.view();
         let mut connection = self.db.service().await?;
-        let stored = lookup::read_markers(&mut *connection, of).await?;
+        let stored = lookup::of_conversations(&mut *connection, "read_to", of).await?;
         connection.give_back();
         let recent = |(uid, conversation): &(Uid, Conversation)| view.read_marker(*uid, *conversation);
         Ok(of.iter().zip(stored).map(|(of, stored)| recent(of).unwrap_or_default().max(stored)).collect())
+    }
+
+    pub(super) async fn have_messages(&self, of: &[(Uid, Conversation)]) -> Result<Vec<bool>, StoreError> {
+        if of.is_empty() {
+            return Ok(Vec::new());
+        }
+        let view = self.memory.view();
+        let mut connection = self.db.service().await?;
+        let stored = lookup::of_conversations(&mut *connection, "last_id", of).await?;
+        connection.give_back();
+        let is_recent = |uid: Uid, conversation: Conversation| {
+            let is_shown =
+                |content: &Content| content.is_shown() && content.conversation(uid) == conversation;
+            !view.filtered(uid, 0, MessageId::MAX.get(), 1, is_shown).is_empty()
+        };
+        let has = |((uid, conversation), stored): (&(Uid, Conversation), MessageId)| {
+            stored > MessageId::ZERO || is_recent(*uid, *conversation)
+        };
+        Ok(of.iter().zip(stored).map(has).collect())
     }
 }
 

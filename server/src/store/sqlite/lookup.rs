@@ -82,20 +82,21 @@ pub(super) async fn rows_of(
     rows.iter().map(|row| entry(receiver, row)).collect()
 }
 
-/// How far these users have read in these conversations, in order.
-pub(super) async fn read_markers(
+/// The column `read_to` or `last_id` of these conversations of these users, in order: how far they are read, and their newest message.
+pub(super) async fn of_conversations(
     executor: impl SqliteExecutor<'_>,
+    column: &'static str,
     of: &[(Uid, Conversation)],
 ) -> Result<Vec<MessageId>, StoreError> {
     let key = |(uid, conversation): &(Uid, Conversation)| {
         json!([uid.partition_key().as_str(), uid.0, conversation.to_string()])
     };
     let keys: Vec<_> = of.iter().map(key).collect();
-    let rows = sqlx::query(
-        "SELECT (SELECT read_to FROM conversations
+    let rows = sqlx::query(AssertSqlSafe(format!(
+        "SELECT (SELECT {column} FROM conversations
              WHERE partition_key = value ->> 0 AND owner = value ->> 1 AND conversation = value ->> 2)
-         FROM json_each(?) ORDER BY key",
-    )
+         FROM json_each(?) ORDER BY key"
+    )))
     .bind(json!(keys).to_string())
     .fetch_all(executor)
     .await?;

@@ -285,6 +285,10 @@ impl MessageStore for SqliteStore {
         self.reader(uid).conversation(conversation, before, limit).await
     }
 
+    async fn have_messages(&self, of: &[(Uid, Conversation)]) -> Result<Vec<bool>, StoreError> {
+        self.shared.have_messages(of).await
+    }
+
     async fn read_markers(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError> {
         self.shared.read_markers(of).await
     }

@@ -63,7 +63,6 @@ async fn an_account_writes_to_few_strangers_a_day_on_all_servers_together() {
         let body = message(4, json!({"user": max.uid}), "hello");
         let refused = server.post(&ann, "/api/v1/messages", body).await;
         assert_eq!(refused.refused(429), "too_many_first_messages");
-        assert!(refused.header("retry-after").parse::<u64>().expect("seconds") <= DAY.as_secs());
     }
     TestApp::pass_together(&[&one, &other], DAY).await;
     one.say(&ann, &max, 4, "hello").await;

@@ -107,6 +107,7 @@ async fn other_sites_neither_sign_anybody_in_nor_out() {
         assert_eq!(foreign.status, 403, "{path}");
         assert_eq!(visitor.ask(Method::POST, path, &[], String::new()).await.status, 403, "{path}");
     }
+    let (cookie, elsewhere) = (visitor.cookie.clone(), Visitor::with(&world, &world.key).await);
     let out =
         visitor.ask(Method::POST, "/tables/sign-out", &[("origin", &visitor.home)], String::new()).await;
     assert_eq!((out.status, out.header("location")), (303, "/tables/sign-in"));
@@ -114,6 +115,12 @@ async fn other_sites_neither_sign_anybody_in_nor_out() {
         out.header("set-cookie").starts_with("tidemark_tables=; ")
             && out.header("set-cookie").contains("Max-Age=0")
     );
+    // Whoever has kept a copy of the cookie sees nothing either.
+    for copy in [&cookie, &elsewhere.cookie] {
+        let visitor = Visitor::of(&world).holding(copy.as_deref().expect("signed in"));
+        assert_eq!(visitor.get("/tables").await.status, 303);
+    }
+    Visitor::with(&world, &world.key).await.sees("/tables").await;
 }
 
 #[tokio::test]

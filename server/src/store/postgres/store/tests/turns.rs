@@ -100,6 +100,10 @@ impl MessageStore for Turns {
         self.next().conversation(uid, conversation, before, limit).await
     }
 
+    async fn have_messages(&self, of: &[(Uid, Conversation)]) -> Result<Vec<bool>, StoreError> {
+        self.next().have_messages(of).await
+    }
+
     async fn read_markers(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError> {
         self.next().read_markers(of).await
     }
