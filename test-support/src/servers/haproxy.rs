@@ -12,6 +12,9 @@ use crate::ports::free_port;
 use super::certificates::Certificates;
 use super::{Hanging, folder, until_ready};
 
+/// Where it takes commands, in its folder.
+const SOCKET: &str = "admin.sock";
+
 /// A running proxy. Dropping it ends it.
 pub struct Proxy {
     hanging: Hanging,
@@ -26,7 +29,7 @@ impl Proxy {
     /// When the configuration does not have the lines that are replaced, or the proxy does not start.
     pub fn before(configuration: &str, servers: &[String]) -> Self {
         let (port, folder) = (free_port(), folder("haproxy"));
-        let socket = folder.join("admin.sock");
+        let socket = folder.join(SOCKET);
         let mut text = String::new();
         for line in configuration.lines() {
             let words: Vec<&str> = line.split_whitespace().collect();
@@ -72,7 +75,12 @@ impl Proxy {
         fs::write(&file, text).expect("the folder is there");
         let line = format!("/usr/sbin/haproxy -db -f {}", file.display());
         let proxy = Self { hanging: Hanging::start(line, "TERM", folder.clone()), port };
-        until_ready("HAProxy", &folder, || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        // It listens for people before it listens for commands.
+        let listens = || {
+            let is_told = !text.contains("stats socket") || UnixStream::connect(folder.join(SOCKET)).is_ok();
+            is_told && TcpStream::connect(("127.0.0.1", port)).is_ok()
+        };
+        until_ready("HAProxy", &folder, listens);
         proxy
     }
 
@@ -99,7 +107,7 @@ impl Proxy {
 
     /// Gives it a command over its socket; answers what it says.
     pub fn tell(&self, command: &str) -> String {
-        let mut socket = UnixStream::connect(self.hanging.folder.join("admin.sock")).expect("it listens");
+        let mut socket = UnixStream::connect(self.hanging.folder.join(SOCKET)).expect("it listens");
         writeln!(socket, "{command}").expect("it reads");
         let mut answer = String::new();
         socket.read_to_string(&mut answer).expect("it answers in text");
