@@ -1,4 +1,5 @@
-//! What the process takes of the machine, by the names that Prometheus has for it: read from `/proc` at each look at the metrics.
+//! Processor time, memory and files of the process, by the names that Prometheus has for them: read from `/proc` at each look at the
+//! metrics.
 
 use std::fmt::{Display, Write as _};
 use std::fs;
@@ -40,7 +41,7 @@ fn machine_started() -> Option<u64> {
 }
 
 /// `process_cpu_seconds_total`, `process_resident_memory_bytes`, `process_threads`, `process_open_fds`, `process_max_fds` and
-/// `process_start_time_seconds` of this process, as lines that Prometheus reads. What cannot be read is left out.
+/// `process_start_time_seconds` of this process, as lines that Prometheus reads. A value that cannot be read is left out.
 pub fn usage() -> String {
     let mut text = String::new();
     let mut add = |name: &str, kind: &str, help: &str, value: &dyn Display| {

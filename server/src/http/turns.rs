@@ -35,7 +35,7 @@ struct State {
 pub(super) struct Turn(Turns);
 
 impl Turns {
-    /// So many turns at a time, and so many who wait for one.
+    /// `at_a_time` turns, and room for `most` callers who wait for one.
     pub(super) fn new(at_a_time: usize, most: usize) -> Turns {
         let state = State { free: at_a_time, waiting: HashMap::new(), order: VecDeque::new() };
         Turns(Arc::new(Line { most, state: Mutex::new(state) }))
