@@ -14,12 +14,12 @@ use crate::store::SharedRates;
 /// Milliseconds.
 const DAY: i64 = 86_400_000;
 
-/// What one takes of the shared rate of an account and a day. A day gives back less than one, so nobody gets one more.
+/// The part of an account's shared rate for a day that one takes. A day gives back less than one, so nobody gets one more.
 const OF_ONE: Duration = Duration::from_millis(DAY.cast_unsigned());
 
 /// So many of one thing in a day of UTC, for each account.
 pub struct DailyLimit {
-    /// What is counted. Each has a count of its own.
+    /// The name of the thing; each has a count of its own.
     what: &'static str,
     /// 0 lifts the limit.
     most: u32,
@@ -29,7 +29,7 @@ pub struct DailyLimit {
 
 /// Where it is counted.
 enum Counts {
-    /// In memory, for so many accounts at the same time.
+    /// In memory, for `remembered` accounts at a time.
     Alone { remembered: usize, today: Mutex<Today> },
     /// By all servers together.
     Shared(Arc<dyn SharedRates>),
@@ -42,7 +42,7 @@ struct Today {
     counts: HashMap<Uid, u32>,
 }
 
-/// What is counted for an account. It can be given back.
+/// A count that was taken for an account; it can be given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Counted {
@@ -88,7 +88,7 @@ impl DailyLimit {
         self.clock.now().0.div_euclid(DAY)
     }
 
-    /// Counts so many for an account.
+    /// Counts `how_many` for an account.
     ///
     /// # Errors
     /// When they are too many for the day, or cannot be counted.

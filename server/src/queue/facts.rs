@@ -51,7 +51,7 @@ enum Fact {
 pub(super) struct Unread {
     /// Facts that could not be read, and what that means for a request which needs one.
     facts: HashMap<Fact, SendError>,
-    /// What the limits of a day say, for each request.
+    /// Refusals by the limits of a day, one place for each request.
     limits: Vec<Option<SendError>>,
 }
 
@@ -275,7 +275,7 @@ impl Writer<'_> {
         (facts, unread)
     }
 
-    /// What the limits of a day say to each of these requests. A repetition is answered as it was before.
+    /// The refusals by the limits of a day, one place for each of these requests. A repetition is answered as it was before.
     async fn limits(&self, requests: &[Queued], facts: &Facts) -> Vec<Option<SendError>> {
         let is_new = |queued: &Queued| {
             let key = queued.request.client_id().map(|client_id| (queued.who, client_id));

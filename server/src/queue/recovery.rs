@@ -3,8 +3,8 @@
 //!
 //! A recovery reads the unsettled watermarks again and writes, under new and larger ids, the copies that the store says
 //! are still owed to this queue's receivers, in the order of their acceptance. Until it has succeeded, requests are
-//! refused, unless the store itself keeps the order. Receivers without numbers do not hold it up: they are left behind, and a [`Pass`] between two batches
-//! catches them up later.
+//! refused, unless the store itself keeps the order. Receivers without numbers do not hold it up: they are left behind,
+//! and a [`Pass`] between two batches catches them up later.
 
 use std::collections::{HashMap, HashSet};
 

@@ -51,7 +51,7 @@ impl<'a> Token<'a> {
         is_key_id(key_id).then_some(Token { key_id, ends_at, signature })
     }
 
-    /// Whether it was issued for who knows `secret`, after so many had signed out. Takes as long for a wrong signature, wherever it differs.
+    /// Whether it was signed with `secret` and this count of sign-outs. Takes as long for a wrong signature, wherever it differs.
     pub(super) fn is_signed_by(&self, secret: &str, sign_outs: i64) -> bool {
         signing(self.key_id, self.ends_at, secret, sign_outs).verify_slice(&self.signature).is_ok()
     }
