@@ -25,7 +25,7 @@ use crate::app::{
 };
 use crate::config::{Config, Listen};
 use crate::domain::{Clock, HistoryId, PageLimit};
-use crate::http::{Dependencies, Server, Tables, UseCases};
+use crate::http::{Dependencies, Fitness, Server, Tables, UseCases};
 use crate::notify::{Local, Notifier, Shared};
 use crate::queue::{DailyLimit, Parts, Queues, Watermarks};
 use crate::seq::{Ids, RequestIds, Sequences};
@@ -38,15 +38,19 @@ mod files;
 mod issued;
 mod options;
 mod sequences;
+mod status;
 mod storage;
 mod transfer;
+mod verify;
 
 pub use error::BootError;
 pub use files::BadFile;
 pub use issued::{numbers_of_users, renew_numbers, renew_stored_numbers};
 pub use sequences::sequencer;
+pub use status::status;
 pub use storage::{Storage, begin_another_life, is_installed, only_on_sqlite};
 pub use transfer::export_snapshot;
+pub use verify::{Verified, verify};
 
 use issued::numbers_of_all_else;
 use options::{account_options, ephemeral_options, queue_options, table_options};
@@ -283,7 +287,10 @@ pub fn start(
         let dependencies = Dependencies {
             version,
             new_request_id,
-            readiness: Arc::new(move || healthy.health().trouble),
+            readiness: Arc::new(move || {
+                let health = healthy.health();
+                Fitness { trouble: health.trouble, damaged: health.damaged }
+            }),
             tables: served_tables,
         };
         let listeners = (listener, metrics_listener);

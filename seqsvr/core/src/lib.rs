@@ -21,6 +21,8 @@ pub mod file_lock;
 #[allow(dead_code, reason = "without the simulation nothing switches a rule off")]
 pub mod flaws;
 pub mod ids;
+#[cfg(feature = "sqlite")]
+pub mod page_sums;
 pub mod postgres_warnings;
 pub mod routing;
 pub mod sequencer;

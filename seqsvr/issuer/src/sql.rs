@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use seqsvr_core::postgres_warnings;
+use seqsvr_core::{page_sums, postgres_warnings};
 use sqlx::Connection as _;
 #[cfg(feature = "postgres")]
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
@@ -47,6 +47,7 @@ pub(super) async fn sqlite_connection(
 }
 
 fn sqlite(path: &Path, wait: Duration) -> SqliteConnectOptions {
+    page_sums::begin();
     SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)

@@ -16,13 +16,10 @@ use super::storage::directory_of;
 use super::{BootError, issued};
 use crate::config::{Config, MessageIds, SequenceSource};
 use crate::store::sqlite::stamp::{self, Found, Opened, Stamp, Start};
-use crate::store::sqlite::{BadLog, Db, Identity, Journal, check_log, forget_log, private};
+use crate::store::sqlite::{BadLog, Db, Identity, Journal, LogError, check_log, forget_log, private};
 
-const JOURNAL: &str = "journal";
-const LOG: &str = "log";
 const SEQUENCE: &str = "sequence";
 const IDS: &str = "ids";
-const KEY: &str = "key";
 
 /// How to take files that do not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +96,7 @@ struct Beside {
 fn beside(config: &Config) -> Result<Vec<Beside>, BootError> {
     let main = config.storage.file()?;
     let (ids, _) = issued::issuer_files(config)?;
-    let mut files = vec![Beside { role: JOURNAL, path: Journal::path_beside(&main) }];
+    let mut files = Vec::new();
     if config.message_ids() == MessageIds::Seqsvr && config.sequence.source == SequenceSource::Embedded {
         files.push(Beside { role: SEQUENCE, path: main.with_file_name("sequence.db") });
     }
@@ -107,9 +104,10 @@ fn beside(config: &Config) -> Result<Vec<Beside>, BootError> {
     Ok(files)
 }
 
-/// The log of the journal.
-fn log_of(main: &Path) -> PathBuf {
-    Journal::log_beside(&Journal::path_beside(main))
+/// All databases, the main one first.
+pub(super) fn databases(config: &Config) -> Result<Vec<PathBuf>, BootError> {
+    let main = config.storage.file()?;
+    Ok(std::iter::once(main).chain(beside(config)?.into_iter().map(|file| file.path)).collect())
 }
 
 /// Refuses a database that cannot be one, and a missing one whose other files are there. Makes nothing.
@@ -126,25 +124,10 @@ pub(super) fn check_database(config: &Config) -> Result<(), BootError> {
     let used = |path: &Path| fs::metadata(path).is_ok_and(|found| found.len() > 0);
     let (_, key) = issued::issuer_files(config)?;
     let others = beside(config)?.into_iter().map(|file| file.path).chain([key]);
+    let others = others.chain(Journal::paths_beside(&path));
     match others.into_iter().find(|other| used(other)) {
         None => Ok(()),
         Some(beside) => Err(BadFile { path, wrong: Wrong::NoDatabase { how, beside } }.into()),
-    }
-}
-
-/// Refuses a database without its journal, for those who only read.
-pub(super) fn check_journal(config: &Config) -> Result<(), BootError> {
-    let path = Journal::path_beside(&config.storage.file()?);
-    match stamp::look(&path) {
-        None => {
-            let main = config.storage.file()?;
-            let path = log_of(&main);
-            judge_log(&main).map_err(|wrong| BadFile { path, wrong }.into())
-        }
-        Some(Found::Empty) => Err(BadFile { path, wrong: Wrong::Empty }.into()),
-        Some(Found::Damaged(why)) => Err(BadFile { path, wrong: Wrong::Damaged(why) }.into()),
-        Some(Found::Unreadable(why)) => Err(BadFile { path, wrong: Wrong::Unusable(why) }.into()),
-        Some(_) => Err(BadFile { path, wrong: Wrong::Missing }.into()),
     }
 }
 
@@ -156,7 +139,8 @@ fn all_files(config: &Config) -> Result<Vec<PathBuf>, BootError> {
     let with = |path: &Path, ending: &str| PathBuf::from(format!("{}{ending}", path.display()));
     let mut all: Vec<PathBuf> =
         databases.flat_map(|path| [with(&path, "-wal"), with(&path, "-shm"), path]).collect();
-    all.extend([with(&main, ".lock"), log_of(&main), key]);
+    all.extend([with(&main, ".lock"), key]);
+    all.extend(Journal::paths_beside(&main));
     Ok(all)
 }
 
@@ -221,18 +205,16 @@ pub(super) async fn check_and_stamp(
     };
     for (Beside { role, path }, file) in files.iter().zip(&opened) {
         if let Err(wrong) = judge(&known, role, file.found()) {
-            allow(rule, role, path, wrong)?;
+            allow(rule, path, wrong)?;
         }
     }
-    let main = config.storage.file()?;
-    // Without the database of the journal there is nothing that a log could fit; whether it may be missing was judged.
-    let log = if files[0].path.exists() { judge_log(&main) } else { Ok(()) };
+    let log = check_log(db).await?;
     let is_lost = log.is_err();
-    if let Err(wrong) = log {
-        allow(rule, LOG, &log_of(&main), wrong)?;
+    if let Err(LogError { path, bad }) = log {
+        allow(rule, &path, wrong_with_log(bad))?;
     }
     if let Err(wrong) = judge_key(&known, key_there.as_deref()) {
-        allow(rule, KEY, &key, wrong)?;
+        allow(rule, &key, wrong)?;
     }
 
     let last = known.current.map_or(0, |start| start.number);
@@ -242,8 +224,7 @@ pub(super) async fn check_and_stamp(
     Identity::begin(db, installation, start, rule == Rule::Restored).await?;
     if is_lost {
         // Not earlier: if it ends here, no start goes on without the log, but `restored` alone.
-        forget_log(&main)
-            .map_err(|why| BadFile { path: files[0].path.clone(), wrong: Wrong::Unusable(why) })?;
+        forget_log(db).await?;
     }
     let write = |(Beside { role, .. }, file): (&Beside, Opened)| {
         let stamp = Stamp { role: (*role).to_owned(), installation, start };
@@ -294,26 +275,21 @@ fn judge(known: &Identity, role: &str, found: &Found) -> Result<(), Wrong> {
         return Ok(());
     }
     let current = known.current.map_or(0, |start| start.number);
-    Err(other(role, if stamp.start.number < current { Wrong::Older } else { Wrong::Newer }))
+    Err(if stamp.start.number < current { Wrong::Older } else { Wrong::Newer })
 }
 
-/// Whether the log beside the journal is the one that is noted there.
-fn judge_log(main: &Path) -> Result<(), Wrong> {
-    check_log(main).map_err(|bad| match bad {
+/// A log of another moment cannot be continued.
+fn wrong_with_log(bad: BadLog) -> Wrong {
+    match bad {
         BadLog::Missing => Wrong::Missing,
         BadLog::Empty => Wrong::Empty,
         BadLog::Other => Wrong::OtherMoment,
         BadLog::Newer => Wrong::NewerVersion,
-        BadLog::Damaged(why) => Wrong::Damaged(why.to_owned()),
+        bad @ (BadLog::Damaged { .. } | BadLog::Gap(_)) => Wrong::Damaged(bad.to_string()),
         BadLog::Busy => Wrong::Busy,
         bad @ BadLog::Removed => Wrong::Unusable(bad.to_string()),
         BadLog::Io(why) => Wrong::Unusable(why),
-    })
-}
-
-/// A journal of another moment cannot be continued.
-fn other(role: &str, wrong: Wrong) -> Wrong {
-    if role == JOURNAL { Wrong::OtherMoment } else { wrong }
+    }
 }
 
 fn judge_key(known: &Identity, secret: Option<&str>) -> Result<(), Wrong> {
@@ -325,12 +301,8 @@ fn judge_key(known: &Identity, secret: Option<&str>) -> Result<(), Wrong> {
 }
 
 /// Lets pass what `restored` makes good.
-fn allow(rule: Rule, role: &str, path: &Path, wrong: Wrong) -> Result<(), BootError> {
-    let is_made_good = match wrong {
-        Wrong::Missing | Wrong::Empty => true,
-        Wrong::Older | Wrong::Newer => role != JOURNAL,
-        _ => false,
-    };
+fn allow(rule: Rule, path: &Path, wrong: Wrong) -> Result<(), BootError> {
+    let is_made_good = matches!(wrong, Wrong::Missing | Wrong::Empty | Wrong::Older | Wrong::Newer);
     let bad = BadFile { path: path.to_owned(), wrong };
     if rule == Rule::Restored && is_made_good {
         warn!("{}", bad.to_string().split(';').next().unwrap_or_default());

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use super::files::check_journal;
 use super::storage::{Database, check_installed, direct_url};
 use super::{BootError, Storage, new_history};
 use crate::config::{Config, DatabaseKind};
@@ -24,7 +23,6 @@ pub async fn export_snapshot(config: &Config) -> Result<Box<dyn ExportSnapshot>,
     match storage.database_url.kind() {
         DatabaseKind::Sqlite => {
             check_installed(config)?;
-            check_journal(config)?;
             Ok(Box::new(SqliteExportSnapshot::take(&storage.file()?, &storage.sqlite()).await?))
         }
         DatabaseKind::Postgres => {
@@ -53,9 +51,9 @@ impl Storage {
     ///
     /// # Errors
     /// When its tables are distributed.
-    pub fn restore(&self, config: &Config) -> Result<Box<dyn Restore>, BootError> {
+    pub fn restore(&self) -> Result<Box<dyn Restore>, BootError> {
         match &self.database {
-            Database::Sqlite(db) => Ok(Box::new(SqliteRestore::new(Arc::clone(db), config.storage.sqlite()))),
+            Database::Sqlite(db) => Ok(Box::new(SqliteRestore::new(Arc::clone(db)))),
             Database::Postgres(db) => {
                 db.only_plain(IMPORT)?;
                 Ok(Box::new(PgRestore::new(Arc::clone(db), new_history())))

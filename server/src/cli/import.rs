@@ -95,7 +95,7 @@ async fn fill(
     bar: &ProgressBar,
 ) -> Result<(u64, HistoryId), ExitError> {
     let alone = storage.keep_servers_away(config).await?;
-    let mut restore = storage.restore(config)?;
+    let mut restore = storage.restore()?;
     transfer::begin(&mut *restore, checked).await.map_err(ExitError::failed)?;
     let (uid, gid) = checked.largest();
     let known = Stored { uid: uid.0, gid: gid.0, invite: 0 };

@@ -17,8 +17,10 @@ mod migrate;
 mod progress;
 mod restored;
 mod serve;
+mod status;
 mod table;
 mod user;
+mod verify;
 
 pub use exit_error::ExitError;
 
@@ -31,6 +33,8 @@ Examples:
   tidemark user reset-password \"Ann Lee\"            also while it serves
   tidemark export backup.jsonl                      also while it serves
   tidemark import backup.jsonl --data-dir new       into an empty data directory
+  tidemark status                                   the database, the servers on it, what waits
+  tidemark verify                                   read all files and say what is damaged, also while it serves
   tidemark table key create --instance shop         an access key for tables, also while it serves
 
 Every key of the configuration file can also be set as TIDEMARK_SECTION__KEY,
@@ -63,6 +67,10 @@ enum Command {
     Import(import::Import),
     /// Give the data a new history and numbers beyond all that were given, after files were restored from a backup
     Restored(restored::Restored),
+    /// Say how it is: the database, the servers on it, what waits, and what is damaged
+    Status(status::Status),
+    /// Read all files of SQLite and say what in them is damaged, also while it serves
+    Verify(verify::Verify),
     /// Let somebody else assign the ids of messages, while the server is stopped
     Ids(ids::Ids),
     /// Make accounts, and look after them, also while it serves
@@ -94,6 +102,8 @@ impl Cli {
             Some(Command::Export(what)) => export::run(what, &config).await,
             Some(Command::Import(what)) => import::run(what, &config).await,
             Some(Command::Restored(what)) => restored::run(what, &config).await,
+            Some(Command::Status(what)) => status::run(what, &config, version).await,
+            Some(Command::Verify(what)) => verify::run(what, &config),
             Some(Command::Ids(what)) => ids::run(what, &config).await,
             Some(Command::User(what)) => user::run(what, &config).await,
             Some(Command::Table(what)) => table::run(what, &config).await,

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use super::error::Problem;
 use super::listen::Peer;
-use super::state::{Readiness, Settings};
+use super::state::{Fitness, Readiness, Settings};
 use crate::telemetry::Metrics;
 
 /// The process is up.
@@ -28,12 +28,17 @@ pub(super) struct Up {
 }
 
 /// The process can serve.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "describes what is written by hand")]
-struct Condition {
+#[derive(Serialize, ToSchema)]
+pub(super) struct Condition {
     /// `ready`.
-    status: String,
+    status: &'static str,
+    /// Pages of the database that are not as they were written, up to ten. What lies on them is refused.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<String>,
 }
+
+/// So many damaged pages are named.
+const MOST_DAMAGED: usize = 10;
 
 /// Is the process up?
 #[utoipa::path(
@@ -50,9 +55,11 @@ pub(super) async fn health(State(version): State<Version>) -> Json<Up> {
     responses((status = 200, body = Condition, description = "It can")),
     extensions(("x-codes" = json!(["not_ready"]))),
 )]
-pub(super) async fn ready(State(ready): State<Readiness>) -> Result<Response, Problem> {
-    let Some(trouble) = ready() else {
-        return Ok(([(header::CONTENT_TYPE, "application/json")], "{\"status\":\"ready\"}").into_response());
+pub(super) async fn ready(State(ready): State<Readiness>) -> Result<Json<Condition>, Problem> {
+    let Fitness { trouble, mut damaged } = ready();
+    let Some(trouble) = trouble else {
+        damaged.truncate(MOST_DAMAGED);
+        return Ok(Json(Condition { status: "ready", damaged }));
     };
     let detail = format!("nothing can be stored right now ({trouble}); try again in a moment");
     Err(Problem::passing(StatusCode::SERVICE_UNAVAILABLE, "not_ready", detail))

@@ -49,7 +49,7 @@ mod wire;
 mod ws;
 
 pub(crate) use listen::REFUSED_AT_A_TIME;
-pub use state::{Dependencies, NewRequestId, Readiness, UseCases};
+pub use state::{Dependencies, Fitness, NewRequestId, Readiness, UseCases};
 pub use table::Tables;
 
 use api::{

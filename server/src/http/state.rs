@@ -51,8 +51,17 @@ pub struct UseCases {
 /// Makes the ids of requests (S25).
 pub type NewRequestId = Arc<dyn Fn() -> String + Send + Sync>;
 
-/// What keeps the server from its work now, if anything; asked by `/ready`.
-pub type Readiness = Arc<dyn Fn() -> Option<Arc<str>> + Send + Sync>;
+/// How the server is, as `/ready` tells it.
+#[derive(Debug, Default)]
+pub struct Fitness {
+    /// What keeps it from its work now, if anything.
+    pub trouble: Option<Arc<str>>,
+    /// What of its data is damaged and refused.
+    pub damaged: Vec<String>,
+}
+
+/// Asked by `/ready`.
+pub type Readiness = Arc<dyn Fn() -> Fitness + Send + Sync>;
 
 /// What the HTTP side asks of the composition root.
 pub struct Dependencies {

@@ -41,7 +41,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 const UNHEARD: usize = 1_024;
 
 /// The lock that each server shares while it listens, by the schema. Stored by nobody; all programs must agree on it.
-const SERVED: &str = "hashtextextended('tidemark served ' || current_schema(), 0)";
+pub const SERVED: &str = "hashtextextended('tidemark served ' || current_schema(), 0)";
 
 /// What PostgreSQL says when a lock did not come in time.
 const LOCK_NOT_AVAILABLE: &str = "55P03";

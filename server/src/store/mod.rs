@@ -134,6 +134,9 @@ fn beyond(prefix: &str) -> String {
     format!("{prefix}\u{7f}")
 }
 
+/// What is said of an installation, in this order, each under a name.
+pub type Facts = Vec<(&'static str, serde_json::Value)>;
+
 /// How a store is doing.
 #[derive(Clone, Debug, Default)]
 pub struct Health {
@@ -147,6 +150,8 @@ pub struct Health {
     pub failed_flushes: u64,
     /// Rows that the tables do not take and that lie in `set_aside`, since the first start.
     pub set_aside: u64,
+    /// Pages of the database, and of the files beside it, that were found damaged since the process began. What lies on them is refused.
+    pub damaged: Vec<String>,
     /// What is left on the disk of the database; `None` where that is not known.
     pub free_bytes: Option<u64>,
     /// Connections to the database, by what they are for; empty where there are none.

@@ -1,6 +1,7 @@
 //! Errors of sqlx and rusqlite in the words of the store, for both databases.
 
 use rusqlite::ErrorCode;
+use seqsvr_core::page_sums::DAMAGED_PAGE;
 use sqlx::error::DatabaseError;
 use sqlx::postgres::PgDatabaseError;
 
@@ -15,7 +16,9 @@ impl From<sqlx::Error> for StoreError {
             | sqlx::Error::TypeNotFound { .. } => StoreError::corrupt(error),
             sqlx::Error::Database(database) => match database.try_downcast_ref::<PgDatabaseError>() {
                 Some(postgres) => of_postgres(postgres),
-                None if is_corrupt_file(database.as_ref()) => StoreError::corrupt(error),
+                None if is_damaged_page(code_of(database.as_ref())) => StoreError::corrupt(NOT_AS_WRITTEN),
+                None if is_corrupt_file(code_of(database.as_ref())) => StoreError::corrupt(error),
+                None if is_full(code_of(database.as_ref())) => StoreError::unavailable(NO_ROOM),
                 None => StoreError::unavailable(error),
             },
             _ => StoreError::unavailable(error),
@@ -53,6 +56,12 @@ impl From<rusqlite::Error> for StoreError {
         };
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::corrupt(error),
+            Some(_) if is_damaged_page(error.sqlite_error().map(|error| error.extended_code)) => {
+                StoreError::corrupt(NOT_AS_WRITTEN)
+            }
+            Some(_) if is_full(error.sqlite_error().map(|error| error.extended_code)) => {
+                StoreError::unavailable(NO_ROOM)
+            }
             _ if matches!(
                 error,
                 FromSqlConversionFailure(..)
@@ -69,10 +78,30 @@ impl From<rusqlite::Error> for StoreError {
 }
 
 /// SQLite's primary result codes, the low byte of the extended ones.
-const CORRUPT: u32 = 11;
-const NOT_A_DATABASE: u32 = 26;
+const CORRUPT: i32 = 11;
+const NOT_A_DATABASE: i32 = 26;
+const FULL: i32 = 13;
+/// An extended code: the memory that connections share lies in a file, which cannot grow.
+const NO_ROOM_TO_SHARE: i32 = 4_874;
 
-fn is_corrupt_file(error: &dyn DatabaseError) -> bool {
-    let extended = error.code().and_then(|code| code.parse::<u32>().ok());
+/// What a full disk is called.
+pub(super) const NO_ROOM: &str = "the disk is full";
+
+fn is_full(extended: Option<i32>) -> bool {
+    extended.is_some_and(|code| code & 0xff == FULL || code == NO_ROOM_TO_SHARE)
+}
+
+/// The log has the place (`page_sums`).
+const NOT_AS_WRITTEN: &str = "a page is not as it was written; `tidemark verify` says which are damaged";
+
+fn code_of(error: &dyn DatabaseError) -> Option<i32> {
+    error.code().and_then(|code| code.parse().ok())
+}
+
+fn is_damaged_page(extended: Option<i32>) -> bool {
+    extended == Some(DAMAGED_PAGE)
+}
+
+fn is_corrupt_file(extended: Option<i32>) -> bool {
     matches!(extended.map(|code| code & 0xff), Some(CORRUPT | NOT_A_DATABASE))
 }

@@ -42,8 +42,8 @@ impl Collector for QueueDepths {
 }
 
 /// `tidemark_storage_ready`, `tidemark_commits_refused`, `tidemark_flushes_failed`, `tidemark_rows_set_aside`,
-/// `tidemark_seconds_since_commit` (absent before the first one), `tidemark_storage_free_bytes`, and on PostgreSQL
-/// `tidemark_database_connections{pool,state}`.
+/// `tidemark_seconds_since_commit` (absent before the first one), `tidemark_storage_free_bytes`, `tidemark_storage_damaged_pages`, and on
+/// PostgreSQL `tidemark_database_connections{pool,state}`.
 pub struct StoreHealth(pub Arc<dyn MessageStore>);
 
 impl fmt::Debug for StoreHealth {
@@ -72,6 +72,9 @@ impl Collector for StoreHealth {
             let since = ConstGauge::<f64>::new(since.as_secs_f64());
             gauge(&mut encoder, "tidemark_seconds_since_commit", "Since the last commit", since)?;
         }
+        let damaged = ConstGauge::<i64>::new(i64::try_from(health.damaged.len()).unwrap_or(i64::MAX));
+        let help = "Pages of the database's files that are not as they were written, as far as was read";
+        gauge(&mut encoder, "tidemark_storage_damaged_pages", help, damaged)?;
         if let Some(free) = health.free_bytes {
             let free = ConstGauge::<i64>::new(i64::try_from(free).unwrap_or(i64::MAX));
             gauge(&mut encoder, "tidemark_storage_free_bytes", "Free space beside the database", free)?;

@@ -102,7 +102,7 @@ impl Place {
         match &self.url {
             None => {
                 let db = self.sqlite().await;
-                fill(&mut SqliteRestore::new(Arc::clone(&db), self.options.clone())).await;
+                fill(&mut SqliteRestore::new(Arc::clone(&db))).await;
                 db.close().await.expect("closed");
             }
             Some(url) => {

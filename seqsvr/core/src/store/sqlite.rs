@@ -17,6 +17,7 @@ use super::claims::Claims;
 use super::sql::{layout_is_new, number, stored, stored_layout};
 use super::{Ceiling, Claimed, Layout, Owner, RaiseError, Ranges, SectionStore, StoreError};
 use crate::ids::{Epoch, SectionId};
+use crate::page_sums::{self, DAMAGED_PAGE};
 
 mod schema;
 
@@ -26,9 +27,9 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 /// The most ceilings in one statement: some 30 KB of JSON.
 const BATCH: usize = 1_000;
 
-const SQLITE_BUSY: u32 = 5;
-const SQLITE_CORRUPT: u32 = 11;
-const SQLITE_NOTADB: u32 = 26;
+const SQLITE_BUSY: i32 = 5;
+const SQLITE_CORRUPT: i32 = 11;
+const SQLITE_NOTADB: i32 = 26;
 
 /// A [`SectionStore`] in one SQLite file (WAL, `synchronous=FULL`).
 ///
@@ -175,6 +176,7 @@ impl From<sqlx::Error> for ClaimFailed {
 }
 
 async fn connect(path: &Path) -> Result<SqliteConnection, sqlx::Error> {
+    page_sums::begin();
     let options = SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)
@@ -321,8 +323,9 @@ async fn raise_all(
 
 fn unavailable(path: &Path, error: &sqlx::Error) -> StoreError {
     let code = error.as_database_error().and_then(|error| error.code());
+    let extended = code.and_then(|code| code.parse::<i32>().ok());
     // Extended codes keep the primary one in their lowest byte.
-    let advice = match code.and_then(|code| code.parse::<u32>().ok()).map(|code| code & 0xff) {
+    let advice = match extended.map(|code| if code == DAMAGED_PAGE { SQLITE_CORRUPT } else { code & 0xff }) {
         Some(SQLITE_BUSY) => "; another process uses it: stop that one first",
         Some(SQLITE_CORRUPT | SQLITE_NOTADB) => {
             "; it is damaged: put a copy back, and raise all ceilings above what was handed out since the copy"

@@ -31,7 +31,7 @@ use crate::http::budget::Budget;
 use crate::http::concurrency::ConcurrencyLimiter;
 use crate::http::limits::{ClientNetwork, Rates};
 use crate::http::openapi::Docs;
-use crate::http::state::{AppState, HttpState, Settings, Sockets};
+use crate::http::state::{AppState, Fitness, HttpState, Settings, Sockets};
 use crate::http::turns::Turns;
 use crate::notify::{Local, Notifier};
 use crate::queue::{DailyLimit, Options, Parts, Queues, Watermarks};
@@ -257,7 +257,7 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Memor
             open: TaskTracker::new(),
         },
         clock,
-        readiness: Arc::new(|| None),
+        readiness: Arc::new(Fitness::default),
         settings: Arc::new(Settings::new(&config)),
     };
     (HttpState::new(state), directory)

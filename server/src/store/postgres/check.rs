@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use sqlx::{PgConnection, Row as _};
+use tracing::warn;
 
 /// The oldest release that has what the statements use.
 const OLDEST_RELEASE: u32 = 150_000;
@@ -161,6 +162,18 @@ fn judge(told: &HashMap<String, String>) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+/// Whether PostgreSQL keeps sums of its pages: `on` or `off`. If not, that is written to the log.
+pub(super) async fn sums(connection: &mut PgConnection) -> Result<String, sqlx::Error> {
+    let sums = sqlx::query_scalar("SELECT current_setting('data_checksums')");
+    let sums: String = sums.fetch_one(connection).await?;
+    if sums != "on" {
+        warn!(
+            "data_checksums is off: what its disk damages, PostgreSQL gives as if it were right; `pg_checksums --enable` while it is stopped"
+        );
+    }
+    Ok(sums)
 }
 
 #[cfg(test)]

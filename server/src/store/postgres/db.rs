@@ -17,7 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 
-use super::check::check;
+use super::check::{check, sums};
 use super::clock::DbClock;
 use super::layout::{self, Layout};
 use super::life::Life;
@@ -147,6 +147,7 @@ impl PgDb {
         rights::check(&mut first).await.map_err(unreadable)?.map_err(refused)?;
         schema::migrate(&mut first, program).await.map_err(|unfit| unfit.at(&place))?;
         let layout = layout::read(&mut first).await.map_err(unreadable)?;
+        let data_checksums = sums(&mut first).await.map_err(unreadable)?;
         if layout == Layout::Distributed && options.replication == Replication::Asynchronous {
             return Err(PgOpenError::Asynchronous { place });
         }
@@ -155,7 +156,7 @@ impl PgDb {
         if mix.map_err(|_| PgOpenError::Silent { place: place.clone() })?.map_err(unreadable)? {
             return Err(refused(Refusal::Pooler));
         }
-        info!(database = place, "the database is open");
+        info!(database = place, data_checksums, "the database is open");
 
         let refusal = Arc::new(Mutex::new(None));
         let clock = Arc::new(DbClock::default());

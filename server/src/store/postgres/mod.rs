@@ -40,6 +40,7 @@ mod restore;
 mod rights;
 mod schema;
 mod standby;
+mod status;
 mod store;
 mod tables;
 mod tickets;
@@ -53,6 +54,7 @@ pub use inbox_import::PgInboxImport;
 pub use options::{PgOptions, Replication, check_url, listening};
 pub use rates::PgRates;
 pub use restore::PgRestore;
+pub use status::status;
 pub use store::PostgresStore;
 pub use tickets::PgTickets;
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
+use seqsvr_core::page_sums;
 use tracing::warn;
 
 use crate::store::StoreError;
@@ -31,6 +32,7 @@ pub(super) struct BlockingOptions {
 /// not made again, since what it held would be missing without a word.
 pub(super) fn open(path: &Path, options: &BlockingOptions) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    page_sums::begin();
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(options.busy_timeout)?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use seqsvr_core::page_sums;
 use tokio::time::Instant;
 
 use crate::log_limit::LogLimit;
@@ -66,6 +67,7 @@ impl Condition {
             refused_commits: self.refused.load(Ordering::Relaxed),
             failed_flushes: self.failed_flushes.load(Ordering::Relaxed),
             set_aside: self.set_aside.load(Ordering::Relaxed),
+            damaged: damaged(database),
             free_bytes: free_bytes(database),
             pools: Vec::new(),
         }
@@ -74,6 +76,12 @@ impl Condition {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The damaged pages of `database` and of what lies beside it.
+fn damaged(database: &Path) -> Vec<String> {
+    let damaged = page_sums::damaged().into_iter();
+    damaged.filter(|page| page.path.parent() == database.parent()).map(|page| page.to_string()).collect()
 }
 
 /// What is left for others than the superuser on the disk of `file`; `None` where the system does not say.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use rusqlite::TransactionBehavior;
 use seqsvr_core::file_lock::FileLock;
+use seqsvr_core::page_sums;
 use sqlx::migrate::MigrateError;
 use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{
@@ -77,7 +78,7 @@ impl Db {
         let lock = lock(path)?;
         private::make_file(path).map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
         let connect = writing_options(path, options);
-        let refused = |source| OpenError::Database { path: path.to_owned(), source };
+        let refused = |error| OpenError::of(path, error);
         let mut writer = SqliteConnection::connect_with(&connect).await.map_err(refused)?;
         migrate(path, &mut writer).await?;
         Ok(Db::over(path, options, connect, writer, Right::Locked { _lock: lock }))
@@ -90,7 +91,7 @@ impl Db {
     /// When it belongs to another version, or it is not a database.
     pub async fn open_beside(path: &Path, options: &SqliteOptions) -> Result<Arc<Db>, OpenError> {
         let connect = writing_options(path, options).create_if_missing(false);
-        let refused = |source| OpenError::Database { path: path.to_owned(), source };
+        let refused = |error| OpenError::of(path, error);
         let mut writer = SqliteConnection::connect_with(&connect).await.map_err(refused)?;
         check_migrated(path, &mut writer).await?;
         Ok(Db::over(path, options, connect, writer, Right::Beside))
@@ -335,6 +336,7 @@ fn writing_options(path: &Path, options: &SqliteOptions) -> SqliteConnectOptions
 
 /// What holds for every connection over sqlx.
 pub(super) fn connect_options(path: &Path, options: &SqliteOptions) -> SqliteConnectOptions {
+    page_sums::begin();
     SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)
@@ -350,7 +352,7 @@ pub(super) async fn check_migrated(path: &Path, connection: &mut SqliteConnectio
     check_base(path, connection).await?;
     let applied = "SELECT version FROM _sqlx_migrations WHERE success ORDER BY version";
     let applied = sqlx::query_scalar::<_, i64>(applied).fetch_all(connection).await;
-    let applied = applied.map_err(|source| OpenError::Database { path: path.to_owned(), source })?;
+    let applied = applied.map_err(|error| OpenError::of(path, error))?;
     if applied.into_iter().eq(migrations::SQLITE.iter().map(|migration| migration.version)) {
         return Ok(());
     }
@@ -360,7 +362,7 @@ pub(super) async fn check_migrated(path: &Path, connection: &mut SqliteConnectio
 
 /// Refuses a database that was made from another base schema than this program's.
 async fn check_base(path: &Path, connection: &mut SqliteConnection) -> Result<(), OpenError> {
-    let refused = |source| OpenError::Database { path: path.to_owned(), source };
+    let refused = |error| OpenError::of(path, error);
     let migrated = "SELECT count(*) FROM sqlite_master WHERE name = '_sqlx_migrations'";
     if sqlx::query_scalar::<_, i64>(migrated).fetch_one(&mut *connection).await.map_err(refused)? == 0 {
         return Ok(());

@@ -1,10 +1,11 @@
 //! SQLite's errors in the words of the store.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use sqlx::migrate::MigrateError;
 
 use crate::store::StoreError;
+use crate::store::sql::NO_ROOM;
 
 /// Why a database cannot be opened; the text says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -51,12 +52,12 @@ pub enum OpenError {
         source: MigrateError,
     },
     /// SQLite refuses it.
-    #[error("{path} cannot be opened: {source}")]
+    #[error("{path} cannot be opened: {text}")]
     Database {
         /// Which.
         path: PathBuf,
         /// Why.
-        source: sqlx::Error,
+        text: String,
     },
     /// It opens, but what it holds cannot be read.
     #[error("{path} cannot be read: {source}")]
@@ -66,4 +67,19 @@ pub enum OpenError {
         /// Why.
         source: StoreError,
     },
+}
+
+impl OpenError {
+    /// What `error` says of the database at `path`.
+    pub(super) fn of(path: &Path, error: sqlx::Error) -> OpenError {
+        let path = path.to_owned();
+        let text = error.to_string();
+        match StoreError::from(error) {
+            source @ StoreError::Corrupt(_) => OpenError::Unreadable { path, source },
+            StoreError::Unavailable(why) if *why == *NO_ROOM => {
+                OpenError::Database { path, text: why.to_string() }
+            }
+            _ => OpenError::Database { path, text },
+        }
+    }
 }

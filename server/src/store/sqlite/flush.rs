@@ -247,7 +247,7 @@ impl Flush {
 /// Puts into the tables what is in the journal alone, of a database that nobody serves.
 pub(super) async fn flush_journal(db: &Db, options: &SqliteOptions) -> Result<(), StoreError> {
     let flushed = meta::number(db.readers(), meta::FLUSHED).await?;
-    let journal = Journal::open(&Journal::path_beside(db.path()), options, flushed)?;
+    let journal = Journal::open(db, flushed).await?;
     let through = journal.last();
     if through > flushed {
         let (ledger, memtable) = replay(db, &journal, flushed).await?;

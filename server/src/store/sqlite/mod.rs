@@ -69,7 +69,9 @@ mod service;
 mod set_aside;
 mod shared;
 pub mod stamp;
+mod status;
 mod tables;
+mod verify;
 
 pub use db::{Db, WriteTx};
 pub use directory::SqliteDirectory;
@@ -79,10 +81,12 @@ pub use heads::{head_behind, skip_ids};
 pub use identity::Identity;
 pub use inbox_import::SqliteInboxImport;
 pub use invites::end_invites;
-pub use journal::{BadLog, Journal, check_log, forget_log};
+pub use journal::{BadLog, Journal, LogError, check_log, forget_log, verify_log};
 pub use meta::{agreed_message_ids, put_message_ids};
 pub use options::SqliteOptions;
 pub use restore::{SqliteRestore, rename_history};
+pub use status::status;
+pub use verify::verify_database;
 
 use calls::{Call, Reply};
 use committer::{Committer, Request};
@@ -116,10 +120,10 @@ impl SqliteStore {
     ) -> Result<SqliteStore, OpenError> {
         let finished = meta::check_finished(db.readers()).await;
         finished.map_err(|source| OpenError::Unreadable { path: db.path().to_owned(), source })?;
-        let path = Journal::path_beside(db.path());
+        let path = db.path().to_owned();
         let unreadable = |source| OpenError::Unreadable { path: path.clone(), source };
         let flushed = meta::number(db.readers(), meta::FLUSHED).await.map_err(unreadable)?;
-        let journal = Journal::open(&path, &options, flushed).map_err(unreadable)?;
+        let journal = Journal::open(&db, flushed).await.map_err(unreadable)?;
         SqliteStore::start(db, journal, options, new_history).await.map_err(unreadable)
     }
 

@@ -15,7 +15,7 @@ use super::heads::{self, HeadRow};
 use super::journal::Journal;
 use super::ledger::Open;
 use super::memtable::{ChangedGroup, Memtable, MemtableUpdate};
-use super::{SqliteOptions, identity, meta, tables};
+use super::{identity, meta, tables};
 use crate::domain::{Group, HistoryId, MembershipEpoch, MessageId, Timestamp, Uid, name_key};
 use crate::store::archive::{CounterRecord, Record, Restore, RestoreError, TableRowRecord};
 use crate::store::{Account, StoreError};
@@ -23,26 +23,12 @@ use crate::store::{Account, StoreError};
 /// A [`Restore`] on SQLite.
 pub struct SqliteRestore {
     db: Arc<Db>,
-    options: SqliteOptions,
 }
 
 impl SqliteRestore {
     /// Into the database `db`.
-    pub fn new(db: Arc<Db>, options: SqliteOptions) -> SqliteRestore {
-        SqliteRestore { db, options }
-    }
-
-    async fn is_empty(&self, connection: &mut SqliteConnection) -> Result<bool, StoreError> {
-        let used: bool = sqlx::query_scalar(
-            "SELECT EXISTS (SELECT 1 FROM accounts) OR EXISTS (SELECT 1 FROM entries)
-                 OR EXISTS (SELECT 1 FROM groups) OR EXISTS (SELECT 1 FROM sent) OR EXISTS (SELECT 1 FROM tables)",
-        )
-        .fetch_one(&mut *connection)
-        .await?;
-        let flushed = meta::number(connection, meta::FLUSHED).await?;
-        let journal = Journal::open(&Journal::path_beside(self.db.path()), &self.options, flushed)?;
-        let batches = journal.last();
-        Ok(!used && batches == 0)
+    pub fn new(db: Arc<Db>) -> SqliteRestore {
+        SqliteRestore { db }
     }
 
     /// The rows and counters of tables among `records`.
@@ -74,11 +60,13 @@ impl SqliteRestore {
 #[async_trait]
 impl Restore for SqliteRestore {
     async fn begin(&mut self, source: &str) -> Result<u64, RestoreError> {
+        let flushed = meta::number(self.db.readers(), meta::FLUSHED).await?;
+        let batches = Journal::open(&self.db, flushed).await?.last();
         let mut tx = self.db.write().await?;
         let begun = match meta::import(&mut *tx).await? {
             Some(known) if known == source => Ok(meta::number(&mut *tx, meta::IMPORTED).await?),
             Some(_) => Err(RestoreError::OtherSource),
-            None if self.is_empty(&mut tx).await? => {
+            None if batches == 0 && is_empty(&mut tx).await? => {
                 meta::begin_import(&mut tx, source).await?;
                 Ok(0)
             }
@@ -148,6 +136,17 @@ pub async fn rename_history(db: &Db, history: HistoryId) -> Result<(), StoreErro
     meta::put_history(&mut tx, history).await?;
     meta::remove(&mut tx, identity::RESTORING).await?;
     tx.commit().await
+}
+
+/// Whether nothing was ever stored in the tables.
+async fn is_empty(connection: &mut SqliteConnection) -> Result<bool, StoreError> {
+    let used: bool = sqlx::query_scalar(
+        "SELECT EXISTS (SELECT 1 FROM accounts) OR EXISTS (SELECT 1 FROM entries)
+             OR EXISTS (SELECT 1 FROM groups) OR EXISTS (SELECT 1 FROM sent) OR EXISTS (SELECT 1 FROM tables)",
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    Ok(!used)
 }
 
 async fn write_account(

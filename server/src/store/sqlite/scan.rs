@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::{Connection, OpenFlags, params};
+use seqsvr_core::page_sums;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -84,8 +85,10 @@ impl Scanners {
     }
 }
 
-fn open(path: &Path, options: &SqliteOptions) -> rusqlite::Result<Connection> {
+/// A connection that cannot write.
+pub(super) fn open(path: &Path, options: &SqliteOptions) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    page_sums::begin();
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(options.busy_timeout)?;
     connection.pragma_update(None, "cache_size", -i64::from(options.reader_cache_kib))?;

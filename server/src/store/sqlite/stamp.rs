@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, params};
+use seqsvr_core::page_sums;
 use uuid::Uuid;
 
 use super::private;
@@ -97,6 +98,9 @@ pub fn look(path: &Path) -> Option<Found> {
     if file.read_exact(&mut head).is_err() || &head[..16] != b"SQLite format 3\0" {
         return damaged("it is not a database");
     }
+    if !page_sums::has_sums(&head) {
+        return damaged("its pages have no sums: another build before 0.1.0 made it");
+    }
     let page = match u16::from_be_bytes([head[16], head[17]]) {
         1 => 65_536,
         size => u64::from(size),
@@ -134,6 +138,9 @@ impl Opened {
                     Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Found::Busy,
                     Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
                         Found::Damaged(error.to_string())
+                    }
+                    Some(_) if is_without_its_sum(&error) => {
+                        Found::Damaged("a page is not as it was written".to_owned())
                     }
                     _ => Found::Unreadable(error.to_string()),
                 };
@@ -174,9 +181,14 @@ impl Opened {
 }
 
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    page_sums::begin();
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     connection.busy_timeout(BUSY)?;
     Ok(connection)
+}
+
+fn is_without_its_sum(error: &rusqlite::Error) -> bool {
+    error.sqlite_error().is_some_and(|error| error.extended_code == page_sums::DAMAGED_PAGE)
 }
 
 fn stamped(connection: &Connection) -> rusqlite::Result<Found> {

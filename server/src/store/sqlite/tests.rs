@@ -62,8 +62,7 @@ fn copied(from: &Path) -> TempDir {
 async fn frozen(directory: &Path) -> (Arc<Db>, Flush) {
     let db = Db::open(&directory.join("tidemark.db")).await.expect("opened");
     let flushed = meta::number(db.readers(), meta::FLUSHED).await.expect("read");
-    let journal = Journal::open(&Journal::path_beside(db.path()), &SqliteOptions::unflushed(), flushed)
-        .expect("opened");
+    let journal = Journal::open(&db, flushed).await.expect("opened");
     let (ledger, memtable) = replay::replay(&db, &journal, flushed).await.expect("replayed");
     let frozen = Frozen {
         memtable: Arc::new(memtable),
@@ -253,12 +252,19 @@ async fn commits_that_wait_share_a_batch() {
     let tell = |n: u32| send_text(&life.store, (Uid(2 * n), 1), (Uid(2 * n + 1), 1), n.into());
     futures_util::future::join_all((1..=40).map(tell)).await;
     let after = copied(life.directory.path());
-    let journal = Journal::open(&after.path().join("tidemark.journal.db"), &SqliteOptions::unflushed(), 0);
-    let batches = journal.expect("opened").last();
+    let batches = batches(after.path()).await;
     assert!((1..40).contains(&batches), "{batches} batches for 40 commits");
     for n in 2..=81 {
         assert_eq!(ids(&life.store, Uid(n)).await, [1]);
     }
+}
+
+/// How many batches the journal of a copied installation has.
+async fn batches(directory: &Path) -> u64 {
+    let db = Db::open(&directory.join("tidemark.db")).await.expect("opened");
+    let last = Journal::open(&db, 0).await.expect("opened").last();
+    db.close().await.expect("closed");
+    last
 }
 
 /// Six users who tell each other things, some flushed, some not. The files are still while the store lives and nobody asks it.

@@ -4,9 +4,11 @@ use std::path::Path;
 
 use futures_util::future::join_all;
 use serde_json::json;
+use tidemark_test_support::until::until;
 use tokio::process::Command;
 use tokio::time::timeout;
 
+use crate::api::transfer::{Home, done};
 use crate::support::{Database, PATIENCE, Person, TestApp, message, texts};
 
 /// Another server on the same database.
@@ -17,6 +19,23 @@ pub(crate) async fn beside(app: &TestApp) -> TestApp {
 
 fn ids(rows: &[serde_json::Value]) -> Vec<u64> {
     rows.iter().map(|row| row["message_id"].as_u64().expect("an id")).collect()
+}
+
+#[tokio::test]
+async fn status_names_the_servers_that_are_at_work() {
+    let one = Database::Postgres.start().await;
+    let url = one.config.storage.database_url.with_password().to_owned();
+    let status = async || {
+        let said = done(&Home::Database(url.clone()), &["status", "--json"]).await;
+        serde_json::from_str::<serde_json::Value>(&said).expect("JSON")
+    };
+    let mut other = beside(&one).await;
+    let two = status().await;
+    assert_eq!(two["servers"].as_array().map(Vec::len), Some(2), "{two}");
+    assert_eq!(two["owed_messages"], 0);
+    assert!(two["history"].is_string() && two["timeline"].as_u64() >= Some(1), "{two}");
+    other.stop().await;
+    until("one has gone", async || status().await["servers"].as_array().map(Vec::len) == Some(1)).await;
 }
 
 #[tokio::test]

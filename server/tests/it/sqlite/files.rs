@@ -15,10 +15,10 @@ use crate::api::transfer::{done, over, refused};
 use crate::sqlite::restored::copy;
 use crate::support::{TestApp, message, texts};
 
-const FILES: [&str; 5] = ["tidemark.db", "tidemark.journal.db", "sequence.db", "ids.db", "invites.key"];
+const FILES: [&str; 4] = ["tidemark.db", "sequence.db", "ids.db", "invites.key"];
 
-/// Beside the note of the journal.
-const LOG: &str = "tidemark.journal.dat";
+/// The log of the journal.
+const LOG: [&str; 2] = ["tidemark.journal.0.dat", "tidemark.journal.1.dat"];
 
 fn config(data: &Path) -> Config {
     let mut config = Config::default();
@@ -53,7 +53,7 @@ async fn starts_that_are_interrupted_again_and_again_harm_nothing() {
     let data = place.path().join("data");
     stopped(&data).await;
     for _ in 0..2 {
-        for name in ["ids.db", "sequence.db", "ids.db", "tidemark.journal.db", "sequence.db"] {
+        for name in ["ids.db", "sequence.db", "ids.db", "sequence.db"] {
             let file = rusqlite::Connection::open(data.join(name)).expect("opened");
             file.execute_batch(UNMARKABLE).expect("prepared");
             drop(file);
@@ -94,11 +94,6 @@ async fn a_missing_or_damaged_file_is_named_with_what_helps() {
     let place = tempfile::tempdir().expect("a directory");
     let good = place.path().join("good");
     stopped(&good).await;
-    // Each frame of the log says how long the file was when it was opened, and so does the last one.
-    let mut app = over(&good).await;
-    let (ann, bob) = (app.log_in("ann").await, app.log_in("bob").await);
-    app.say(&ann, &bob, 2, "later").await;
-    app.stop().await;
     let data = place.path().join("data");
     let check = async |change: &dyn Fn(&Path), name: &str, parts: &[&str]| {
         copy(&good, &data);
@@ -151,17 +146,25 @@ async fn a_missing_or_damaged_file_is_named_with_what_helps() {
         check(&of_another_program, name, &["does not belong to this installation", restored[1]]).await;
     }
     let lost = ["is missing", "restore it", "run `tidemark restored`"];
-    check(&|path| fs::remove_file(path).expect("removed"), LOG, &lost).await;
-    check(&|path| fs::write(path, "").expect("emptied"), LOG, &["is empty", lost[1], lost[2]]).await;
-    let garbage = ["it does not begin as a log", "good copy"];
-    check(&|path| fs::write(path, "x".repeat(9_000)).expect("garbage"), LOG, &garbage).await;
-    let newer = |path: &Path| {
-        let mut bytes = fs::read(path).expect("readable");
-        bytes[4] += 1;
-        fs::write(path, bytes).expect("changed");
-    };
-    check(&newer, LOG, &["written by a newer version"]).await;
-    check(&cut, LOG, &["it is cut off", "move it away and run `tidemark restored`"]).await;
+    for log in LOG {
+        check(&|path| fs::remove_file(path).expect("removed"), log, &lost).await;
+        check(&|path| fs::write(path, "").expect("emptied"), log, &["is empty", lost[1], lost[2]]).await;
+        let garbage = ["it does not begin as a log", "good copy"];
+        check(&|path| fs::write(path, "x".repeat(9_000)).expect("garbage"), log, &garbage).await;
+        let a_bit = |path: &Path| {
+            let mut bytes = fs::read(path).expect("readable");
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+            fs::write(path, bytes).expect("changed");
+        };
+        check(&a_bit, log, &["it is not as it was written", "move it away and run `tidemark restored`"])
+            .await;
+        let one_byte = |path: &Path| {
+            let bytes = fs::read(path).expect("readable");
+            fs::write(path, &bytes[..bytes.len() - 1]).expect("cut");
+        };
+        check(&one_byte, log, &["it is cut off", "move it away and run `tidemark restored`"]).await;
+    }
     let all = "restore all files of one moment";
     check(
         &|path| fs::write(path, "x".repeat(9_000)).expect("garbage"),
@@ -170,13 +173,12 @@ async fn a_missing_or_damaged_file_is_named_with_what_helps() {
     )
     .await;
     check(&cut, FILES[0], &["it is cut off", all]).await;
-    let belongs = ["tidemark.journal.db is there", "restore the database that belongs to it"];
+    let belongs = ["sequence.db is there", "restore the database that belongs to it"];
     check(&|path| fs::remove_file(path).expect("removed"), FILES[0], &["is missing", belongs[0], belongs[1]])
         .await;
     check(&|path| fs::write(path, "").expect("emptied"), FILES[0], &["is empty", belongs[0]]).await;
     let wrong = |path: &Path| _ = fs::copy(path.with_file_name("ids.db"), path).expect("copied");
     check(&wrong, "sequence.db", &["is the file `ids`", "its name back"]).await;
-    check(&wrong, "tidemark.journal.db", &["is the file `ids`"]).await;
 }
 
 #[tokio::test]
@@ -191,7 +193,7 @@ async fn a_file_of_another_moment_or_installation_is_refused() {
     app.say(&ann, &bob, 2, "later").await;
     app.stop().await;
     stopped(&other).await;
-    for name in FILES[1..].iter().chain([&LOG]) {
+    for name in FILES[1..].iter().chain(&LOG) {
         for (from, part) in [(&early, "of one moment"), (&other, "tidemark restored")] {
             // The key stays the same from start to start.
             if *name == "invites.key" && from == &early {
@@ -206,9 +208,11 @@ async fn a_file_of_another_moment_or_installation_is_refused() {
     }
     // Its frames may follow what the other files have.
     copy(&early, &data);
-    fs::copy(late.join(LOG), data.join(LOG)).expect("replaced");
+    for log in LOG {
+        fs::copy(late.join(log), data.join(log)).expect("replaced");
+    }
     let reported = no_start(&data).await;
-    assert!(reported.contains(LOG) && reported.contains("of one moment"), "{reported}");
+    assert!(reported.contains(LOG[0]) && reported.contains("of one moment"), "{reported}");
     fs::remove_dir_all(&data).expect("removed");
     for (from, part) in
         [(&early, "restore files of one moment"), (&other, "does not belong to this installation")]
@@ -223,13 +227,13 @@ async fn a_file_of_another_moment_or_installation_is_refused() {
     // The database of a moment and what only counts from another: `restored` goes on. A journal of another moment it does not touch.
     copy(&late, &data);
     fs::copy(early.join("ids.db"), data.join("ids.db")).expect("replaced");
-    fs::copy(early.join("tidemark.journal.db"), data.join("tidemark.journal.db")).expect("replaced");
+    fs::copy(early.join(LOG[1]), data.join(LOG[1])).expect("replaced");
     let reported = refused(&data, &["restored"]).await;
     assert!(
-        reported.contains("tidemark.journal.db is of another moment") && reported.contains("move it away"),
+        reported.contains("tidemark.journal.1.dat is of another moment") && reported.contains("move it away"),
         "{reported}"
     );
-    fs::rename(data.join("tidemark.journal.db"), place.path().join("away.db")).expect("moved");
+    fs::rename(data.join(LOG[1]), place.path().join("away.dat")).expect("moved");
     fs::remove_file(data.join("sequence.db")).expect("removed");
     fs::remove_file(data.join("invites.key")).expect("removed");
     done(&data, &["restored"]).await;
@@ -246,10 +250,10 @@ async fn restored_goes_on_without_a_log_that_is_lost() {
     let place = tempfile::tempdir().expect("a directory");
     let data = place.path().join("data");
     stopped(&data).await;
-    fs::remove_file(data.join(LOG)).expect("removed");
-    assert!(no_start(&data).await.contains("tidemark.journal.dat is missing"));
+    fs::remove_file(data.join(LOG[0])).expect("removed");
+    assert!(no_start(&data).await.contains("tidemark.journal.0.dat is missing"));
     let exported = refused(&data, &["export", place.path().join("all").to_str().expect("UTF-8")]).await;
-    assert!(exported.contains("tidemark.journal.dat is missing"), "{exported}");
+    assert!(exported.contains("tidemark.journal.0.dat: it is missing"), "{exported}");
     done(&data, &["restored"]).await;
     let mut app = over(&data).await;
     let (ann, bob) = (app.log_in("ann").await, app.log_in("bob").await);
@@ -260,18 +264,18 @@ async fn restored_goes_on_without_a_log_that_is_lost() {
     assert_eq!(texts(&app.rows(&app.log_in("bob").await).await), ["hi", "later"]);
 }
 
-/// Whoever gives the database of the journal up may still want what is in the log.
+/// Whoever gives one file of the log up may still want what is in the other.
 #[tokio::test]
-async fn a_log_that_is_not_noted_is_kept_aside() {
+async fn what_is_left_of_a_log_that_is_given_up_is_kept_aside() {
     let place = tempfile::tempdir().expect("a directory");
     let data = place.path().join("data");
     stopped(&data).await;
-    let log = fs::read(data.join(LOG)).expect("readable");
-    fs::remove_file(data.join("tidemark.journal.db")).expect("removed");
+    let log = fs::read(data.join(LOG[0])).expect("readable");
+    fs::remove_file(data.join(LOG[1])).expect("removed");
     done(&data, &["restored"]).await;
     let names = fs::read_dir(&data).expect("readable").map(|file| file.expect("readable").path());
     let is_aside = |path: &PathBuf| {
-        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&format!("{LOG}.")))
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&format!("{}.", LOG[0])))
     };
     let aside: Vec<_> = names.filter(is_aside).collect();
     assert_eq!(aside.len(), 1, "{aside:?}");
@@ -383,5 +387,5 @@ async fn a_server_whose_files_are_removed_accepts_nothing_more() {
     app.post(&ann, "/api/v1/messages", message(2, to, "second")).await.refused(503);
     let ready = app.send(app.request(reqwest::Method::GET, "/ready")).await;
     ready.refused(503);
-    assert!(ready.text.contains("tidemark.journal.dat"), "{}", ready.text);
+    assert!(ready.text.contains("tidemark.journal.0.dat"), "{}", ready.text);
 }

@@ -2,8 +2,10 @@
 
 mod deletion_killed;
 mod files;
+mod flips;
 mod ids;
 mod operation;
 mod operator;
 mod presence;
 mod restored;
+mod status;

@@ -22,6 +22,8 @@ const FOREIGN: &[(&str, &[&str])] = &[
     // Nothing of the sequences: they keep a second process out, and hear what PostgreSQL says beside its answers.
     ("seqsvr_core::file_lock", &["store"]),
     ("seqsvr_core::postgres_warnings", &["store"]),
+    // SQLite believes its disk; what lies below it sees all databases of the process.
+    ("seqsvr_core::page_sums", &["store"]),
     ("seqsvr_core", &["seq", "transfer"]),
     ("seqsvr_client", &["seq"]),
     ("seqsvr_issuer", &["seq"]),

@@ -172,5 +172,5 @@ async fn a_file_that_is_no_database_is_refused() {
     std::fs::create_dir_all(path.parent().expect("a parent")).expect("made");
     std::fs::write(&path, "x".repeat(4096)).expect("written");
     let refused = Db::open(&path).await.err().expect("refused");
-    assert!(matches!(refused, OpenError::Database { .. }), "{refused}");
+    assert!(matches!(refused, OpenError::Unreadable { .. }), "{refused}");
 }

@@ -13,8 +13,8 @@ use async_trait::async_trait;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection as _, SqliteConnection};
 
+use super::journal;
 use super::journal::record::JournalRecord;
-use super::journal::{self, Journal};
 use super::ledger::{Known, Ledger};
 use super::memtable::Memtable;
 use super::replay::stored_open;
@@ -62,11 +62,10 @@ impl SqliteExportSnapshot {
         let io = |source| OpenError::Io { path: path.to_owned(), source };
         std::fs::metadata(path).map_err(io)?;
         let main = db::connect_options(path, options).read_only(true).create_if_missing(false);
-        let journal = Journal::path_beside(path);
         let unreadable = |source| OpenError::Unreadable { path: path.to_owned(), source };
         for _ in 0..ATTEMPTS {
             let tables = Tables::begin(path, &main).await?;
-            if let Some(taken) = tables.with_journal(&journal, &main).await.map_err(unreadable)? {
+            if let Some(taken) = tables.with_journal(path, &main).await.map_err(unreadable)? {
                 return Ok(taken);
             }
         }
@@ -123,13 +122,15 @@ struct Tables {
     connection: SqliteConnection,
     /// The last batch of the journal that they hold whole.
     flushed: u64,
+    /// The journal's log; `None`: nobody has served them yet.
+    log: Option<u64>,
     people: Option<i64>,
     history: HistoryId,
 }
 
 impl Tables {
     async fn begin(path: &Path, main: &SqliteConnectOptions) -> Result<Tables, OpenError> {
-        let refused = |source| OpenError::Database { path: path.to_owned(), source };
+        let refused = |error| OpenError::of(path, error);
         let mut connection = SqliteConnection::connect_with(main).await.map_err(refused)?;
         sqlx::query("BEGIN").execute(&mut connection).await.map_err(refused)?;
         // The first reading fixes the moment.
@@ -140,22 +141,26 @@ impl Tables {
 
     async fn read(mut connection: SqliteConnection) -> Result<Tables, StoreError> {
         let flushed = meta::number(&mut connection, meta::FLUSHED).await?;
+        let log = journal::noted(&mut connection).await?;
         meta::check_finished(&mut connection).await?;
         let Some(history) = meta::history(&mut connection).await? else {
             return Err(StoreError::corrupt("nothing was ever stored in it"));
         };
         let people = people(&mut connection).await?;
-        Ok(Tables { connection, flushed, people, history })
+        Ok(Tables { connection, flushed, log, people, history })
     }
 
     /// The second half. `None`: a flush ended since the first one, so batches may be missing in the journal, or some are missing; or an
     /// account was made, which may have rows there.
     async fn with_journal(
         mut self,
-        journal: &Path,
+        path: &Path,
         main: &SqliteConnectOptions,
     ) -> Result<Option<SqliteExportSnapshot>, StoreError> {
-        let batches = batches_after(journal.to_owned(), self.flushed).await;
+        let batches = match self.log {
+            Some(log) => batches_after(path.to_owned(), log, self.flushed).await,
+            None => Ok(Some(Vec::new())),
+        };
         let mut now = SqliteConnection::connect_with(main).await?;
         if meta::number(&mut now, meta::FLUSHED).await? != self.flushed
             || people(&mut now).await? != self.people
@@ -204,12 +209,13 @@ async fn people(tables: &mut SqliteConnection) -> Result<Option<i64>, StoreError
     Ok(sqlx::query_scalar("SELECT max(uid) FROM accounts").fetch_one(tables).await?)
 }
 
-/// The batches of the journal behind the one that was flushed last.
+/// The batches of the log `log` behind the one that was flushed last.
 async fn batches_after(
-    journal: PathBuf,
+    path: PathBuf,
+    log: u64,
     flushed: u64,
 ) -> Result<Option<Vec<Vec<JournalRecord>>>, StoreError> {
-    let read = move || journal::batches_after(&journal, flushed);
+    let read = move || journal::batches_after(&path, log, flushed);
     tokio::task::spawn_blocking(read).await.map_err(StoreError::unavailable)?
 }
 

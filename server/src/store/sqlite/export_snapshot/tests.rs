@@ -33,7 +33,7 @@ async fn what_was_flushed_or_signed_up_between_the_two_readings_makes_it_begin_a
     let options = SqliteOptions { flush_rows: 1, ..SqliteOptions::default() };
     let db = Db::open_with(&path, &options).await.expect("opened");
     let store = SqliteStore::open(db.clone(), options.clone(), HistoryId(Uuid::nil())).await.expect("opened");
-    let (main, journal) = (connect(&path, &options), Journal::path_beside(&path));
+    let main = connect(&path, &options);
     let flushed = async || meta::number(db.readers(), meta::FLUSHED).await.expect("read");
 
     let before = Tables::begin(&path, &main).await.expect("begun");
@@ -41,15 +41,15 @@ async fn what_was_flushed_or_signed_up_between_the_two_readings_makes_it_begin_a
     while flushed().await == before.flushed {
         tokio::task::yield_now().await;
     }
-    assert!(before.with_journal(&journal, &main).await.expect("read").is_none(), "a flush ended");
+    assert!(before.with_journal(&path, &main).await.expect("read").is_none(), "a flush ended");
 
     let before = Tables::begin(&path, &main).await.expect("begun");
     let ann = NewAccount { name: "ann".into(), password_hash: String::new(), created_at: Timestamp(0) };
     SqliteDirectory::new(db.clone(), 1).create_account(Uid::FIRST, ann, None).await.expect("made");
-    assert!(before.with_journal(&journal, &main).await.expect("read").is_none(), "an account was made");
+    assert!(before.with_journal(&path, &main).await.expect("read").is_none(), "an account was made");
 
     let before = Tables::begin(&path, &main).await.expect("begun");
-    let mut taken = before.with_journal(&journal, &main).await.expect("read").expect("nothing happened");
+    let mut taken = before.with_journal(&path, &main).await.expect("read").expect("nothing happened");
     assert_eq!(taken.about().await.expect("told").totals, [1, 0, 0, 2, 1, 0, 0, 0, 0]);
     store.close().await;
 }

@@ -1,309 +1,342 @@
-//! The log: a file of frames, one a batch, each synced before the next one is written.
+//! The log: two segments by turns, and in each a frame a batch, synced before the next one is written.
 //!
-//! A frame lies wherever there was room; its number says after which it comes. Room is behind the last frame, and where frames lie that
-//! nobody needs any more. So the file stops growing, and a sync has its bytes to write and nothing else: no size changes. It grows by
-//! whole steps of zeros.
+//! A turn comes when one segment has [`TURN`] bytes and all batches of the other are flushed. The header of the one that begins has the
+//! number of its first batch: so far the other one was durable, and it is refused if it does not come that far and is needed. So the files
+//! stop growing, and a sync has its bytes to write and nothing else: no size changes. They grow by whole steps of free sectors.
 //!
-//! ```text
-//!  header   magic, format, id of the log, its opening, the opening before           32 bytes, and room up to 4 KiB
-//!  frame    magic, length of the blob, number of the batch, id of the log, durable length of the file, checksum; blob
-//!                                                            a multiple of 32 bytes, wherever there is room
-//! ```
-//!
-//! What is no whole frame of this log is passed over: an older frame that was partly written over, or the last one, torn by a power cut,
-//! which nobody was told of. A later one is damage, and so is a file that is shorter than a frame of it says. That no number is missing in
-//! between is for the [`Journal`](super::Journal) to see. The id is random and nobody is told it, so that no text that somebody sends reads
-//! as a frame.
+//! Whatever is not as it was written is damage, but for the last frame, which a power cut may have torn (docs/adr/0010).
 
-use std::collections::VecDeque;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read as _};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use seqsvr_core::file_lock::FileLock;
 
-use super::frame::{Frame, HEAD, Header, LogId, START, encode, find, header, size};
-use crate::store::sqlite::private;
+use super::bad::{BadLog, LogError};
+use super::sector::{self, Frame, Header, LogId, START, size};
+use super::segment::Segment;
 
-/// The file grows by multiples of it, and room is used again that is as large. Small in tests, which so come to every case.
+/// Bytes in a segment after which the other one has its turn. Small in tests, which so come to every case, as the next two.
+const TURN: u64 = if cfg!(test) { 16 << 10 } else { 4 << 20 };
+
+/// A segment grows by multiples of it.
 const STEP: u64 = if cfg!(test) { 8 << 10 } else { 1 << 20 };
-static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
-/// Why a file is not the log that was expected.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadLog {
-    /// It is not there.
-    #[error("it is missing")]
-    Missing,
-    /// It has not a byte.
-    #[error("it is empty")]
-    Empty,
-    /// It is something else, or not all of it is there; what.
-    #[error("{0}")]
-    Damaged(&'static str),
-    /// A newer version wrote it.
-    #[error("it was written by a newer version")]
-    Newer,
-    /// It is the log of another moment, or of another installation.
-    #[error("it is of another moment or installation")]
-    Other,
-    /// Another process has it.
-    #[error("it is in use by another process; stop that one")]
-    Busy,
-    /// It is not there any more, while it is open: what is appended would be lost with the process.
-    #[error("it was removed while it was in use")]
-    Removed,
-    /// It cannot be read or written now; why.
-    #[error("{0}")]
-    Io(String),
-}
+/// So often the header gets the number of a batch that is durable: what a disk only pretended to write is missed.
+const NOTED_EVERY: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_secs(1) };
 
-impl From<TryLockError> for BadLog {
-    fn from(error: TryLockError) -> BadLog {
-        match error {
-            TryLockError::WouldBlock => BadLog::Busy,
-            TryLockError::Error(why) => why.into(),
-        }
-    }
-}
+/// A segment is read so often before it is called damaged, beside a process that may be writing it.
+const ATTEMPTS: u32 = 5;
 
-impl From<io::Error> for BadLog {
-    fn from(error: io::Error) -> BadLog {
-        match error.kind() {
-            io::ErrorKind::NotFound => BadLog::Missing,
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                BadLog::Io("the disk is full".into())
-            }
-            _ => BadLog::Io(error.to_string()),
-        }
-    }
-}
+/// Where the two lie.
+pub(super) type Paths = [PathBuf; 2];
 
 /// The log, open, and locked: whatever became of the lock file, one process writes it.
 pub(super) struct Log {
-    lock: FileLock,
-    id: u64,
-    /// Those that are needed, by number, and the last one: it shows how far the log has come.
-    frames: VecDeque<Frame>,
-    /// Where the next frame goes, and up to where there is room for it.
-    head: u64,
-    limit: u64,
-    /// How long the file is, and how much of that is durable.
-    length: u64,
-    synced: u64,
+    segments: [Segment; 2],
+    /// To which frames are appended.
+    active: usize,
+    /// Batches up to this one are not needed.
+    flushed: u64,
+    /// A turn was begun, and is not known to be durable: until it is, nothing is appended. The next start might find a gap.
+    turning: bool,
+    noted: Instant,
     buffer: Vec<u8>,
     #[cfg(test)]
     pub(super) most_bytes: Option<std::sync::Arc<std::sync::atomic::AtomicU64>>,
 }
 
 impl Log {
-    /// Makes an empty log in place of any file at `path`. Durable when it returns.
-    pub(super) fn make(path: &Path, log: LogId) -> Result<Log, BadLog> {
-        private::make_file(path)?;
-        let lock = FileLock::of(OpenOptions::new().read(true).write(true).open(path)?)?;
-        lock.file().set_len(0)?;
-        let mut made = Log::over(lock, log.id, VecDeque::new(), 0);
-        made.grow(START)?;
-        made.write_header(Header { log, before: log.opening })?;
-        made.sync()?;
-        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        File::open(directory.unwrap_or(Path::new(".")))?.sync_all()?;
-        Ok(made)
+    /// Makes an empty log behind the batch `flushed`, in place of any files at `paths`. Durable when it returns.
+    pub(super) fn make(paths: &Paths, log: LogId, flushed: u64) -> Result<Log, LogError> {
+        let begun = Header { log, before: log.opening, first: flushed + 1, length: 0, durable: flushed };
+        let other = Header { first: 0, durable: 0, ..begun };
+        let [first, second] = paths;
+        let segments = [
+            Segment::make(first, begun).map_err(LogError::at(first))?,
+            Segment::make(second, other).map_err(LogError::at(second))?,
+        ];
+        sync_directory(first).map_err(LogError::at(first))?;
+        Ok(Log::over(segments, 0, flushed))
     }
 
-    /// Opens the log at `path`, if `is_right` says that it is the one. `after`: the batch behind which it begins. Gives its bytes, too.
+    /// Opens the log at `paths`, if `is_right` says of both headers that it is the one. Batches behind `flushed` are needed; all of them
+    /// are durable when it returns, and both headers say `opened`.
     pub(super) fn open(
-        path: &Path,
-        after: u64,
+        paths: &Paths,
+        flushed: u64,
         is_right: impl Fn(&Header) -> bool,
-    ) -> Result<(Log, Vec<u8>), BadLog> {
-        let lock = FileLock::of(OpenOptions::new().read(true).write(true).open(path)?)?;
-        let (header, bytes) = read(path)?;
-        if !is_right(&header) {
-            return Err(BadLog::Other);
+        opened: LogId,
+    ) -> Result<Log, LogError> {
+        let open = |path: &PathBuf| Segment::open(path).map_err(LogError::at(path));
+        let ((first, first_bytes), (second, second_bytes)) = (open(&paths[0])?, open(&paths[1])?);
+        let (segments, bytes) = ([first, second], [first_bytes, second_bytes]);
+        if let Some(other) = segments.iter().find(|segment| !is_right(segment.header())) {
+            return Err(LogError { path: other.path().to_owned(), bad: BadLog::Other });
         }
-        let found = find(&bytes, header.log.id);
-        found.check(after, bytes.len() as u64)?;
-        Ok((Log::over(lock, header.log.id, found.whole.into(), bytes.len() as u64), bytes))
+        let parts = [0, 1].map(|at| (segments[at].header(), segments[at].frames()));
+        let newer = newer(parts);
+        needed(parts, flushed).map_err(LogError::at(segments[newer].path()))?;
+        let mut log = Log::over(segments, newer, flushed);
+        log.make_sure(&bytes, opened)?;
+        Ok(log)
     }
 
-    fn over(lock: FileLock, id: u64, frames: VecDeque<Frame>, length: u64) -> Log {
-        // Up to `limit` there is room: the first frame that is written looks for some.
-        let head = frames.back().map_or(START, Frame::end);
+    fn over(segments: [Segment; 2], active: usize, flushed: u64) -> Log {
         Log {
-            lock,
-            id,
-            frames,
-            head,
-            limit: head,
-            length,
-            synced: 0,
+            segments,
+            active,
+            flushed,
+            turning: false,
+            noted: Instant::now(),
             buffer: Vec::new(),
             #[cfg(test)]
             most_bytes: None,
         }
     }
 
-    /// Moves the log at `path` aside, if there are batches in it. Says where it is.
-    pub(super) fn set_aside(path: &Path) -> Result<Option<PathBuf>, BadLog> {
-        let (header, bytes) = match read(path) {
-            Ok(read) => read,
-            Err(BadLog::Missing | BadLog::Empty) => return Ok(None),
-            Err(bad) => return Err(bad),
-        };
-        let _unused = FileLock::of(File::open(path)?)?;
-        if find(&bytes, header.log.id).whole.is_empty() {
-            return Ok(None);
+    /// Whether a sync had failed before cannot be known (I3): so all that is needed is written anew.
+    fn make_sure(&mut self, bytes: &[Vec<u8>; 2], opened: LogId) -> Result<(), LogError> {
+        let flushed = self.flushed;
+        for at in [0, 1] {
+            self.edit(at, |segment| {
+                segment.write_again(&bytes[at], flushed)?;
+                let before = segment.header().log.opening;
+                segment.write_header(Header { log: opened, before, ..*segment.header() })?;
+                segment.sync()
+            })?;
         }
-        let aside = path.with_added_extension(format!("{:016x}", header.log.id));
-        std::fs::rename(path, &aside)?;
-        Ok(Some(aside))
-    }
-
-    /// The frames that are needed, by number, and the last one.
-    pub(super) fn frames(&self) -> impl ExactSizeIterator<Item = &Frame> {
-        self.frames.iter()
-    }
-
-    /// Writes the frames that are needed anew, as they are in `bytes`, and a header: what was written before a sync that failed, and is
-    /// only believed to lie on the disk, lies there afterwards.
-    pub(super) fn make_sure(&mut self, bytes: &[u8], header: Header) -> io::Result<()> {
-        for frame in &self.frames {
-            self.file().write_all_at(&bytes[frame.offset as usize..frame.end() as usize], frame.offset)?;
-        }
-        self.write_header(header)?;
-        self.sync()
-    }
-
-    /// Makes durable what was written.
-    pub(super) fn sync(&mut self) -> io::Result<()> {
-        self.file().sync_data()?;
-        self.synced = self.length;
         Ok(())
     }
 
-    /// Writes a header; not synced.
-    pub(super) fn write_header(&self, header: Header) -> io::Result<()> {
-        let bytes = header.encode();
-        self.file().write_all_at(&bytes, 0)
+    /// From now on no note of an opening before fits.
+    pub(super) fn settle(&mut self) -> Result<(), LogError> {
+        for at in [0, 1] {
+            self.edit(at, |segment| {
+                let header = *segment.header();
+                segment.write_header(Header { before: header.log.opening, ..header })?;
+                segment.sync()
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The number of the last batch.
+    pub(super) fn last(&self) -> u64 {
+        self.segments[self.active].last()
     }
 
     /// Stores a batch, durably. After an error the log must be opened anew: what it holds is unknown.
-    pub(super) fn append(&mut self, seq: u64, blob: &[u8]) -> Result<(), BadLog> {
-        self.write(seq, blob)?;
-        self.sync()?;
-        self.check_name()
-    }
-
-    /// Without a name the file is gone with the process, however durable it is.
-    fn check_name(&self) -> Result<(), BadLog> {
-        if self.file().metadata()?.nlink() == 0 { Err(BadLog::Removed) } else { Ok(()) }
-    }
-
-    fn file(&self) -> &File {
-        self.lock.file()
-    }
-
-    fn write(&mut self, seq: u64, blob: &[u8]) -> io::Result<()> {
-        let offset = self.place(size(blob.len()))?;
+    pub(super) fn append(&mut self, seq: u64, blob: &[u8]) -> Result<(), LogError> {
+        self.place(size(blob.len()))?;
+        let durable = (self.noted.elapsed() >= NOTED_EVERY).then_some(seq - 1);
         let mut buffer = std::mem::take(&mut self.buffer);
-        buffer.clear();
-        encode(self.id, seq, self.synced, blob, &mut buffer);
-        let written = self.file().write_all_at(&buffer, offset);
+        let appended = self.edit(self.active, |segment| {
+            segment.append(seq, blob, durable, &mut buffer)?;
+            segment.sync()
+        });
         self.buffer = buffer;
-        written?;
-        let frame = Frame { seq, offset, length: blob.len() };
-        self.head = frame.end();
-        self.frames.push_back(frame);
-        Ok(())
+        appended?;
+        if durable.is_some() {
+            self.noted = Instant::now();
+        }
+        self.check_names()
     }
 
-    /// The batch of a frame.
-    pub(super) fn read(&self, seq: u64) -> io::Result<Option<Vec<u8>>> {
-        let Ok(at) = self.frames.binary_search_by_key(&seq, |frame| frame.seq) else { return Ok(None) };
-        let frame = self.frames[at];
-        let mut blob = vec![0; frame.length];
-        self.file().read_exact_at(&mut blob, frame.offset + HEAD as u64)?;
-        Ok(Some(blob))
+    /// Makes sure that a blob of so many bytes finds room. After an error all is as it was.
+    pub(super) fn make_room(&mut self, bytes: usize) -> Result<(), LogError> {
+        self.check_names()?;
+        self.place(size(bytes))
     }
 
-    /// Batches up to this one are not needed any more, and may be written over.
+    /// The blob of a batch.
+    pub(super) fn read(&self, seq: u64) -> Result<Option<Vec<u8>>, LogError> {
+        for segment in &self.segments {
+            let blob = segment.read(seq).map_err(LogError::at(segment.path()))?;
+            if blob.is_some() {
+                return Ok(blob);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Batches up to this one are not needed any more.
     pub(super) fn free(&mut self, through: u64) {
-        while self.frames.len() > 1 && self.frames[0].seq <= through {
-            self.frames.pop_front();
-        }
+        self.flushed = self.flushed.max(through);
     }
 
-    /// Makes sure that so many bytes find room. After an error the log is as it was.
-    pub(super) fn make_room(&mut self, bytes: usize) -> Result<(), BadLog> {
-        self.check_name()?;
-        Ok(self.place(size(bytes)).map(|_| ())?)
-    }
-
-    /// A place for so many bytes that nobody needs.
-    fn place(&mut self, bytes: u64) -> io::Result<u64> {
-        if self.head + bytes > self.limit.min(self.length) {
-            self.find_room(bytes);
-            self.grow(self.head + bytes)?;
+    /// Room for so many bytes where the next frame goes.
+    fn place(&mut self, bytes: u64) -> Result<(), LogError> {
+        let other = 1 - self.active;
+        let is_full = self.segments[self.active].end() >= START + TURN;
+        if is_full && self.segments[other].last() <= self.flushed {
+            let last = self.last();
+            self.edit(other, |segment| segment.begin(last))?;
+            (self.active, self.turning) = (other, true);
         }
+        if self.turning {
+            self.edit(self.active, Segment::sync)?;
+            self.turning = false;
+        }
+        let to = self.segments[self.active].end() + bytes;
         #[cfg(test)]
-        if self
-            .most_bytes
-            .as_ref()
-            .is_some_and(|most| self.head + bytes > most.load(std::sync::atomic::Ordering::Relaxed))
-        {
-            return Err(io::ErrorKind::StorageFull.into());
-        }
-        Ok(self.head)
+        let most =
+            self.most_bytes.as_ref().map_or(u64::MAX, |most| most.load(std::sync::atomic::Ordering::Relaxed));
+        self.edit(self.active, |segment| {
+            #[cfg(test)]
+            if to > most {
+                return Err(std::io::ErrorKind::StorageFull.into());
+            }
+            match to > segment.header().length {
+                true => segment.grow(to.next_multiple_of(STEP)),
+                false => Ok(()),
+            }
+        })
     }
 
-    /// Goes on where there is room: up to the next frame that is needed, from the start of the file, or behind all frames.
-    fn find_room(&mut self, bytes: u64) {
-        let enough = bytes.max(STEP);
-        let next = self.frames.iter().map(|frame| frame.offset).filter(|offset| *offset >= self.head).min();
-        let lowest = self.frames.iter().map(|frame| frame.offset).min();
-        (self.head, self.limit) = match (next, lowest) {
-            (Some(next), _) if next - self.head >= enough => (self.head, next),
-            (_, Some(lowest)) if lowest - START >= enough => (START, lowest),
-            _ => (self.frames.iter().map(Frame::end).max().unwrap_or(START), u64::MAX),
+    fn check_names(&self) -> Result<(), LogError> {
+        self.segments
+            .iter()
+            .try_for_each(|segment| segment.check_name().map_err(LogError::at(segment.path())))
+    }
+
+    fn edit(
+        &mut self,
+        at: usize,
+        edit: impl FnOnce(&mut Segment) -> std::io::Result<()>,
+    ) -> Result<(), LogError> {
+        let segment = &mut self.segments[at];
+        edit(segment).map_err(|error| LogError::at(segment.path())(error))
+    }
+}
+
+/// A segment as it was read: its header, and where its batches lie.
+type Part<'a> = (&'a Header, &'a [Frame]);
+
+/// Which of the two was begun last.
+fn newer(parts: [Part<'_>; 2]) -> usize {
+    usize::from(parts[1].0.first > parts[0].0.first)
+}
+
+/// The batches behind `flushed`, with the segment in which each lies.
+fn needed<'a>(parts: [Part<'a>; 2], flushed: u64) -> Result<Vec<(usize, &'a Frame)>, BadLog> {
+    let newer = newer(parts);
+    let ((begun, later), (before, earlier)) = (parts[newer], parts[1 - newer]);
+    if begun.first == before.first {
+        return Err(BadLog::Damaged { what: "it is the other one of the two", at: 0 });
+    }
+    let last = |header: &Header, frames: &[Frame]| {
+        frames.last().map_or(header.first.saturating_sub(1), |frame| frame.seq)
+    };
+    // So far the older one was durable.
+    if begun.first > flushed + 1 {
+        let end = last(before, earlier);
+        if before.first == 0 || before.first > flushed + 1 {
+            return Err(BadLog::Gap(flushed + 1));
+        }
+        if end + 1 != begun.first {
+            return Err(BadLog::Gap(end + 1));
+        }
+    }
+    let end = last(begun, later);
+    if end < flushed {
+        return Err(BadLog::Gap(end + 1));
+    }
+    let earlier = earlier.iter().map(|frame| (1 - newer, frame));
+    let all = earlier.chain(later.iter().map(|frame| (newer, frame)));
+    Ok(all.filter(|(_, frame)| frame.seq > flushed).collect())
+}
+
+/// The blobs of the batches behind `flushed` of the log `id`, beside the process that writes it. `None`: it changed meanwhile, or a part
+/// is damaged, which the next look tells.
+pub(super) fn read_beside(paths: &Paths, id: u64, flushed: u64) -> Result<Option<Vec<Vec<u8>>>, LogError> {
+    let mut parts = Vec::with_capacity(paths.len());
+    for path in paths {
+        let read = || -> Result<_, BadLog> {
+            let file = File::open(path)?;
+            let bytes = std::fs::read(path)?;
+            let header = Header::decode(&bytes)?;
+            // What was written may not be synced yet, and a power cut would take it away again.
+            file.sync_data()?;
+            if header.log.id != id {
+                return Err(BadLog::Other);
+            }
+            let frames = sector::find(&bytes, &header)?;
+            Ok((bytes, header, frames))
         };
-    }
-
-    /// Makes the file at least so long, by zeros; the next sync makes them durable.
-    fn grow(&mut self, to: u64) -> io::Result<()> {
-        if to <= self.length {
-            return Ok(());
+        match read() {
+            Err(BadLog::Damaged { .. }) => return Ok(None),
+            read => parts.push(read.map_err(LogError::at(path))?),
         }
-        let to = if to <= START { START } else { to.next_multiple_of(STEP) };
-        while self.length < to {
-            let some = (ZEROS.len() as u64).min(to - self.length) as usize;
-            self.file().write_all_at(&ZEROS[..some], self.length)?;
-            self.length += some as u64;
-        }
-        Ok(())
     }
+    let of = |at: usize| (&parts[at].1, parts[at].2.as_slice());
+    let Ok(needed) = needed([of(0), of(1)], flushed) else { return Ok(None) };
+    let blob = |(at, frame): (usize, &Frame)| frame.blob(frame.sectors(&parts[at].0));
+    Ok(Some(needed.into_iter().map(blob).collect()))
 }
 
-/// The header and all bytes of the log at `path`.
-pub(super) fn read(path: &Path) -> Result<(Header, Vec<u8>), BadLog> {
-    let bytes = std::fs::read(path)?;
-    Ok((header(&bytes)?, bytes))
+/// Reads the segment at `path` whole, also beside the process that writes it.
+///
+/// # Errors
+/// What is damaged.
+pub fn verify_log(path: &Path) -> Result<(), LogError> {
+    let verify = || -> Result<(), BadLog> {
+        let bytes = std::fs::read(path)?;
+        sector::find(&bytes, &Header::decode(&bytes)?).map(|_| ())
+    };
+    let mut verified = verify();
+    for _ in 1..ATTEMPTS {
+        if verified.is_ok() {
+            break;
+        }
+        verified = verify();
+    }
+    verified.map_err(LogError::at(path))
 }
 
-/// The header of the log at `path`.
-pub(super) fn read_header(path: &Path) -> Result<Header, BadLog> {
-    let mut bytes = Vec::with_capacity(HEAD);
-    File::open(path)?.take(HEAD as u64).read_to_end(&mut bytes)?;
-    header(&bytes)
+/// The header of the segment at `path`.
+pub(super) fn read_header(path: &Path) -> Result<Header, LogError> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(sector::SECTOR).read_to_end(&mut bytes));
+    read.map_err(LogError::at(path))?;
+    Header::decode(&bytes).map_err(LogError::at(path))
 }
 
-/// Where the frame of each batch lies in the bytes of a log.
+/// Moves the files of a log at `paths` aside in which there is a batch, and which nobody has. Says where the last one is.
+pub(super) fn set_aside(paths: &Paths) -> Result<Option<PathBuf>, LogError> {
+    let mut aside = None;
+    for path in paths {
+        let set_aside = || -> Result<Option<PathBuf>, BadLog> {
+            let bytes = std::fs::read(path)?;
+            let header = Header::decode(&bytes)?;
+            let _unused = FileLock::of(File::open(path)?)?;
+            if sector::find(&bytes, &header)?.is_empty() {
+                return Ok(None);
+            }
+            let to = path.with_added_extension(format!("{:016x}", header.log.id));
+            std::fs::rename(path, &to)?;
+            Ok(Some(to))
+        };
+        match set_aside() {
+            Err(BadLog::Missing | BadLog::Empty) => {}
+            done => aside = done.map_err(LogError::at(path))?.or(aside),
+        }
+    }
+    Ok(aside)
+}
+
+fn sync_directory(of: &Path) -> std::io::Result<()> {
+    let directory = of.parent().filter(|parent| !parent.as_os_str().is_empty());
+    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// Where the frame of each batch lies in the bytes of a segment.
 #[cfg(test)]
 pub(in crate::store::sqlite) fn places(
     file: &[u8],
 ) -> std::collections::BTreeMap<u64, std::ops::Range<usize>> {
-    let frames = find(file, header(file).expect("a log").log.id).whole;
+    let frames = sector::find(file, &Header::decode(file).expect("a segment")).expect("whole");
     frames.iter().map(|frame| (frame.seq, frame.offset as usize..frame.end() as usize)).collect()
 }
 

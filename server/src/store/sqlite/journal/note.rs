@@ -1,90 +1,61 @@
-//! The note: the small database beside the log that says which log it is. It has the stamp of the installation, too.
+//! The note in the main database that says which log belongs to it.
 
 use std::path::Path;
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
+use sqlx::SqliteExecutor;
 
 use super::Journal;
-use super::frame::{Header, LogId};
-use super::log::{self, BadLog};
-
-const SCHEMA: &str =
-    "CREATE TABLE IF NOT EXISTS log (one INTEGER PRIMARY KEY CHECK (one = 1), id INTEGER NOT NULL,
-    opening INTEGER NOT NULL, after INTEGER NOT NULL) STRICT";
-
-/// Which log belongs here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Note {
-    pub(super) log: LogId,
-    /// The batch behind which it begins.
-    pub(super) after: u64,
-}
-
-impl Note {
-    /// The header of its log, between two openings.
-    pub(super) fn header(&self) -> Header {
-        Header { log: self.log, before: self.log.opening }
-    }
-
-    /// Whether a log is this one, and of the same moment. Who opens it writes its header first and then notes it.
-    pub(super) fn fits(&self, header: &Header) -> bool {
-        header.log.id == self.log.id && [header.log.opening, header.before].contains(&self.log.opening)
-    }
-}
+use super::bad::{BadLog, LogError};
+use super::log;
+use super::sector::{Header, LogId};
+use crate::store::StoreError;
+use crate::store::sqlite::db::Db;
+use crate::store::sqlite::meta;
 
 /// What is noted; `None`: there is no log yet.
-pub(super) fn read(connection: &Connection) -> rusqlite::Result<Option<Note>> {
-    let table = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'log'";
-    if connection.query_row(table, (), |row| row.get::<_, i64>(0))? == 0 {
-        return Ok(None);
-    }
-    let noted = connection.query_row("SELECT id, opening, after FROM log", [], |row| {
-        let number = |at| row.get::<_, i64>(at).map(i64::cast_unsigned);
-        Ok(Note { log: LogId { id: number(0)?, opening: number(1)? }, after: number(2)? })
-    });
-    noted.optional()
+pub(super) async fn read(executor: impl SqliteExecutor<'_>) -> Result<Option<LogId>, StoreError> {
+    let Some(text) = meta::text(executor, meta::LOG).await? else { return Ok(None) };
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    let noted = text.split_once(' ').and_then(|(id, opening)| Some((number(id)?, number(opening)?)));
+    let noted = noted.map(|(id, opening)| LogId { id, opening });
+    noted.map(Some).ok_or_else(|| StoreError::corrupt(format!("{} is {text:?}", meta::LOG)))
 }
 
-/// What is noted in the database at `path`; nothing is changed.
-pub(super) fn read_beside(path: &Path) -> rusqlite::Result<Option<Note>> {
-    read(&Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?)
+/// Notes the log, and its opening.
+pub(super) async fn put(db: &Db, LogId { id, opening }: LogId) -> Result<(), StoreError> {
+    let mut tx = db.write().await?;
+    meta::put(&mut tx, meta::LOG, format!("{id:016x} {opening:016x}")).await?;
+    tx.commit().await
 }
 
-/// Notes the log.
-pub(super) fn put(connection: &mut Connection, note: Note) -> rusqlite::Result<()> {
-    let transaction = connection.transaction()?;
-    transaction.execute_batch(SCHEMA)?;
-    let Note { log: LogId { id, opening }, after } = note;
-    let numbers = params![id.cast_signed(), opening.cast_signed(), after.cast_signed()];
-    transaction.execute("INSERT OR REPLACE INTO log VALUES (1, ?, ?, ?)", numbers)?;
-    transaction.commit()
+/// Whether a segment is one of the log that was `noted`, and of the same moment. Whoever opens it writes its header first and notes the
+/// opening then.
+pub(super) fn fits(noted: LogId, header: &Header) -> bool {
+    header.log.id == noted.id && [header.log.opening, header.before].contains(&noted.opening)
 }
 
-/// Notes that the log was opened.
-pub(super) fn put_opening(connection: &Connection, opening: u64) -> rusqlite::Result<()> {
-    connection.execute("UPDATE log SET opening = ?", [opening.cast_signed()]).map(|_| ())
-}
-
-/// Looks whether the log of the main database at `main` is the one that is noted.
+/// Looks whether the log beside `db` is the one that is noted there.
 ///
 /// # Errors
-/// What is wrong with it. Nothing is wrong if there is no note.
-pub fn check_log(main: &Path) -> Result<(), BadLog> {
-    let path = Journal::path_beside(main);
-    let noted = read_beside(&path).map_err(|error| BadLog::Io(error.to_string()))?;
-    match noted {
-        Some(noted) if !noted.fits(&log::read_header(&Journal::log_beside(&path))?) => Err(BadLog::Other),
-        _ => Ok(()),
-    }
+/// The file that is not, and why. Nothing is wrong if none is noted.
+pub async fn check_log(db: &Db) -> Result<Result<(), LogError>, StoreError> {
+    let noted = read(db.readers()).await?;
+    Ok(noted.map_or(Ok(()), |noted| check(noted, db.path())))
 }
 
-/// Goes on without the log of the main database at `main`, which is lost: another one is made.
+fn check(noted: LogId, main: &Path) -> Result<(), LogError> {
+    Journal::paths_beside(main).iter().try_for_each(|path| match log::read_header(path)? {
+        header if fits(noted, &header) => Ok(()),
+        _ => Err(LogError { path: path.clone(), bad: BadLog::Other }),
+    })
+}
+
+/// Goes on without the log beside `db`, of which a part is lost: another one is made.
 ///
 /// # Errors
 /// What SQLite says.
-pub fn forget_log(main: &Path) -> Result<(), String> {
-    let connection =
-        Connection::open_with_flags(Journal::path_beside(main), OpenFlags::SQLITE_OPEN_READ_WRITE);
-    let forgotten = connection.and_then(|connection| connection.execute_batch("DROP TABLE IF EXISTS log"));
-    forgotten.map_err(|error| error.to_string())
+pub async fn forget_log(db: &Db) -> Result<(), StoreError> {
+    let mut tx = db.write().await?;
+    meta::remove(&mut tx, meta::LOG).await?;
+    tx.commit().await
 }

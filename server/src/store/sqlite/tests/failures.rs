@@ -12,8 +12,7 @@ use crate::store::conformance::{accept, row, text_message};
 /// A store whose journal is given by the caller.
 pub(super) async fn over(directory: &Path, prepare: impl FnOnce(&mut Journal)) -> SqliteStore {
     let db = Db::open(&directory.join("tidemark.db")).await.expect("opened");
-    let mut journal =
-        Journal::open(&Journal::path_beside(db.path()), &SqliteOptions::unflushed(), 0).expect("opened");
+    let mut journal = Journal::open(&db, 0).await.expect("opened");
     prepare(&mut journal);
     SqliteStore::start(db, journal, SqliteOptions::unflushed(), HistoryId(Uuid::nil()))
         .await
@@ -35,7 +34,7 @@ async fn a_full_disk_refuses_and_is_survived_without_a_restart() {
     assert!(matches!(refused, Err(CommitError::Refused(StoreError::Unavailable(_)))), "{refused:?}");
     assert_eq!(ids(&store, Uid(1)).await, [1]);
     let trouble = store.health().trouble.expect("nothing large can be stored");
-    assert!(trouble.contains("tidemark.journal.dat: the disk is full"), "{trouble}");
+    assert!(trouble.contains("tidemark.journal.0.dat: the disk is full"), "{trouble}");
     room.store(u64::MAX, Ordering::Relaxed);
     let done = store.commit(vec![long_message(2, 2)]).await.expect("there is room");
     assert!(matches!(done[..], [Outcome::Accepted(AcceptanceId(2), _)]), "{done:?}");
@@ -61,53 +60,64 @@ async fn refused(directory: &Path) -> OpenError {
     SqliteStore::open(db, SqliteOptions::unflushed(), HistoryId(Uuid::nil())).await.err().expect("refused")
 }
 
-/// The frames of the log in a copied installation.
+/// The two files of the log.
+const LOG: [&str; 2] = ["tidemark.journal.0.dat", "tidemark.journal.1.dat"];
+
+/// The frames of a file of the log.
 type Places = BTreeMap<u64, Range<usize>>;
 
-/// Changes the log of a copied installation.
-fn change_log(directory: &Path, change: impl FnOnce(&mut Vec<u8>, &Places)) {
-    let path = directory.join("tidemark.journal.dat");
+/// Why a copy of the installation in `directory` is refused after this file of its log was changed.
+async fn refused_after(directory: &Path, name: &str, change: impl FnOnce(&mut Vec<u8>, &Places)) -> String {
+    let damaged = copied(directory);
+    let path = damaged.path().join(name);
     let mut bytes = std::fs::read(&path).expect("readable");
     let places = log::places(&bytes);
     change(&mut bytes, &places);
     std::fs::write(path, bytes).expect("written");
+    refused(damaged.path()).await.to_string()
 }
 
 #[tokio::test]
 async fn a_damaged_journal_is_refused_by_name() {
     let directory = tempfile::tempdir().expect("a directory");
     let _alive = some_life(directory.path()).await;
-    let refused_after = async |damage: fn(&mut Vec<u8>, &Places)| {
-        let damaged = copied(directory.path());
-        change_log(damaged.path(), damage);
-        refused(damaged.path()).await.to_string()
+    let place = directory.path();
+    let changed = "tidemark.journal.0.dat: it is not as it was written (byte ";
+    let a_bit = refused_after(place, LOG[0], |bytes, places| bytes[places[&9].start + 50] ^= 1).await;
+    assert!(a_bit.contains(changed), "{a_bit}");
+    let zeros = |bytes: &mut Vec<u8>, places: &Places| {
+        let last = places.values().last().expect("many").clone();
+        bytes[last].fill(0);
     };
-    let a_bit = refused_after(|bytes, places| bytes[places[&9].start + 50] ^= 1).await;
-    assert!(a_bit.contains("batch 9 is missing"), "{a_bit}");
-    let a_head = refused_after(|bytes, places| bytes[places[&9].start] ^= 1).await;
-    assert!(a_head.contains("batch 9 is missing"), "{a_head}");
-    let first = refused_after(|bytes, places| {
-        let first = places.keys().next().expect("some").to_owned();
-        bytes[places[&first].start..places[&9].end].fill(0);
-    });
-    let first = first.await;
-    assert!(first.contains("is missing in the journal"), "{first}");
+    let the_last = refused_after(place, LOG[0], zeros).await;
+    assert!(the_last.contains(changed), "{the_last}");
+    for name in LOG {
+        let length = std::fs::metadata(place.join(name)).expect("there").len() as usize;
+        for cut in (4_096..length).step_by(4_096) {
+            let error = refused_after(place, name, |bytes, _| bytes.truncate(cut)).await;
+            assert!(error.contains(&format!("{name}: it is cut off (byte {cut})")), "{error}");
+            let error = refused_after(place, name, |bytes, _| bytes[cut..].fill(0)).await;
+            assert!(error.contains(&format!("{name}: it is not as it was written (byte {cut})")), "{error}");
+        }
+    }
 }
 
 #[tokio::test]
 async fn a_journal_older_than_the_database_is_refused() {
     let directory = tempfile::tempdir().expect("a directory");
     let _alive = some_life(directory.path()).await;
-    let flushed = copied(directory.path());
-    let (db, flush) = frozen(flushed.path()).await;
-    flush.run(&db, |_| ()).await.expect("flushed");
-    let mixed = copied(flushed.path());
-    change_log(mixed.path(), |bytes, places| {
-        let later = places.range(9..).map(|(_, place)| place.clone());
-        later.for_each(|place| bytes[place].fill(0));
-    });
-    let error = refused(mixed.path()).await.to_string();
-    assert!(error.contains("do not belong together"), "{error}");
+    let early = copied(directory.path());
+    let last = batches(early.path()).await;
+    let db = Db::open(&early.path().join("tidemark.db")).await.expect("opened");
+    let mut tx = db.write().await.expect("begun");
+    meta::put(&mut tx, meta::FLUSHED, last + 1).await.expect("changed");
+    tx.commit().await.expect("committed");
+    db.close().await.expect("closed");
+    let error = refused(early.path()).await.to_string();
+    assert!(
+        error.contains(&format!("batch {} is missing; the files do not belong together", last + 1)),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -118,17 +128,20 @@ async fn the_log_of_another_moment_is_refused() {
     drop(alive);
     // Opened twice since then.
     for _ in 0..2 {
-        let db = Db::open(&early.path().join("tidemark.db")).await.expect("opened");
-        Journal::open(&Journal::path_beside(db.path()), &SqliteOptions::unflushed(), 0).expect("opened");
-        db.close().await.expect("closed");
+        batches(early.path()).await;
     }
-    let at = |place: &Path| place.join("tidemark.journal.dat");
-    std::fs::copy(at(directory.path()), at(early.path())).expect("put back");
-    let error = refused(early.path()).await.to_string();
-    assert!(error.contains("tidemark.journal.dat: it is of another moment"), "{error}");
-    std::fs::remove_file(at(early.path())).expect("removed");
-    let error = refused(early.path()).await.to_string();
-    assert!(error.contains("tidemark.journal.dat: it is missing"), "{error}");
+    for name in LOG {
+        let (late, path) = (copied(early.path()), early.path().join(name));
+        let good = std::fs::read(&path).expect("readable");
+        std::fs::copy(directory.path().join(name), &path).expect("put back");
+        let error = refused(early.path()).await.to_string();
+        assert!(error.contains(&format!("{name}: it is of another moment")), "{error}");
+        std::fs::remove_file(&path).expect("removed");
+        let error = refused(early.path()).await.to_string();
+        assert!(error.contains(&format!("{name}: it is missing")), "{error}");
+        std::fs::write(&path, good).expect("put back");
+        let _store = open(late.path(), SqliteOptions::unflushed()).await;
+    }
 }
 
 #[tokio::test]

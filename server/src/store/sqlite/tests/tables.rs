@@ -232,8 +232,7 @@ async fn writes_to_tables_and_messages_that_wait_share_a_batch() {
     numbers.sort_unstable();
     assert_eq!(numbers, (1..=40).collect::<Vec<_>>());
     let after = copied(life.directory.path());
-    let journal = Journal::open(&after.path().join("tidemark.journal.db"), &SqliteOptions::unflushed(), 0);
-    let batches = journal.expect("opened").last();
+    let batches = batches(after.path()).await;
     assert!((1..40).contains(&batches), "{batches} batches for 80 commits");
     let again = open(after.path(), SqliteOptions::unflushed()).await;
     assert_eq!(all(&again, rows).await, all(&life.store, rows).await);
@@ -365,13 +364,13 @@ async fn an_import_goes_on_that_was_cut_off_behind_the_rows_of_a_chunk() {
     let chunk = [vec![Record::Table(record.clone(), 0)], of_rows.clone()].concat();
 
     let db = Db::open(&path).await.expect("opened");
-    let mut import = SqliteRestore::new(db.clone(), SqliteOptions::unflushed());
+    let mut import = SqliteRestore::new(db.clone());
     assert_eq!(import.begin("a file").await.expect("begun"), 0);
     import.write_tables(of_rows).await.expect("written");
     db.close().await.expect("closed");
 
     let db = Db::open(&path).await.expect("opened");
-    let mut import = SqliteRestore::new(db.clone(), SqliteOptions::unflushed());
+    let mut import = SqliteRestore::new(db.clone());
     assert_eq!(import.begin("a file").await.expect("goes on"), 0, "nothing counts yet");
     import.write(chunk).await.expect("written");
     assert_eq!(import.begin("a file").await.expect("goes on"), 3);

@@ -305,7 +305,7 @@ async fn an_interrupted_import_goes_on_after_its_last_chunk_and_is_not_served_be
         MessageIds::Seqsvr => Some(boot::sequencer(&config).await.expect("opened")),
         MessageIds::Store => None,
     };
-    let mut restore = storage.restore(&config).expect("plain");
+    let mut restore = storage.restore().expect("plain");
     let mut dies = Dies { inner: &mut *restore, after: 2 };
     let sequencer = numbers.as_deref();
     let died = transfer::import(&mut dies, sequencer, &file, &checked, boot::new_history(), &bar).await;
