@@ -5,8 +5,8 @@
 //! the sum is compared when the page is read from there. A page that differs is an error of reading ([`DAMAGED_PAGE`]), and is told by
 //! [`damaged`]. A database that was made without sums is refused at its first page. What lies in the write-ahead log has sums of SQLite.
 //!
-//! Each function that opens a database calls [`begin`] first. Other programs may read such a database; one that writes it without this layer
-//! damages it.
+//! Each function that opens a database calls [`begin`] first. Other programs may read such a database, without the right to write: one that
+//! writes it without this layer damages it, and closing the last connection writes what is in the log.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -270,8 +270,13 @@ unsafe extern "C" fn open_file(
         },
     });
     if methods.below != own {
-        // Nobody else's functions are known here. The file is closed by SQLite, as it has functions.
+        error!("a database is on a file system whose locks SQLite keeps in another way; it cannot be used");
+        // SQLite closes the file, as it has functions.
         return ffi::SQLITE_CANTOPEN;
+    }
+    // SAFETY: the file is open, and SQLite's own function reads it.
+    if unsafe { is_without_sums(file, &table) } {
+        return ffi::SQLITE_NOTADB;
     }
     if !name.is_null() {
         // SAFETY: SQLite passes the name as text that ends with a zero.
@@ -281,6 +286,20 @@ unsafe extern "C" fn open_file(
     // SAFETY: the file is SQLite's own for this call, and the table lives as long as the process.
     unsafe { (*file).pMethods = &raw const methods.with_sums };
     ffi::SQLITE_OK
+}
+
+/// Whether it is a database that leaves no room for sums: to write there would destroy it, and a log may have to be written before its
+/// first page is read.
+///
+/// # Safety
+/// The file is open, and `table` has its functions.
+#[expect(unsafe_code)]
+unsafe fn is_without_sums(file: *mut ffi::sqlite3_file, table: &ffi::sqlite3_io_methods) -> bool {
+    let mut beginning = [0_u8; RESERVED_AT as usize + 1];
+    let Some(read) = table.xRead else { return true };
+    // SAFETY: as the caller says; there is room for as many bytes.
+    let code = unsafe { read(file, beginning.as_mut_ptr().cast::<c_void>(), beginning.len() as c_int, 0) };
+    code == ffi::SQLITE_OK && beginning.starts_with(b"SQLite format 3\0") && !has_sums(&beginning)
 }
 
 /// SQLite's own functions for a file with sums.
@@ -339,8 +358,8 @@ unsafe extern "C" fn write(
 ) -> c_int {
     let Some(write) = below().and_then(|below| below.xWrite) else { return ffi::SQLITE_IOERR_WRITE };
     let Some(page) = page_at(amount as usize, offset) else {
-        // SAFETY: these are the arguments that SQLite passed for that function.
-        return unsafe { write(file, from, amount, offset) };
+        // SQLite writes whole pages.
+        return ffi::SQLITE_IOERR_WRITE;
     };
     // SAFETY: SQLite passes so many bytes.
     let bytes = with_sum(page, unsafe { std::slice::from_raw_parts(from.cast::<u8>(), amount as usize) });

@@ -144,7 +144,10 @@ async fn what_has_no_sums_is_refused() {
     damage(&path, |bytes| bytes.chunks_mut(PAGE).for_each(|page| page[PAGE - RESERVED..].fill(0)));
     all(&path).await.map(|rows| rows.len()).expect_err("no sums");
     damage(&path, |bytes| bytes[RESERVED_AT as usize] = 0);
+    let before = fs::read(&path).expect("readable");
+    fs::write(path.with_extension("db-wal"), [7; 5_000]).expect("written");
     all(&path).await.map(|rows| rows.len()).expect_err("no room for them either");
+    assert!(fs::read(&path).expect("readable") == before, "it was written to");
     assert_eq!(verify(&path, |_| ()).map_err(|error| error.kind()), Err(io::ErrorKind::InvalidData));
 }
 

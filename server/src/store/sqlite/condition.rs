@@ -80,8 +80,10 @@ impl Condition {
 
 /// The damaged pages of `database` and of what lies beside it.
 fn damaged(database: &Path) -> Vec<String> {
+    // SQLite names files by the whole path, without links.
+    let directory = std::fs::canonicalize(database).ok().and_then(|path| path.parent().map(Path::to_owned));
     let damaged = page_sums::damaged().into_iter();
-    damaged.filter(|page| page.path.parent() == database.parent()).map(|page| page.to_string()).collect()
+    damaged.filter(|page| page.path.parent() == directory.as_deref()).map(|page| page.to_string()).collect()
 }
 
 /// What is left for others than the superuser on the disk of `file`; `None` where the system does not say.

@@ -81,12 +81,12 @@ pub use heads::{head_behind, skip_ids};
 pub use identity::Identity;
 pub use inbox_import::SqliteInboxImport;
 pub use invites::end_invites;
-pub use journal::{BadLog, Journal, LogError, check_log, forget_log, verify_log};
+pub use journal::{BadLog, Journal, LogError, check_log, forget_log};
 pub use meta::{agreed_message_ids, put_message_ids};
 pub use options::SqliteOptions;
 pub use restore::{SqliteRestore, rename_history};
 pub use status::status;
-pub use verify::verify_database;
+pub use verify::{verify_database, verify_log};
 
 use calls::{Call, Reply};
 use committer::{Committer, Request};

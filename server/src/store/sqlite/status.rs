@@ -41,7 +41,7 @@ async fn read(path: &Path, connection: &mut sqlx::SqliteConnection) -> Result<Fa
     Ok(vec![
         ("bytes", bytes.into()),
         ("history", history.into()),
-        ("unflushed_batches", unflushed.await?.into()),
+        ("unflushed_batches", unflushed.await.map_or_else(|error| error.to_string().into(), Into::into)),
         ("rows_set_aside", set_aside.into()),
     ])
 }

@@ -26,9 +26,6 @@ const STEP: u64 = if cfg!(test) { 8 << 10 } else { 1 << 20 };
 /// So often the header gets the number of a batch that is durable: what a disk only pretended to write is missed.
 const NOTED_EVERY: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_secs(1) };
 
-/// A segment is read so often before it is called damaged, beside a process that may be writing it.
-const ATTEMPTS: u32 = 5;
-
 /// Where the two lie.
 pub(super) type Paths = [PathBuf; 2];
 
@@ -61,25 +58,20 @@ impl Log {
         Ok(Log::over(segments, 0, flushed))
     }
 
-    /// Opens the log at `paths`, if `is_right` says of both headers that it is the one. Batches behind `flushed` are needed; all of them
-    /// are durable when it returns, and both headers say `opened`.
-    pub(super) fn open(
-        paths: &Paths,
-        flushed: u64,
-        is_right: impl Fn(&Header) -> bool,
-        opened: LogId,
-    ) -> Result<Log, LogError> {
+    /// Opens the log at `paths`, if both files are of the one that is `noted`. Batches behind `flushed` are needed; all of them are durable
+    /// when it returns, and both headers say `opening`.
+    pub(super) fn open(paths: &Paths, flushed: u64, noted: LogId, opening: u64) -> Result<Log, LogError> {
         let open = |path: &PathBuf| Segment::open(path).map_err(LogError::at(path));
         let ((first, first_bytes), (second, second_bytes)) = (open(&paths[0])?, open(&paths[1])?);
         let (segments, bytes) = ([first, second], [first_bytes, second_bytes]);
-        if let Some(other) = segments.iter().find(|segment| !is_right(segment.header())) {
+        if let Some(other) = segments.iter().find(|segment| !segment.header().is_of(noted)) {
             return Err(LogError { path: other.path().to_owned(), bad: BadLog::Other });
         }
         let parts = [0, 1].map(|at| (segments[at].header(), segments[at].frames()));
         let newer = newer(parts);
         needed(parts, flushed).map_err(LogError::at(segments[newer].path()))?;
         let mut log = Log::over(segments, newer, flushed);
-        log.make_sure(&bytes, opened)?;
+        log.make_sure(&bytes, noted, opening)?;
         Ok(log)
     }
 
@@ -97,13 +89,14 @@ impl Log {
     }
 
     /// Whether a sync had failed before cannot be known (I3): so all that is needed is written anew.
-    fn make_sure(&mut self, bytes: &[Vec<u8>; 2], opened: LogId) -> Result<(), LogError> {
+    fn make_sure(&mut self, bytes: &[Vec<u8>; 2], noted: LogId, opening: u64) -> Result<(), LogError> {
         let flushed = self.flushed;
         for at in [0, 1] {
             self.edit(at, |segment| {
                 segment.write_again(&bytes[at], flushed)?;
-                let before = segment.header().log.opening;
-                segment.write_header(Header { log: opened, before, ..*segment.header() })?;
+                // As long as the opening is not noted, the one that is stays here, however often this is interrupted.
+                let (log, before) = (LogId { opening, ..noted }, noted.opening);
+                segment.write_header(Header { log, before, ..*segment.header() })?;
                 segment.sync()
             })?;
         }
@@ -144,7 +137,7 @@ impl Log {
         self.check_names()
     }
 
-    /// Makes sure that a blob of so many bytes finds room. After an error all is as it was.
+    /// Makes sure that a blob of so many bytes finds room. After an error nothing is lost, and it may be called again.
     pub(super) fn make_room(&mut self, bytes: usize) -> Result<(), LogError> {
         self.check_names()?;
         self.place(size(bytes))
@@ -176,7 +169,11 @@ impl Log {
             (self.active, self.turning) = (other, true);
         }
         if self.turning {
-            self.edit(self.active, Segment::sync)?;
+            // Anew each time: after a sync that failed the next one may succeed without having written it.
+            self.edit(self.active, |segment| {
+                segment.write_header(*segment.header())?;
+                segment.sync()
+            })?;
             self.turning = false;
         }
         let to = self.segments[self.active].end() + bytes;
@@ -224,7 +221,10 @@ fn needed<'a>(parts: [Part<'a>; 2], flushed: u64) -> Result<Vec<(usize, &'a Fram
     let newer = newer(parts);
     let ((begun, later), (before, earlier)) = (parts[newer], parts[1 - newer]);
     if begun.first == before.first {
-        return Err(BadLog::Damaged { what: "it is the other one of the two", at: 0 });
+        return Err(BadLog::Damaged {
+            what: "both files begin with the same batch, so one is a copy of the other",
+            at: 0,
+        });
     }
     let last = |header: &Header, frames: &[Frame]| {
         frames.last().map_or(header.first.saturating_sub(1), |frame| frame.seq)
@@ -276,23 +276,34 @@ pub(super) fn read_beside(paths: &Paths, id: u64, flushed: u64) -> Result<Option
     Ok(Some(needed.into_iter().map(blob).collect()))
 }
 
-/// Reads the segment at `path` whole, also beside the process that writes it.
+/// Reads both files whole, also beside the process that writes them. `noted`: the id of the log that belongs there, and the batch up to
+/// which it is flushed, if that is known.
 ///
 /// # Errors
-/// What is damaged.
-pub fn verify_log(path: &Path) -> Result<(), LogError> {
-    let verify = || -> Result<(), BadLog> {
-        let bytes = std::fs::read(path)?;
-        sector::find(&bytes, &Header::decode(&bytes)?).map(|_| ())
-    };
-    let mut verified = verify();
-    for _ in 1..ATTEMPTS {
-        if verified.is_ok() {
-            break;
+/// What is wrong with a file, for each.
+pub(super) fn verify(paths: &Paths, noted: Option<(u64, u64)>) -> Result<(), Vec<LogError>> {
+    let mut wrong = Vec::new();
+    let mut parts = Vec::new();
+    for path in paths {
+        let read = || -> Result<_, BadLog> {
+            let bytes = std::fs::read(path)?;
+            let header = Header::decode(&bytes)?;
+            if noted.is_some_and(|(id, _)| header.log.id != id) {
+                return Err(BadLog::Other);
+            }
+            Ok((header, sector::find(&bytes, &header)?))
+        };
+        match read() {
+            Ok(part) => parts.push(part),
+            Err(bad) => wrong.push(LogError { path: path.clone(), bad }),
         }
-        verified = verify();
     }
-    verified.map_err(LogError::at(path))
+    if let ([first, second], Some((_, flushed))) = (&parts[..], noted)
+        && let Err(bad) = needed([(&first.0, &first.1), (&second.0, &second.1)], flushed)
+    {
+        wrong.push(LogError { path: paths[0].clone(), bad });
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong) }
 }
 
 /// The header of the segment at `path`.
@@ -303,23 +314,27 @@ pub(super) fn read_header(path: &Path) -> Result<Header, LogError> {
     Header::decode(&bytes).map_err(LogError::at(path))
 }
 
-/// Moves the files of a log at `paths` aside in which there is a batch, and which nobody has. Says where the last one is.
+/// Moves the files at `paths` aside that nobody has, and of which it is not certain that no batch is in them. Says where the last one is.
 pub(super) fn set_aside(paths: &Paths) -> Result<Option<PathBuf>, LogError> {
     let mut aside = None;
     for path in paths {
         let set_aside = || -> Result<Option<PathBuf>, BadLog> {
             let bytes = std::fs::read(path)?;
-            let header = Header::decode(&bytes)?;
             let _unused = FileLock::of(File::open(path)?)?;
-            if sector::find(&bytes, &header)?.is_empty() {
-                return Ok(None);
+            let frames = Header::decode(&bytes).and_then(|header| sector::find(&bytes, &header));
+            match frames {
+                Err(BadLog::Empty) => return Ok(None),
+                Ok(frames) if frames.is_empty() => return Ok(None),
+                // One that was being made when the power went, or was damaged.
+                Err(BadLog::Damaged { .. }) | Ok(_) => {}
+                Err(bad) => return Err(bad),
             }
-            let to = path.with_added_extension(format!("{:016x}", header.log.id));
+            let to = path.with_added_extension(format!("{:016x}", rand::random::<u64>()));
             std::fs::rename(path, &to)?;
             Ok(Some(to))
         };
         match set_aside() {
-            Err(BadLog::Missing | BadLog::Empty) => {}
+            Err(BadLog::Missing) => {}
             done => aside = done.map_err(LogError::at(path))?.or(aside),
         }
     }

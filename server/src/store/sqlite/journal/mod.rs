@@ -27,7 +27,6 @@ mod sector;
 mod segment;
 
 pub use bad::{BadLog, LogError};
-pub use log::verify_log;
 pub use note::{check_log, forget_log};
 
 /// The open journal.
@@ -63,7 +62,7 @@ impl Journal {
         let (noted, log) = match note::read(db.readers()).await? {
             Some(noted) => {
                 let now = LogId { opening, ..noted };
-                let mut log = Log::open(&paths, flushed, |header| note::fits(noted, header), now)?;
+                let mut log = Log::open(&paths, flushed, noted, opening)?;
                 note::put(db, now).await?;
                 log.settle()?;
                 (now, log)
@@ -95,8 +94,7 @@ impl Journal {
     /// Opens the log again and looks what is there. All of that is durable when this returns. Nothing grows: the disk may be full.
     pub(super) fn reopen(&mut self, flushed: u64) -> Result<(), StoreError> {
         self.log = None;
-        let noted = self.noted;
-        let log = Log::open(&self.paths, flushed, |header| note::fits(noted, header), noted)?;
+        let log = Log::open(&self.paths, flushed, self.noted, self.noted.opening)?;
         self.last = log.last();
         self.flushed = flushed;
         self.log = Some(log);
@@ -130,7 +128,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes sure that a batch of so many bytes finds room. After an error all is as it was.
+    /// Makes sure that a batch of so many bytes finds room. After an error nothing is lost, and it may be called again.
     pub(super) fn make_room(&mut self, bytes: usize) -> Result<(), StoreError> {
         let log = self.log.as_mut().ok_or_else(reopening)?;
         Ok(log.make_room(bytes)?)
@@ -186,6 +184,16 @@ pub(super) fn batches_after(
     let Some(blobs) = log::read_beside(&Journal::paths_beside(main), id, flushed)? else { return Ok(None) };
     let batches = blobs.iter().zip(flushed + 1..).map(|(blob, seq)| decode(seq, blob));
     batches.collect::<Result<_, _>>().map(Some)
+}
+
+/// Reads the log of the main database at `main` whole, also beside the process that writes it. `noted`: what the main database says of it,
+/// and up to which batch it is flushed, if that can be read.
+///
+/// # Errors
+/// What is wrong, for each file.
+pub(super) fn verify(main: &Path, noted: Option<(String, u64)>) -> Result<(), Vec<LogError>> {
+    let noted = noted.and_then(|(text, flushed)| Some((note::parsed(&text).ok()?.id, flushed)));
+    log::verify(&Journal::paths_beside(main), noted)
 }
 
 fn decode(seq: u64, blob: &[u8]) -> Result<Vec<JournalRecord>, StoreError> {

@@ -7,18 +7,22 @@ use sqlx::SqliteExecutor;
 use super::Journal;
 use super::bad::{BadLog, LogError};
 use super::log;
-use super::sector::{Header, LogId};
+use super::sector::LogId;
 use crate::store::StoreError;
 use crate::store::sqlite::db::Db;
 use crate::store::sqlite::meta;
 
 /// What is noted; `None`: there is no log yet.
 pub(super) async fn read(executor: impl SqliteExecutor<'_>) -> Result<Option<LogId>, StoreError> {
-    let Some(text) = meta::text(executor, meta::LOG).await? else { return Ok(None) };
+    meta::text(executor, meta::LOG).await?.map(|text| parsed(&text)).transpose()
+}
+
+/// What a note says.
+pub(super) fn parsed(text: &str) -> Result<LogId, StoreError> {
     let number = |text| u64::from_str_radix(text, 16).ok();
     let noted = text.split_once(' ').and_then(|(id, opening)| Some((number(id)?, number(opening)?)));
     let noted = noted.map(|(id, opening)| LogId { id, opening });
-    noted.map(Some).ok_or_else(|| StoreError::corrupt(format!("{} is {text:?}", meta::LOG)))
+    noted.ok_or_else(|| StoreError::corrupt(format!("{} is {text:?}", meta::LOG)))
 }
 
 /// Notes the log, and its opening.
@@ -26,12 +30,6 @@ pub(super) async fn put(db: &Db, LogId { id, opening }: LogId) -> Result<(), Sto
     let mut tx = db.write().await?;
     meta::put(&mut tx, meta::LOG, format!("{id:016x} {opening:016x}")).await?;
     tx.commit().await
-}
-
-/// Whether a segment is one of the log that was `noted`, and of the same moment. Whoever opens it writes its header first and notes the
-/// opening then.
-pub(super) fn fits(noted: LogId, header: &Header) -> bool {
-    header.log.id == noted.id && [header.log.opening, header.before].contains(&noted.opening)
 }
 
 /// Looks whether the log beside `db` is the one that is noted there.
@@ -45,7 +43,7 @@ pub async fn check_log(db: &Db) -> Result<Result<(), LogError>, StoreError> {
 
 fn check(noted: LogId, main: &Path) -> Result<(), LogError> {
     Journal::paths_beside(main).iter().try_for_each(|path| match log::read_header(path)? {
-        header if fits(noted, &header) => Ok(()),
+        header if header.is_of(noted) => Ok(()),
         _ => Err(LogError { path: path.clone(), bad: BadLog::Other }),
     })
 }

@@ -74,6 +74,12 @@ pub(super) struct Header {
 }
 
 impl Header {
+    /// Whether a segment is one of the log that is `noted`, and of the same moment. Whoever opens it writes its header first and notes the
+    /// opening then.
+    pub(super) fn is_of(&self, noted: LogId) -> bool {
+        self.log.id == noted.id && [self.log.opening, self.before].contains(&noted.opening)
+    }
+
     /// The first sector.
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();

@@ -115,7 +115,8 @@ impl Segment {
         self.file().sync_data()
     }
 
-    /// Makes the file at least so long. The sectors are there before the header says so; until both syncs succeeded nothing is changed.
+    /// Makes the file at least so long. The sectors are there before the header says so. After an error it may be called again; what lies
+    /// beyond the length that is known here is written anew then.
     pub(super) fn grow(&mut self, to: u64) -> io::Result<()> {
         let header = self.header;
         let mut some = Vec::with_capacity(SOME);

@@ -46,7 +46,7 @@ fn copied(from: &TempDir) -> TempDir {
 }
 
 fn opened(directory: &TempDir, flushed: u64) -> Result<Log, LogError> {
-    Log::open(&paths(directory), flushed, |header| header.log == LOG, LOG)
+    Log::open(&paths(directory), flushed, LOG, LOG.opening)
 }
 
 /// What is wrong with it.
@@ -262,8 +262,12 @@ fn after_a_turn_that_failed_nothing_is_appended_before_it_is_done() {
         assert_eq!(found(survived, log.flushed), needed);
         assert_eq!(opened(survived, log.flushed).expect("opened").last(), log.last());
     }
-    log.segments[1 - active].fails_after = Some(0);
-    log.append(log.last() + 1, &content(0, 100)).expect_err("as the test says");
+    // After a sync that failed the system may forget what it did not write.
+    let header = fs::read(&paths(&earlier)[1 - active]).expect("there")[..SECTOR as usize].to_vec();
+    let file = fs::OpenOptions::new().write(true).open(&paths(&directory)[1 - active]).expect("opened");
+    file.write_all_at(&header, 0).expect("written");
+    log.make_room(100).expect("room");
+    assert_eq!(read_header(&paths(&directory)[1 - active]).expect("whole").first, log.last() + 1);
     let last = log.last();
     log.append(last + 1, &content(last + 1, 100)).expect("appended");
     assert_eq!(log.active, 1 - active);
@@ -318,7 +322,8 @@ fn a_frame_in_a_text_is_no_frame_of_the_log() {
     let before = copied(&directory);
     let mut forged = Vec::new();
     sector::encode(LOG.id, START + SECTOR, 1, &blob(b"forged"), &mut forged);
-    let text: Vec<u8> = std::iter::repeat_n(&forged[..507], 4).flatten().copied().collect();
+    // What comes first fills the head, so that what is forged begins where the next sectors' bytes do.
+    let text = [&[b'x'; 486][..], &forged[..507], &forged[..507], &forged[..507]].concat();
     log.append(1, &blob(&text)).expect("appended");
     let frame = Frame { length: 0, ..log.segments[0].frames()[0] };
     drop(log);
@@ -345,15 +350,53 @@ fn what_is_no_log_is_named_and_both_files_are_needed() {
             Some(true)
         );
         let other = fs::read(&paths(&directory)[1 - which]).expect("readable");
-        let what = "it is the other one of the two";
+        let what = "both files begin with the same batch, so one is a copy of the other";
         assert_eq!(refused(&other), Some(BadLog::Damaged { what, at: 0 }));
         assert_eq!(refused(&good), None);
         assert_eq!(read_header(path).expect("a log").log, LOG);
-        let error = Log::open(&paths(&directory), 0, |header| header.log.id == 78, LOG).err();
+        let error = Log::open(&paths(&directory), 0, LogId { id: 78, ..LOG }, 2).err();
         assert_eq!(error.map(|error| error.bad), Some(BadLog::Other));
         fs::remove_file(path).expect("removed");
         assert_eq!(bad(&directory, 0), Some(BadLog::Missing));
     }
+}
+
+/// The first start may end while it makes the files, with any part of them on the disk.
+#[test]
+fn what_was_left_of_a_log_that_nobody_noted_is_in_nobodys_way() {
+    let (directory, log) = made();
+    drop(log);
+    let paths = paths(&directory);
+    assert_eq!(set_aside(&paths), Ok(None), "no batch is in it");
+    let whole = fs::read(&paths[0]).expect("readable");
+    for left in [vec![], vec![0; 4_096], whole[..600].to_vec()] {
+        fs::write(&paths[0], &left).expect("written");
+        fs::remove_file(&paths[1]).ok();
+        let aside = set_aside(&paths).expect("nobody has them");
+        assert_eq!(
+            aside.map(|aside| fs::read(aside).expect("kept")),
+            Some(left).filter(|left| !left.is_empty())
+        );
+        drop(Log::make(&paths, LOG, 0).expect("made"));
+        assert_eq!(bad(&directory, 0), None);
+    }
+}
+
+/// Each opening writes the headers before it is noted, and may end in between.
+#[test]
+fn openings_that_are_interrupted_again_and_again_leave_a_log_that_fits() {
+    let (directory, mut log) = made();
+    log.append(1, &content(1, 100)).expect("appended");
+    drop(log);
+    for opening in 2..6 {
+        let log = Log::open(&paths(&directory), 0, LOG, opening).expect("opened");
+        assert_eq!((log.last(), log.segments[1].header().before), (1, LOG.opening));
+    }
+    let mut log =
+        Log::open(&paths(&directory), 0, LogId { opening: 5, ..LOG }, 6).expect("the last was noted");
+    log.settle().expect("settled");
+    drop(log);
+    assert_eq!(bad(&directory, 0), Some(BadLog::Other), "from then on the note before fits no longer");
 }
 
 /// What is on a disk must stay readable.
