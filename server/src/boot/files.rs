@@ -104,10 +104,9 @@ fn beside(config: &Config) -> Result<Vec<Beside>, BootError> {
     Ok(files)
 }
 
-/// All databases, the main one first.
-pub(super) fn databases(config: &Config) -> Result<Vec<PathBuf>, BootError> {
-    let main = config.storage.file()?;
-    Ok(std::iter::once(main).chain(beside(config)?.into_iter().map(|file| file.path)).collect())
+/// The databases beside the main one: their roles, and where they lie.
+pub(super) fn databases(config: &Config) -> Result<Vec<(&'static str, PathBuf)>, BootError> {
+    Ok(beside(config)?.into_iter().map(|Beside { role, path }| (role, path)).collect())
 }
 
 /// Refuses a database that cannot be one, and a missing one whose other files are there. Makes nothing.

@@ -1,13 +1,13 @@
 //! Reads the files of an installation whole, also beside the server that has them, and says what in them is damaged.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::BootError;
 use super::files::databases;
 use super::storage::{check_installed, only_on_sqlite};
 use crate::config::Config;
-use crate::store::sqlite::{Journal, LogError, verify_database, verify_log};
+use crate::store::sqlite::{Journal, required_files, verify_database, verify_log};
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -28,25 +28,25 @@ pub fn verify(
     mut each: impl FnMut(u64),
 ) -> Result<Verified, BootError> {
     only_on_sqlite(config, "`tidemark verify`")?;
-    check_installed(config)?;
-    let databases = databases(config)?;
-    let log = Journal::paths_beside(&config.storage.file()?);
+    let main = config.storage.file()?;
+    let required = required_files(&main);
+    // What does not belong to it yet may be missing.
+    let beside = databases(config)?.into_iter();
+    let beside = beside.filter(|(role, path)| path.exists() || required.iter().any(|known| known == role));
+    let all: Vec<PathBuf> = std::iter::once(main.clone()).chain(beside.map(|(_, path)| path)).collect();
+    let log = Journal::paths_beside(&main);
+    if !all.iter().chain(&log).any(|path| path.exists()) {
+        check_installed(config)?;
+    }
     let length = |path: &PathBuf| fs::metadata(path).map_or(0, |found| found.len());
-    begin(databases.iter().chain(&log).map(length).sum());
-    let mut verified = Verified::default();
-    for path in &databases {
-        let damaged = verify_database(path, &mut each).map_err(|why| io(path, why))?;
-        verified.damaged.extend(damaged);
-        verified.files += 1;
+    begin(all.iter().chain(&log).map(length).sum());
+    let files = all.iter().chain(&log).filter(|path| path.exists()).count();
+    let mut damaged = Vec::new();
+    for path in &all {
+        let found = verify_database(path, &mut each);
+        damaged.extend(found.map_err(|why| BootError::File { path: path.clone(), why })?);
     }
-    for LogError { path, bad } in verify_log(&databases[0]) {
-        verified.damaged.push(format!("{}: {bad}", path.file_name().unwrap_or_default().display()));
-    }
+    damaged.extend(verify_log(&main));
     log.iter().for_each(|path| each(length(path)));
-    verified.files += log.len();
-    Ok(verified)
-}
-
-fn io(path: &Path, why: std::io::Error) -> BootError {
-    BootError::File { path: path.to_owned(), why }
+    Ok(Verified { files, damaged })
 }

@@ -135,3 +135,30 @@ async fn a_full_disk_is_reported_by_ready_and_metrics_and_heals_by_itself() {
     assert_eq!(rows.len(), 2 + stored);
     server.process.kill().await.expect("killed");
 }
+
+/// Wherever the room ends while the files are made.
+#[tokio::test]
+async fn a_start_on_a_full_disk_says_that_it_is_full() {
+    let place = tempfile::tempdir().expect("a directory");
+    let mut refused = 0;
+    for kib in [32, 64, 100, 200, 300, 400, 500, 600] {
+        let script =
+            "mount -t tmpfs -o size=\"$3\"k,mode=700 none \"$2\" && exec \"$1\" migrate --data-dir \"$2\"";
+        let run = Command::new("unshare")
+            .args(["--mount", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_tidemark")])
+            .arg(place.path())
+            .arg(kib.to_string())
+            .env("TIDEMARK_LOG__FILTER", "error")
+            .stdin(Stdio::null())
+            .output();
+        let output = timeout(PATIENCE, run).await.expect("it ends in time").expect("unshare starts");
+        if output.status.success() {
+            continue;
+        }
+        refused += 1;
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("is full") || said.contains("No space left"), "with {kib} KiB: {said}");
+        assert_eq!(said.trim().lines().count(), 1, "{said}");
+    }
+    assert!(refused > 2, "only {refused} starts were refused");
+}

@@ -1,10 +1,10 @@
 //! How the store is doing, as readiness and metrics tell it. Decides nothing.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use seqsvr_core::page_sums;
+use seqsvr_core::page_sums::{self, DamagedPage};
 use tokio::time::Instant;
 
 use crate::log_limit::LogLimit;
@@ -80,10 +80,18 @@ impl Condition {
 
 /// The damaged pages of `database` and of what lies beside it.
 fn damaged(database: &Path) -> Vec<String> {
-    // SQLite names files by the whole path, without links.
-    let directory = std::fs::canonicalize(database).ok().and_then(|path| path.parent().map(Path::to_owned));
-    let damaged = page_sums::damaged().into_iter();
-    damaged.filter(|page| page.path.parent() == directory.as_deref()).map(|page| page.to_string()).collect()
+    // SQLite names files by the whole path, without links; the database itself may be one.
+    let directory =
+        database.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directories = [std::fs::canonicalize(directory).ok(), behind_links(database)];
+    let is_here =
+        |page: &DamagedPage| directories.iter().flatten().any(|here| page.path.parent() == Some(here));
+    page_sums::damaged().iter().filter(|page| is_here(page)).map(ToString::to_string).collect()
+}
+
+/// The directory of what `path` leads to.
+fn behind_links(path: &Path) -> Option<PathBuf> {
+    std::fs::canonicalize(path).ok()?.parent().map(Path::to_owned)
 }
 
 /// What is left for others than the superuser on the disk of `file`; `None` where the system does not say.

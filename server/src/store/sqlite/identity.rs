@@ -14,7 +14,8 @@ use crate::store::StoreError;
 const INSTALLATION: &str = "installation";
 const CURRENT: &str = "start";
 const NEXT: &str = "start_next";
-const FILES: &str = "files";
+/// The roles of the files beside the database, with commas between them.
+pub(super) const FILES: &str = "files";
 const KEY: &str = "invites_key";
 /// There while files that were restored are made good: before that is done, numbers may come a second time.
 pub(super) const RESTORING: &str = "restoring";

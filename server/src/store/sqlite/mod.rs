@@ -86,7 +86,7 @@ pub use meta::{agreed_message_ids, put_message_ids};
 pub use options::SqliteOptions;
 pub use restore::{SqliteRestore, rename_history};
 pub use status::status;
-pub use verify::{verify_database, verify_log};
+pub use verify::{required_files, verify_database, verify_log};
 
 use calls::{Call, Reply};
 use committer::{Committer, Request};

@@ -85,8 +85,7 @@ impl Scanners {
     }
 }
 
-/// A connection that cannot write.
-pub(super) fn open(path: &Path, options: &SqliteOptions) -> rusqlite::Result<Connection> {
+fn open(path: &Path, options: &SqliteOptions) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     page_sums::begin();
     let connection = Connection::open_with_flags(path, flags)?;

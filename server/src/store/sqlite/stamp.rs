@@ -17,6 +17,8 @@ use seqsvr_core::page_sums;
 use uuid::Uuid;
 
 use super::private;
+use crate::store::StoreError;
+use crate::store::sql::NO_ROOM;
 
 /// Of the files of this version; a larger one was written by a newer program, which keeps things where this one would not look.
 const FORMAT: i64 = 1;
@@ -90,16 +92,17 @@ pub fn look(path: &Path) -> Option<Found> {
     if length == 0 {
         return Some(Found::Empty);
     }
+    let mut head = [0; 100];
+    let is_database = file.read_exact(&mut head).is_ok() && head.starts_with(b"SQLite format 3\0");
+    if is_database && !page_sums::has_sums(&head) {
+        return damaged("its pages have no sums: another build before 0.1.0 made it");
+    }
     // The log may hold what is missing here: then SQLite alone can tell.
     if beside("-wal") || beside("-journal") {
         return None;
     }
-    let mut head = [0; 100];
-    if file.read_exact(&mut head).is_err() || &head[..16] != b"SQLite format 3\0" {
+    if !is_database {
         return damaged("it is not a database");
-    }
-    if !page_sums::has_sums(&head) {
-        return damaged("its pages have no sums: another build before 0.1.0 made it");
     }
     let page = match u16::from_be_bytes([head[16], head[17]]) {
         1 => 65_536,
@@ -142,7 +145,7 @@ impl Opened {
                     Some(_) if is_without_its_sum(&error) => {
                         Found::Damaged("a page is not as it was written".to_owned())
                     }
-                    _ => Found::Unreadable(error.to_string()),
+                    _ => Found::Unreadable(why(error)),
                 };
                 Opened { path, connection: None, found }
             }
@@ -174,7 +177,7 @@ impl Opened {
         connection.and_then(|connection| write(&connection, stamp)).map_err(|error| {
             match error.sqlite_error_code() {
                 Some(ErrorCode::DatabaseBusy) => "another process uses it; stop that one".to_owned(),
-                _ => error.to_string(),
+                _ => why(error),
             }
         })
     }
@@ -185,6 +188,15 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     connection.busy_timeout(BUSY)?;
     Ok(connection)
+}
+
+/// SQLite calls a full disk by other names.
+fn why(error: rusqlite::Error) -> String {
+    let text = error.to_string();
+    match StoreError::from(error) {
+        StoreError::Unavailable(why) if *why == *NO_ROOM => why.to_string(),
+        _ => text,
+    }
 }
 
 fn is_without_its_sum(error: &rusqlite::Error) -> bool {
@@ -277,10 +289,12 @@ mod tests {
             Connection::open(&path).expect("opened").query_row("SELECT n FROM kept", (), |row| row.get(0));
         assert_eq!(kept, Ok(7));
     }
+
     #[test]
     fn a_database_without_a_stamp_is_empty_or_not_ours() {
         let place = tempfile::tempdir().expect("a directory");
         let path = place.path().join("ids.db");
+        page_sums::begin();
         let connection = Connection::open(&path).expect("opened");
         connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA user_version = 1;").expect("made");
         drop(connection);

@@ -28,10 +28,10 @@ async fn read(path: &Path, connection: &mut sqlx::SqliteConnection) -> Result<Fa
     let bytes: u64 = files.iter().filter_map(|path| path.metadata().ok()).map(|found| found.len()).sum();
     let history = meta::history(&mut *connection).await?.map(|history| history.to_string());
     let flushed = meta::number(&mut *connection, meta::FLUSHED).await?;
-    let log = journal::noted(&mut *connection).await?;
+    let log = journal::noted(&mut *connection).await;
     let path = path.to_owned();
     let unflushed = async move {
-        let Some(log) = log else { return Ok(None) };
+        let Some(log) = log? else { return Ok(None) };
         let read = move || journal::batches_after(&path, log, flushed);
         let batches = tokio::task::spawn_blocking(read).await.map_err(StoreError::unavailable)??;
         Ok::<_, StoreError>(batches.map(|batches| batches.len()))

@@ -168,6 +168,44 @@ async fn verify_names_the_damage_also_beside_a_server() {
     let data = world.file("data");
     assert!(done(&data, &["verify"]).await.ends_with("files are as they were written"), "beside a server");
     world.app.stop().await;
+    let place = world.file("changed");
+    let lines = async |change: &dyn Fn(&Path)| {
+        copy(&data, &place);
+        change(&place);
+        let output = tokio::process::Command::new(env!("CARGO_BIN_EXE_tidemark"))
+            .args(["verify", "--data-dir"])
+            .arg(&place)
+            .output()
+            .await
+            .expect("runs");
+        fs::remove_dir_all(&place).expect("removed");
+        assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    for name in ["tidemark.db", "ids.db", "sequence.db", "tidemark.journal.1.dat"] {
+        let missing = lines(&|place| fs::remove_file(place.join(name)).expect("removed")).await;
+        assert!(missing.contains(&format!("{name}: it is missing")), "{missing}");
+        let empty = lines(&|place| fs::write(place.join(name), "").expect("emptied")).await;
+        assert!(empty.contains(&format!("{name}: it is empty")), "{empty}");
+    }
+    let header = lines(&|place| {
+        let path = place.join("tidemark.db");
+        let mut bytes = fs::read(&path).expect("readable");
+        bytes[20] ^= 1;
+        fs::write(path, bytes).expect("written");
+    })
+    .await;
+    assert!(header.contains("tidemark.db: its pages have no sums"), "{header}");
+    let early = world.file("early");
+    copy(&data, &early);
+    world.app.start_again().await;
+    world.app.stop().await;
+    let mixed = lines(&|place| {
+        let name = "tidemark.journal.0.dat";
+        fs::copy(early.join(name), place.join(name)).expect("put back");
+    })
+    .await;
+    assert!(mixed.contains("tidemark.journal.0.dat: it is of another moment"), "{mixed}");
     let path = data.join("tidemark.db");
     let mut bytes = fs::read(&path).expect("readable");
     let last = bytes.len() / 4_096;

@@ -276,19 +276,19 @@ pub(super) fn read_beside(paths: &Paths, id: u64, flushed: u64) -> Result<Option
     Ok(Some(needed.into_iter().map(blob).collect()))
 }
 
-/// Reads both files whole, also beside the process that writes them. `noted`: the id of the log that belongs there, and the batch up to
-/// which it is flushed, if that is known.
+/// Reads both files whole, also beside the process that writes them. `noted`: the log that belongs there, and the batch up to which it is
+/// flushed, if that is known.
 ///
 /// # Errors
 /// What is wrong with a file, for each.
-pub(super) fn verify(paths: &Paths, noted: Option<(u64, u64)>) -> Result<(), Vec<LogError>> {
+pub(super) fn verify(paths: &Paths, noted: Option<(LogId, u64)>) -> Result<(), Vec<LogError>> {
     let mut wrong = Vec::new();
     let mut parts = Vec::new();
     for path in paths {
         let read = || -> Result<_, BadLog> {
             let bytes = std::fs::read(path)?;
             let header = Header::decode(&bytes)?;
-            if noted.is_some_and(|(id, _)| header.log.id != id) {
+            if noted.is_some_and(|(noted, _)| !header.is_of(noted)) {
                 return Err(BadLog::Other);
             }
             Ok((header, sector::find(&bytes, &header)?))
@@ -298,10 +298,10 @@ pub(super) fn verify(paths: &Paths, noted: Option<(u64, u64)>) -> Result<(), Vec
             Err(bad) => wrong.push(LogError { path: path.clone(), bad }),
         }
     }
-    if let ([first, second], Some((_, flushed))) = (&parts[..], noted)
-        && let Err(bad) = needed([(&first.0, &first.1), (&second.0, &second.1)], flushed)
-    {
-        wrong.push(LogError { path: paths[0].clone(), bad });
+    if let ([first, second], Some((_, flushed))) = (&parts[..], noted) {
+        let parts: [Part<'_>; 2] = [(&first.0, &first.1), (&second.0, &second.1)];
+        let joined = needed(parts, flushed).map_err(LogError::at(&paths[newer(parts)]));
+        wrong.extend(joined.err());
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
 }
@@ -317,6 +317,8 @@ pub(super) fn read_header(path: &Path) -> Result<Header, LogError> {
 /// Moves the files at `paths` aside that nobody has, and of which it is not certain that no batch is in them. Says where the last one is.
 pub(super) fn set_aside(paths: &Paths) -> Result<Option<PathBuf>, LogError> {
     let mut aside = None;
+    // The same for both: they belong together.
+    let ending = format!("{:016x}", rand::random::<u64>());
     for path in paths {
         let set_aside = || -> Result<Option<PathBuf>, BadLog> {
             let bytes = std::fs::read(path)?;
@@ -329,7 +331,7 @@ pub(super) fn set_aside(paths: &Paths) -> Result<Option<PathBuf>, LogError> {
                 Err(BadLog::Damaged { .. }) | Ok(_) => {}
                 Err(bad) => return Err(bad),
             }
-            let to = path.with_added_extension(format!("{:016x}", rand::random::<u64>()));
+            let to = path.with_added_extension(&ending);
             std::fs::rename(path, &to)?;
             Ok(Some(to))
         };

@@ -186,14 +186,19 @@ pub(super) fn batches_after(
     batches.collect::<Result<_, _>>().map(Some)
 }
 
-/// Reads the log of the main database at `main` whole, also beside the process that writes it. `noted`: what the main database says of it,
-/// and up to which batch it is flushed, if that can be read.
+/// Reads the log of the main database at `main` whole, also beside the process that writes it. `noted`: the note in the main database, and
+/// up to which batch that is flushed, if they can be read.
 ///
 /// # Errors
-/// What is wrong, for each file.
-pub(super) fn verify(main: &Path, noted: Option<(String, u64)>) -> Result<(), Vec<LogError>> {
-    let noted = noted.and_then(|(text, flushed)| Some((note::parsed(&text).ok()?.id, flushed)));
-    log::verify(&Journal::paths_beside(main), noted)
+/// What is wrong, a line for each.
+pub(super) fn verify(main: &Path, noted: Option<(&str, u64)>) -> Result<(), Vec<String>> {
+    let noted = noted.map(|(text, flushed)| note::parsed(text).map(|log| (log, flushed))).transpose();
+    let noted = noted.map_err(|why| vec![why.to_string()])?;
+    log::verify(&Journal::paths_beside(main), noted).map_err(|wrong| {
+        let line =
+            |LogError { path, bad }| format!("{}: {bad}", path.file_name().unwrap_or_default().display());
+        wrong.into_iter().map(line).collect()
+    })
 }
 
 fn decode(seq: u64, blob: &[u8]) -> Result<Vec<JournalRecord>, StoreError> {
