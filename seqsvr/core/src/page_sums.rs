@@ -3,7 +3,7 @@
 //! SQLite believes its disk. The layer below it, its VFS, is the one place that all pages of all connections of a process pass. So there,
 //! each page gets a sum over its place and its bytes when it goes into a database, in its last eight bytes, which SQLite leaves alone; and
 //! the sum is compared when the page is read from there. A page that differs is an error of reading ([`DAMAGED_PAGE`]), and is told by
-//! [`damaged`]. A database that was made without sums is refused at its first page. What lies in the write-ahead log has sums of SQLite.
+//! [`damaged`]. A database that was made without sums is refused when it is opened. The write-ahead log has sums of SQLite's own.
 //!
 //! Each function that opens a database calls [`begin`] first. Other programs may read such a database, without the right to write: one that
 //! writes it without this layer damages it, and closing the last connection writes what is in the log.
