@@ -150,7 +150,8 @@ async fn a_flipped_bit_is_refused_or_told_or_harmless() {
         let place = world.file(&format!("flip-{n}"));
         copy(&good, &place);
         let fate = fate(&place, (name, *bit), all, &expected).await;
-        fs::remove_dir_all(&place).expect("removed");
+        // A start that was refused may still be closing its files; the rest goes with the whole directory.
+        _ = fs::remove_dir_all(&place);
         (name.clone(), fate)
     });
     let mut fates: BTreeMap<(String, Fate), usize> = BTreeMap::new();
