@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use axum::body::{Body, to_bytes};
-use issuer::{Process, take};
+use issuer::{Process, post as post_plain, take};
 use tidemark_test_support::servers::certificates::{self, Certificates};
+use tidemark_test_support::servers::redis::Server as Redis;
 use tonic::codegen::{Service, http};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 
@@ -107,4 +108,23 @@ fn commands_bring_the_token_over_tls() {
         assert_eq!((code, numbers.as_str()), (Some(1), ""), "{error}");
         assert!(error.contains(why) && error.lines().count() == 1, "{error}");
     }
+}
+
+#[test]
+fn a_redis_is_reached_over_tls_if_the_system_trusts_who_signed_its_certificate() {
+    let folder = tempfile::tempdir().unwrap();
+    let [own, foreign] = own_and_foreign(folder.path());
+    let redis = Redis::start_with_tls(&own);
+    let text = format!(
+        "listen = \"127.0.0.1:0\"\n[issuer]\ndatabase = \"memory\"\nredis = [{:?}]\n\
+         [issuer.tags.order]\nstrategy = \"redis\"\nwhen_redis_down = \"refuse\"\nwait_ms = 2000\n",
+        redis.tls_url()
+    );
+    let config = write(folder.path().join("issuer.toml"), &text);
+    let process = Process::start_in(&config, &[("SSL_CERT_FILE", &own.authority)]);
+    assert_eq!(take(&process.addr, 2).unwrap().len(), 2);
+    let process = Process::start_in(&config, &[("SSL_CERT_FILE", &foreign.authority)]);
+    let (status, text) = post_plain(&process.addr, "/v1/ids/order", "{}").unwrap();
+    assert_eq!(status, 503, "{text}");
+    assert!(text.contains("certificate"), "{text}");
 }

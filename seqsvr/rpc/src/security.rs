@@ -283,7 +283,8 @@ impl Interceptor for Pass {
     }
 }
 
-fn is_loopback(host: &str) -> bool {
+/// Whether what is sent to `host`, a name or an address, stays on this machine.
+pub fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 

@@ -6,24 +6,46 @@ use crate::ports::free_port;
 use redis::aio::MultiplexedConnection;
 use redis::{Client, Value};
 
+use super::certificates::Certificates;
 use super::{Hanging, folder, until_ready};
 
 /// A server. Dropping it ends it.
 pub struct Server {
     hanging: Hanging,
     port: u16,
+    tls_port: Option<u16>,
 }
 
 impl Server {
     /// Starts an empty server that only writes when it is told to SAVE.
     pub fn start() -> Self {
+        Self::start_with(None, "")
+    }
+
+    /// Starts one that shows these certificates on another port.
+    pub fn start_with_tls(certificates: &Certificates) -> Self {
+        let Certificates { authority, certificate, key } = certificates;
+        let tls_port = free_port();
+        let options = format!(
+            "--tls-port {tls_port} --tls-cert-file {certificate:?} --tls-key-file {key:?} \
+             --tls-ca-cert-file {authority:?} --tls-auth-clients no"
+        );
+        Self::start_with(Some(tls_port), &options)
+    }
+
+    fn start_with(tls_port: Option<u16>, options: &str) -> Self {
         let port = free_port();
         let line = format!(
-            "redis-server --port {port} --bind 127.0.0.1 --save '' --appendonly no --repl-diskless-sync-delay 0"
+            "redis-server --port {port} --bind 127.0.0.1 --save '' --appendonly no --repl-diskless-sync-delay 0 {options}"
         );
-        let server = Self { hanging: Hanging::start(line, "KILL", folder("redis")), port };
+        let server = Self { hanging: Hanging::start(line, "KILL", folder("redis")), port, tls_port };
         server.until_ready();
         server
+    }
+
+    /// Where it is over TLS.
+    pub fn tls_url(&self) -> String {
+        format!("rediss://127.0.0.1:{}", self.tls_port.expect("started with certificates"))
     }
 
     /// Starts the server, on the same port as before, with what the last SAVE wrote.

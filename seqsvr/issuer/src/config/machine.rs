@@ -39,7 +39,7 @@ pub struct MachineConfig {
     /// The name under which an id is registered: `application:port:ip`, or any of one's own. The registry is the issuer's
     /// database, unless `redis` or `etcd` names another.
     pub instance: Option<String>,
-    /// The Redis to register in, `redis://host:port`. It must keep what it confirmed: `appendonly yes` and `appendfsync
+    /// The Redis to register in, `redis://host:port` or `rediss://…`. It must keep what it confirmed: `appendonly yes` and `appendfsync
     /// always`, and no replica that lags may take over.
     pub redis: Option<String>,
     /// The etcd cluster to register in.
@@ -202,10 +202,7 @@ impl MachineConfig {
             return Ok(Arc::new(EtcdRegistry::open(etcd, POOL).map_err(|error| error.0)?));
         }
         if let Some(url) = &self.redis {
-            let registry = RedisRegistry::new(url, POOL);
-            // Not repeated: it may hold a password.
-            let wrong = |_| "redis: the URL cannot be understood; write redis://host:port".to_owned();
-            return Ok(Arc::new(registry.map_err(wrong)?));
+            return Ok(Arc::new(RedisRegistry::new(url, POOL).map_err(|error| error.0)?));
         }
         let database = database.unwrap_or_default();
         Ok(match database.strip_prefix("sqlite:") {

@@ -247,6 +247,10 @@ async fn each_mistake_has_one_clear_error() {
             "a URL of Redis cannot be understood",
         ),
         (
+            format!("redis = [\"redis://:s@h\"]\n{}", tag("strategy = \"redis\"")),
+            "order: the password of the Redis at h would cross the network in plain text",
+        ),
+        (
             format!("redis = [\"redis://h\"]\n{}", tag("strategy = \"redis\"\nlimit = 9007199254740993")),
             "2^53 - 1",
         ),
@@ -280,7 +284,11 @@ async fn each_mistake_has_one_clear_error() {
         ),
         (
             machine("instance = \"a\"\nredis = \"http://h\"", ""),
-            "[issuer.machine]: redis: the URL cannot be understood; write redis://host:port",
+            "[issuer.machine]: a URL of Redis cannot be understood",
+        ),
+        (
+            machine("instance = \"a\"\nredis = \"redis://:s@h\"", ""),
+            "[issuer.machine]: the password of the Redis at h",
         ),
         (machine("instance = \"a\"\netcd.endpoints = []", ""), "name 1 to 15 endpoints"),
         (machine("host = \"h\"", ""), "does not end in -N"),

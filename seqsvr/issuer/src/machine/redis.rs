@@ -14,6 +14,7 @@ use redis::{AsyncConnectionConfig, Client, RedisError, Script};
 
 use super::Instance;
 use super::registry::{Entry, Registry, RegistryError, Row};
+use crate::redis::address;
 
 /// How long to wait for a connection or an answer.
 const WAIT: Duration = Duration::from_secs(5);
@@ -39,14 +40,14 @@ pub struct RedisRegistry {
 }
 
 impl RedisRegistry {
-    /// A registry at `url` (`redis://…`), which is connected to when it is first asked; `pool` keeps systems
+    /// A registry at `url` (`redis://…` or `rediss://…`), which is connected to when it is first asked; `pool` keeps systems
     /// apart that share the Redis.
     ///
     /// # Errors
     ///
-    /// [`RegistryError`] for a text that is no URL of a Redis.
+    /// [`RegistryError`] for a URL that is not taken.
     pub fn new(url: &str, pool: &str) -> Result<Self, RegistryError> {
-        let client = Client::open(url).map_err(RegistryError::new)?;
+        let client = address::client(url).map_err(RegistryError)?;
         let key = format!("seqsvr:machines:{pool}");
         Ok(Self { client, key, write: Script::new(WRITE), connection: Mutex::new(None) })
     }

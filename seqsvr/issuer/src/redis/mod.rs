@@ -8,6 +8,7 @@
 //! from a durable segment in memory. `turn` says what a step of the hash is (pure), `hash` and `plain` take it in
 //! Redis, `worker` is the one task for each tag, with its `stock` of segments.
 
+pub(crate) mod address;
 #[cfg(test)]
 mod agreement;
 mod hash;
@@ -46,8 +47,8 @@ pub enum WhenHotDown {
 /// Settings of a [`RedisStrategy`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct RedisOptions {
-    /// Where Redis may be, `redis://[user:password@]host:port[/database]`: primary and replicas. The one that is the
-    /// primary is used.
+    /// Where Redis may be, `redis://[user:password@]host:port[/database]` or `rediss://…` for TLS: primary and replicas.
+    /// The one that is the primary is used.
     pub urls: Vec<String>,
     /// What the key of a tag's hash begins with. Default `issuer:`.
     pub prefix: String,
@@ -81,9 +82,7 @@ impl RedisOptions {
             return Err("name at least one URL of Redis".to_owned());
         }
         for url in &self.urls {
-            redis::Client::open(url.as_str()).map_err(|error| {
-                format!("a URL of Redis cannot be understood ({error}); write redis://host:port")
-            })?;
+            address::client(url)?;
         }
         if self.segment.limit > MAX_EXACT {
             return Err(format!(

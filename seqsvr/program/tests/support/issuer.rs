@@ -16,7 +16,14 @@ pub(crate) struct Process {
 impl Process {
     /// Starts it, and waits until it listens.
     pub(crate) fn start(config: &Path) -> Self {
+        Self::start_in(config, &[])
+    }
+
+    /// The same with these in its environment.
+    pub(crate) fn start_in(config: &Path, environment: &[(&str, &Path)]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_seqsvr"))
+            .env_remove("SSL_CERT_DIR")
+            .envs(environment.iter().copied())
             .args(["issuer", "--config"])
             .arg(config)
             .stdout(Stdio::piped())
@@ -52,7 +59,8 @@ pub(crate) fn take(addr: &str, count: u32) -> Option<Vec<u64>> {
     Some(ids.split(',').map(|id| id.trim_matches('"').parse().unwrap()).collect())
 }
 
-fn post(addr: &str, path: &str, body: &str) -> Option<(u16, String)> {
+/// What an address answers to a body: status and body.
+pub(crate) fn post(addr: &str, path: &str, body: &str) -> Option<(u16, String)> {
     call(addr, "POST", path, body)
 }
 
