@@ -145,6 +145,7 @@ export class Pane {
 
   /** Fetches back to the first unread row where it is not here, within limits; then paints what is around it, else the newest. */
   async start() {
+    this.waiting = this.outgoing();
     const known = () => this.store.conversations.get(this.id) ?? {};
     const { unread, read_to } = known();
     for (let page = 0; unread && page < MOST_UNREAD_PAGES && known().floor > read_to + 1; page++) {
@@ -173,15 +174,19 @@ export class Pane {
   /** What is pinned is shown when it is known. */
   learnPins() { this.store.learnPins(this.id).catch(() => {}); }
 
+  /** What of this conversation waits in the outbox: messages, and changes of rows. */
+  outgoing() { return { messages: this.store.pending(this.id), changes: this.store.amending(this.id) }; }
+
   /** Something changed in the database: takes new rows in at the end, if the end is in the window. */
   async refresh() {
     const { rows, store } = this;
-    // Read before the rows, so that a message is never in neither.
-    const outbox = store.pending(this.id);
+    // Read before the rows and shown with them, so that a message or a change of one is never in neither.
+    const outgoing = this.outgoing();
     const known = rows.at(-1)?.message_id ?? 0;
     const { settled } = this;
     const { same, fresh, isTail } = await store.db.window(this.id, rows[0]?.message_id ?? 0, known, this.atTail ? MOST : 0);
     rows.splice(0, rows.length, ...same, ...fresh);
+    this.waiting = outgoing;
     this.ahead = this.ahead.filter(({ message_id }) => message_id > settled);
     if (this.atEnd()) rows.splice(0, Math.max(0, rows.length - MOST));
     this.atTail &&= isTail;
@@ -189,7 +194,7 @@ export class Pane {
     if (pins === null) this.learnPins();
     if (unread) this.markFresh(read_to);
     if (fresh.some(({ kind }) => kind === "membership")) store.meet(this.id);
-    await this.render({ outbox });
+    await this.render();
     if (known) this.announce(fresh);
     this.read();
   }
@@ -213,34 +218,34 @@ export class Pane {
     this.ahead.push(...here);
     if (here.some((row) => counts(row, store.self.uid))) this.markFresh(store.conversations.get(this.id)?.read_to ?? 0);
     // Nothing else changes, and it stands at the end.
-    const isSimple = newest && !store.pending(this.id).length && here.every(({ sender }) => sender !== store.self.uid);
+    const isSimple = newest && !this.waiting.messages.length && here.every(({ sender }) => sender !== store.self.uid);
     this.paint({ below: isSimple ? newest : null });
     return painted();
   }
 
   /** Shows the window. Stays at the end, or goes there (`end`); else keeps what is being read where it is. */
-  async render({ end = false, outbox = this.store.pending(this.id) } = {}) {
+  async render({ end = false } = {}) {
     const { store } = this;
     const before = this.rows[0]?.message_id;
     this.whole = store.conversations.get(this.id)?.floor === 0 && !(await this.page({ before, limit: 1 })).length;
-    this.quoted = await store.db.quoted([...this.rows, ...this.atTail ? outbox : []]);
+    this.quoted = await store.db.quoted([...this.rows, ...this.atTail ? this.waiting.messages : []]);
     this.header();
     this.painted = true;
-    this.paint({ end, outbox });
+    this.paint({ end });
   }
 
   /** Puts into the document what `render` has found; `below`: only what follows this row, since nothing else is different. */
-  paint({ end = false, outbox = this.store.pending(this.id), below = null } = {}) {
+  paint({ end = false, below = null } = {}) {
     const { log } = this;
     const put = (item, element) => fill(item, element, this.acts);
     const isAtEnd = end || this.atEnd();
-    const added = below && this.items(outbox, below);
+    const added = below && this.items(below);
     if (added) append(log, added, make, put);
     else {
       const bottom = (element) => element.offsetTop + element.offsetHeight - log.scrollTop;
       const anchor = !isAtEnd && [...log.querySelectorAll(".msg, .event")].find((each) => bottom(each) > 0);
       const offset = anchor && bottom(anchor);
-      keep(log, this.items(outbox), make, put);
+      keep(log, this.items(), make, put);
       if (anchor?.isConnected) log.scrollTop += bottom(anchor) - offset;
       else this.toEnd();
     }
@@ -256,15 +261,15 @@ export class Pane {
   }
 
   /** What stands in the window; or only what follows a row in it, `below` that; `null`: that row does not stand there. */
-  items(outbox, below = null) {
-    const { store } = this;
+  items(below = null) {
+    const { store, waiting } = this;
     const newest = this.rows.at(-1)?.message_id ?? 0;
     const all = this.atTail ? [...this.rows, ...this.ahead.filter(({ message_id }) => message_id > newest)] : this.rows;
     const from = below ? all.findIndex(({ message_id }) => message_id === below.message_id) : 0;
-    const rows = withAmendments(all.slice(Math.max(0, from)), store.amending(this.id), store.self.uid);
+    const rows = withAmendments(all.slice(Math.max(0, from)), waiting.changes, store.self.uid);
     const hasLine = below && this.log.querySelector(".fresh-line");
     const start = below ? "" : store.nobody.has(this.id) ? this.nobody() : this.whole && this.beginning(isolate(store.title(this.id)));
-    const items = itemsOf(store, rows, this.atTail ? outbox : [], hasLine ? null : this.freshAfter, start, this.quoted);
+    const items = itemsOf(store, rows, this.atTail ? waiting.messages : [], hasLine ? null : this.freshAfter, start, this.quoted);
     if (!below) return items;
     const painted = items.findIndex(({ id }) => id === below.message_id);
     return painted < 0 ? null : items.slice(painted + 1);
