@@ -26,3 +26,4 @@ pub mod store;
 pub mod table;
 pub mod telemetry;
 pub mod transfer;
+mod workers;

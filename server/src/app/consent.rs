@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use crate::domain::{Conversation, Friendship, Kind, PrivacyLevel, Relation, Uid};
+use crate::domain::{PrivacyLevel, Relation, Uid};
 use crate::queue::{Counted, DailyLimit, Refused, SendError};
 use crate::store::{MessageStore, StoreError};
 
-/// Rows of a conversation among which one of the other person is looked for, the newest first.
-const LOOKED_AT: usize = 200;
+/// People who are asked at once.
+const AT_ONCE: usize = 50;
 
 /// Asks those who are to be put into groups.
 #[derive(Clone)]
@@ -34,42 +34,46 @@ impl Consent {
         let mut people: Vec<Uid> = people.iter().copied().filter(|uid| *uid != by).collect();
         people.sort_unstable();
         people.dedup();
-        let unavailable = |_: StoreError| SendError::Unavailable;
+        let most = self.limit.most();
         let mut strangers = 0;
-        let keys: Vec<_> = people.iter().flat_map(|uid| Relation::keys(*uid, by)).collect();
-        let rows = self.store.newest(&keys).await.map_err(unavailable)?;
-        for (uid, rows) in people.into_iter().zip(rows.chunks(Relation::ROWS)) {
-            let rows = rows.iter().map(|row| row.as_ref().map(|row| &*row.content));
-            let Relation { is_blocked, privacy, friendship, .. } = Relation::read(uid, rows);
-            if is_blocked {
-                return Err(SendError::Blocked);
-            }
-            if privacy.groups == PrivacyLevel::Friends && !friendship.is_mutual() {
-                return Err(SendError::FriendsAddOnly);
-            }
-            if self.limit.most() > 0 && self.is_stranger(by, uid, friendship).await.map_err(unavailable)? {
-                strangers += 1;
-                // What is refused in any case is not looked at to its end.
-                if strangers > self.limit.most() {
-                    break;
-                }
+        for some in people.chunks(AT_ONCE) {
+            strangers += self.strangers(by, some).await?;
+            // A refusal that is sure needs no look at the others.
+            if strangers > most {
+                break;
             }
         }
-        let most = self.limit.most();
         self.limit.count(by, strangers).await.map_err(|refused| match refused {
             Refused::Unavailable => SendError::Unavailable,
             Refused::TooMany(wait) => SendError::TooManyStrangers { most, wait },
         })
     }
 
-    /// Whether two people have nothing to do with each other: they are no friends, and `other` has not written to `by`.
-    async fn is_stranger(&self, by: Uid, other: Uid, friendship: Friendship) -> Result<bool, StoreError> {
-        if friendship.is_mutual() {
-            return Ok(false);
+    /// How many of `people` are strangers to `by`, where their number is limited.
+    async fn strangers(&self, by: Uid, people: &[Uid]) -> Result<u32, SendError> {
+        let unavailable = |_: StoreError| SendError::Unavailable;
+        let keys: Vec<_> = people.iter().flat_map(|uid| Relation::keys(*uid, by)).collect();
+        let rows = self.store.newest(&keys).await.map_err(unavailable)?;
+        let mut others = Vec::new();
+        for (uid, rows) in people.iter().zip(rows.chunks(Relation::ROWS)) {
+            let rows = rows.iter().map(|row| row.as_ref().map(|row| &*row.content));
+            let Relation { is_blocked, privacy, friendship, .. } = Relation::read(*uid, rows);
+            if is_blocked {
+                return Err(SendError::Blocked);
+            }
+            if friendship.is_mutual() {
+                continue;
+            }
+            if privacy.groups == PrivacyLevel::Friends {
+                return Err(SendError::FriendsAddOnly);
+            }
+            others.push(*uid);
         }
-        let page = self.store.conversation(by, Conversation::User(other), None, LOOKED_AT).await?;
-        let is_theirs = |kind| matches!(kind, Kind::Message | Kind::Recalled);
-        Ok(!page.rows.iter().any(|row| row.content.sender == other && is_theirs(row.content.kind)))
+        if self.limit.most() == 0 || others.is_empty() {
+            return Ok(0);
+        }
+        let heard = self.store.heard_from(by, &others).await.map_err(unavailable)?;
+        Ok(heard.into_iter().map(|heard| u32::from(!heard)).sum())
     }
 
     /// They were not put into a group after all.

@@ -28,7 +28,7 @@ pub use accounts::{
     NewSignUpInvite, OpenSignUpInvite, Others, RecoveryCodes, SignUp, SignUpInviteLimits, SignedIn,
 };
 pub use consent::Consent;
-pub use conversations::Conversations;
+pub use conversations::{Conversations, NamedConversation};
 pub use deletions::Deletions;
 pub use ephemeral::{EphemeralOptions, Ephemerals};
 pub use follow::Follow;

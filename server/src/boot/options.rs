@@ -70,6 +70,7 @@ pub(super) fn table_options(config: &Config) -> table::Options {
     table::Options {
         tables: section.tables,
         table_operations: section.table_operations_per_second,
+        kib_a_second: section.kib_per_key_per_second,
         remembered_tables: section.remembered_tables,
         writers: section.writers,
         length: section.length,

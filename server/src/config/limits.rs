@@ -78,7 +78,7 @@ pub struct LimitsSection {
     pub watched_people: usize,
     /// Searches of one account for people, with a burst of a minute's worth.
     pub searches_per_account_per_minute: u32,
-    /// People whom one account looks up by their uids, with a burst of a minute's worth.
+    /// People whom one account looks up by their uids, or puts into groups, with a burst of a minute's worth.
     pub look_ups_per_account_per_minute: u32,
     /// KiB of rows that one account has stored with groups and friends, with a burst of a minute's worth; then what it says to many is refused.
     pub fan_out_kib_per_account_per_second: u32,

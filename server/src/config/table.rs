@@ -34,6 +34,9 @@ pub struct TableSection {
     pub tables: usize,
     /// Operations on tables, such as CreateTable, a second and instance.
     pub table_operations_per_second: u32,
+    /// KiB that the requests with one access key read and write; then they wait, and are refused beyond five seconds of it. Rows and requests
+    /// count beside their bytes.
+    pub kib_per_key_per_second: u32,
     /// Tables that are kept in memory for a second after they were looked up.
     pub remembered_tables: usize,
     /// Writers: how many commits of rows may be under way.
@@ -69,6 +72,7 @@ impl Default for TableSection {
             clock_seconds: 900,
             tables: 64,
             table_operations_per_second: 10,
+            kib_per_key_per_second: 16_384,
             remembered_tables: 1_024,
             writers: 4,
             length: 1_024,
@@ -93,6 +97,7 @@ impl TableSection {
         within("table", "clock_seconds", self.clock_seconds, 1..=86_400)?;
         within("table", "tables", self.tables, 1..=100_000)?;
         within("table", "table_operations_per_second", self.table_operations_per_second, 1..=100_000)?;
+        within("table", "kib_per_key_per_second", self.kib_per_key_per_second, 0..=100_000_000)?;
         within("table", "remembered_tables", self.remembered_tables, 1..=1_000_000)?;
         within("table", "writers", self.writers, 1..=256)?;
         // There must be room for a batch of 200 rows, and for all that one request brings.

@@ -68,6 +68,9 @@ impl Kind {
         Kind::Star,
     ];
 
+    /// Messages, also those that were taken back.
+    pub const SAID: [Kind; 2] = [Kind::Message, Kind::Recalled];
+
     /// State rows: those that only say what holds now.
     pub const STATE: [Kind; 6] =
         [Kind::ReadMarker, Kind::Setting, Kind::Friend, Kind::Seen, Kind::Pin, Kind::Star];
@@ -197,6 +200,11 @@ impl Content {
             Kind::Deleted => self.target != Conversation::MOMENTS,
             _ => false,
         }
+    }
+
+    /// Whether it is a message of `who`, also one that was taken back.
+    pub fn is_said_by(&self, who: Uid) -> bool {
+        self.sender == who && Kind::SAID.contains(&self.kind)
     }
 
     /// Whether `receiver` counts it as unread until read: only others' messages do.

@@ -24,6 +24,7 @@ use super::refusals;
 use super::state::{HttpState, Settings};
 use crate::app::LiveSession;
 use crate::domain::ClientId;
+use crate::workers::aside;
 
 /// The session of whoever calls; refuses those who are not logged in.
 pub(super) struct Session(pub(super) Arc<LiveSession>);
@@ -119,8 +120,11 @@ impl<T: DeserializeOwned> FromRequest<HttpState> for Json<T> {
             false => None,
         };
         let bytes = Bytes::from_request(request, state).await.map_err(body_problem)?;
-        let text = std::str::from_utf8(&bytes).map_err(|_| Problem::invalid_utf8())?;
-        object::from_text(text).map(Json).map_err(|error| Problem::from_json(&error))
+        let read = || {
+            let text = std::str::from_utf8(&bytes).map_err(|_| Problem::invalid_utf8())?;
+            object::from_text(text).map_err(|error| Problem::from_json(&error))
+        };
+        aside(bytes.len(), read).await.map(Json)
     }
 }
 

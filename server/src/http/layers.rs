@@ -15,6 +15,7 @@ use super::extract::caller;
 use super::origin;
 use super::refusals;
 use super::state::HttpState;
+use crate::workers::watched;
 
 /// Nothing runs in a page but what this server serves.
 const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
@@ -46,12 +47,14 @@ pub(super) async fn request_context(
     let caller = caller(request.extensions(), request.headers(), &state.settings);
     let (method, path) = (request.method().clone(), without_code(request.uri().path()).into_owned());
     let route = request.extensions().get::<MatchedPath>().cloned();
+    let route = route.as_ref().map_or("none", MatchedPath::as_str);
     let span = tracing::info_span!("request", id, %method, path);
     let limit = Duration::from_secs(state.settings.server.request_seconds.into());
     let began = Instant::now();
     let mut response = REQUEST_ID
         .scope(id.clone(), async {
-            let response = tokio::time::timeout(limit, next.run(request)).await.unwrap_or_else(|_| {
+            let answering = watched(route, next.run(request));
+            let response = tokio::time::timeout(limit, answering).await.unwrap_or_else(|_| {
                 let detail = "the request took too long; send it faster, or try again";
                 Problem::passing(StatusCode::REQUEST_TIMEOUT, "timeout", detail).into_response()
             });
@@ -60,7 +63,6 @@ pub(super) async fn request_context(
         })
         .instrument(span)
         .await;
-    let route = route.as_ref().map_or("none", MatchedPath::as_str);
     state.metrics.answered(known(&method), route, response.status().as_u16(), began.elapsed());
     refusals::slow_down(&state, caller.address, response.status()).await;
     let headers = response.headers_mut();

@@ -21,6 +21,7 @@ use tower_service::Service;
 
 use super::heads::{Phase, Unhurried};
 use super::listen::{LimitedListener, Peer};
+use crate::workers::watched;
 
 /// Bytes that one connection reads ahead, and so the longest head of a request; without a limit of ours it is 400 KiB.
 const MOST_BUFFERED: usize = 32 << 10;
@@ -63,7 +64,7 @@ pub(super) async fn serve<S>(
         let stream = TokioIo::new(Unhurried::new(stream, phase.clone()));
         let connection = server.serve_connection(stream, telling(phase, Peer(peer), service.clone()));
         let stopping = stopping.clone();
-        tasks.spawn(async move {
+        tasks.spawn(watched("connection", async move {
             let mut connection = pin!(connection.with_upgrades());
             let ended = tokio::select! {
                 ended = connection.as_mut() => ended,
@@ -75,7 +76,7 @@ pub(super) async fn serve<S>(
             if let Err(error) = ended {
                 tracing::trace!(%error, "a connection ended badly");
             }
-        });
+        }));
     }
     drop(listener);
     while tasks.join_next().await.is_some() {}

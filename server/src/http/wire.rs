@@ -293,6 +293,11 @@ pub(super) fn write_entry(out: &mut String, entry: &Entry) {
     out.push_str("\"}");
 }
 
+/// How much work it is to write these rows, in bytes.
+pub(super) fn weight(entries: &[Entry]) -> usize {
+    entries.iter().map(Entry::weight).sum()
+}
+
 /// Writes `entries` as an array of ENTRY objects.
 pub(super) fn write_entries(out: &mut String, entries: &[Entry]) {
     out.reserve(entries.iter().map(|entry| entry.content.body.as_json().len() + ROW_BYTES).sum());

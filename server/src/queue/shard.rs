@@ -29,6 +29,7 @@ use super::{Options, Parts, daily_limit};
 use crate::domain::{Content, Uid};
 use crate::log_limit::LogLimit;
 use crate::store::{AcceptanceId, Recipient};
+use crate::workers::watched;
 
 /// Copies of one acceptance that this queue owes to its receivers.
 #[derive(Clone, Debug)]
@@ -146,7 +147,7 @@ async fn keep_alive(shard: Arc<Mutex<Shard>>, around: Around) {
     for replaced in 0_u64.. {
         let (shard, around) = (Arc::clone(&shard), around.clone());
         let began = Instant::now();
-        let life = tokio::spawn(async move {
+        let life = tokio::spawn(watched("queue", async move {
             let mut shard = shard.lock_owned().await;
             let Around {
                 parts,
@@ -173,7 +174,7 @@ async fn keep_alive(shard: Arc<Mutex<Shard>>, around: Around) {
                 shard: &mut shard,
             };
             writer.run(replaced > 0).await;
-        });
+        }));
         match life.await {
             Err(end) if end.is_panic() => {
                 error!(replaced, "a queue's writer panicked; another one replaces it");

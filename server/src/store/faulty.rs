@@ -240,6 +240,10 @@ impl MessageStore for FaultyStore {
         self.inner().have_messages(of).await
     }
 
+    async fn heard_from(&self, uid: Uid, others: &[Uid]) -> Result<Vec<bool>, StoreError> {
+        self.inner().heard_from(uid, others).await
+    }
+
     async fn read_markers(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError> {
         self.inner().read_markers(of).await
     }

@@ -129,6 +129,9 @@ impl Pending {
     }
 }
 
+/// Rows of a conversation among which a message of the other person is looked for.
+const HEARD_AMONG: usize = 200;
+
 /// What comes after all compaction keys that begin with `prefix`.
 fn beyond(prefix: &str) -> String {
     format!("{prefix}\u{7f}")
@@ -278,6 +281,10 @@ pub trait MessageStore: Send + Sync + 'static {
 
     /// Whether these conversations of these users have, or had, a message or a change of the group, in order.
     async fn have_messages(&self, of: &[(Uid, Conversation)]) -> Result<Vec<bool>, StoreError>;
+
+    /// Whether these people have written to `uid`, in order, as far as the newest [`HEARD_AMONG`] rows of their conversations tell. It reads
+    /// no rows.
+    async fn heard_from(&self, uid: Uid, others: &[Uid]) -> Result<Vec<bool>, StoreError>;
 
     /// How far these users have read in these conversations, in order; [`MessageId::ZERO`] before the first read marker.
     async fn read_markers(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError>;

@@ -69,7 +69,7 @@ impl TableService {
     /// As for [`table`](TableService::table).
     pub async fn rows(&self, caller: &Caller, table: &str, range: &Range) -> Result<Found, TableError> {
         let table = self.catalog.find(caller, table).await?;
-        self.read_range(&table, range).await
+        self.read_range(caller, &table, range).await
     }
 
     /// The row of the table with this key, and what looking cost.

@@ -17,6 +17,7 @@ use super::writer::{Lane, Writer};
 use crate::domain::Clock;
 use crate::log_limit::LogLimit;
 use crate::store::tables::TableStore;
+use crate::workers::watched;
 
 /// The way to the writers; a cheap clone.
 #[derive(Clone)]
@@ -102,7 +103,8 @@ async fn keep_alive(lane: Arc<Mutex<Lane>>, writer: Writer) {
         let (lane, writer) = (Arc::clone(&lane), writer.clone());
         let Options { first_pause, longest_pause, .. } = writer.options;
         let began = Instant::now();
-        let life = tokio::spawn(async move { writer.run(&mut *lane.lock_owned().await).await });
+        let work = async move { writer.run(&mut *lane.lock_owned().await).await };
+        let life = tokio::spawn(watched("table writer", work));
         match life.await {
             Err(end) if end.is_panic() => {
                 error!(replaced, "a writer of tables panicked; another one replaces it");

@@ -45,7 +45,7 @@ pub use range::Found;
 use catalog::Catalog;
 use error::too_slow;
 use lanes::Lanes;
-use rates::Rates;
+use rates::{Meter, REQUEST, Rates};
 
 /// How many, how long, how much at once. Every field is a limit with its default (I9).
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +54,8 @@ pub struct Options {
     pub tables: usize,
     /// Operations on tables a second and instance. Default 10.
     pub table_operations: u32,
+    /// KiB a second that the requests with one access key read and write; 0 lifts the limit. Default 0.
+    pub kib_a_second: u32,
     /// For how long a table is taken as it was read, although another server may have changed it. Default 1 s.
     pub remember_table: Duration,
     /// Tables that are remembered. Default 1,024.
@@ -90,6 +92,7 @@ impl Default for Options {
         Options {
             tables: 64,
             table_operations: 10,
+            kib_a_second: 0,
             remember_table: Duration::from_secs(1),
             remembered_tables: 1_024,
             writers: 4,
@@ -111,6 +114,8 @@ impl Default for Options {
 /// Who calls, as the access key says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
+    /// The access key, by its id.
+    pub key: String,
     /// Whose tables it opens.
     pub instance: String,
     /// Whether it may change tables and rows.
@@ -127,6 +132,7 @@ pub struct TableService {
     options: Options,
     catalog: Arc<Catalog>,
     rates: Arc<Rates>,
+    meter: Arc<Meter>,
     lanes: Lanes,
     /// What is put into inboxes; `None`: nothing can be.
     posts: Option<Posts>,
@@ -143,7 +149,8 @@ impl TableService {
         let sweeper = sweeper::Sweeper::new(Arc::clone(&store), clock.clone(), lanes.clone(), options);
         tasks.spawn(closing.clone().run_until_cancelled_owned(sweeper.run()));
         let rates = Arc::new(Rates::new(options.table_operations));
-        TableService { store, clock, options, catalog, rates, lanes, posts: None, closing, tasks }
+        let meter = Arc::new(Meter::new(options.kib_a_second));
+        TableService { store, clock, options, catalog, rates, meter, lanes, posts: None, closing, tasks }
     }
 
     /// The same service, which also puts rows into inboxes. Its store is a [`WithInboxes`].
@@ -166,6 +173,7 @@ impl TableService {
         if operation.is_of_tables() && !self.rates.allow(&caller.instance) {
             return Err(TableError::new(ErrorCode::QuotaExhausted, "Too frequent table operations."));
         }
+        self.meter.take(&caller.key, REQUEST + body.len() / 1_024).await?;
         if operation.writes() {
             return self.carry_out(caller, operation, body).await;
         }

@@ -14,9 +14,13 @@ use super::job::partition_of;
 use super::{Caller, TableService};
 use crate::domain::Direction;
 use crate::store::tables::{StoredRow, TableScan};
+use crate::workers::{ROW, aside};
 
 /// The most rows of one scan where a filter may leave few of them.
 const MOST_AT_ONCE: usize = 1_000;
+
+/// Bytes that a row counts for by the meter, beside its own.
+const EACH_ROW: usize = 32;
 
 /// What was found in a range.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,19 +50,43 @@ impl TableService {
         let (name, request) = range::decode(body)?;
         let table = self.catalog.find(caller, &name).await?;
         let range = request.checked(&table.definition)?;
-        let Found { rows, next, consumed } = self.read_range(&table, &range).await?;
-        Ok(range::answer(consumed, &rows, next.as_ref()))
+        let (page, next) = self.page(caller, &table, &range).await?;
+        let work = page.work();
+        let answer = move || range::answer(Consumed::reading(page.bytes), &page.rows, next.as_ref());
+        Ok(aside(work, answer).await)
     }
 
     /// The rows of a range, as many as one answer has.
-    pub(super) async fn read_range(&self, table: &Table, range: &Range) -> Result<Found, TableError> {
-        let (page, next) = self.page(table, range).await?;
+    pub(super) async fn read_range(
+        &self,
+        caller: &Caller,
+        table: &Table,
+        range: &Range,
+    ) -> Result<Found, TableError> {
+        let (page, next) = self.page(caller, table, range).await?;
         Ok(Found { rows: page.rows, next, consumed: Consumed::reading(page.bytes) })
     }
 
-    /// The rows of a range, and the key of the first one that was not looked at.
-    async fn page(&self, table: &Table, range: &Range) -> Result<(Page, Option<PrimaryKey>), TableError> {
+    /// The rows of a range, and the key of the first one that was not looked at. The caller's key pays for them.
+    async fn page(
+        &self,
+        caller: &Caller,
+        table: &Table,
+        range: &Range,
+    ) -> Result<(Page, Option<PrimaryKey>), TableError> {
         let mut page = Page::default();
+        let taken = self.meter.take_a_page(&caller.key).await?;
+        let read = self.fill(&mut page, table, range).await;
+        self.meter.settle_a_page(&caller.key, taken, (page.weight + page.scanned * EACH_ROW) / 1_024);
+        Ok((page, read?))
+    }
+
+    async fn fill(
+        &self,
+        page: &mut Page,
+        table: &Table,
+        range: &Range,
+    ) -> Result<Option<PrimaryKey>, TableError> {
         let mut scan = TableScan {
             table: table.id,
             partition_key: range.first().map(partition_of),
@@ -79,20 +107,36 @@ impl TableService {
             };
             at_once = (at_once * 2).clamp(1, MOST_AT_ONCE.max(range.limit));
             let (rows, has_more) = self.store.scan(&scan).await.map_err(|error| unread(&error))?;
-            let Some(last) = rows.last() else { return Ok((page, None)) };
+            let Some(last) = rows.last() else { return Ok(None) };
             scan.start = if range.forward { after(&last.key) } else { before(&last.key) };
-            for row in rows {
-                let key = decode(&table.definition, &row.key).map_err(|error| unreadable(&error))?;
-                if page.is_full(range) {
-                    return Ok((page, Some(key)));
-                }
-                self.look(&mut page, table, range, key, &row)?;
+            let bytes = rows.iter().map(|row| row.key.len() + row.row.len() + ROW).sum();
+            let next = aside(bytes, || self.look_at(page, table, range, rows)).await?;
+            if next.is_some() {
+                return Ok(next);
             }
             let is_at_end = if range.forward { scan.start >= scan.end } else { scan.start <= scan.end };
             if !has_more || is_at_end {
-                return Ok((page, None));
+                return Ok(None);
             }
         }
+    }
+
+    /// Puts rows into a page. The key of the first one that has no room.
+    fn look_at(
+        &self,
+        page: &mut Page,
+        table: &Table,
+        range: &Range,
+        rows: Vec<StoredRow>,
+    ) -> Result<Option<PrimaryKey>, TableError> {
+        for row in rows {
+            let key = decode(&table.definition, &row.key).map_err(|error| unreadable(&error))?;
+            if page.is_full(range) {
+                return Ok(Some(key));
+            }
+            self.look(page, table, range, key, &row)?;
+        }
+        Ok(None)
     }
 
     fn look(
@@ -118,6 +162,11 @@ impl TableService {
 }
 
 impl Page {
+    /// How much work it is to write it, in bytes.
+    fn work(&self) -> usize {
+        self.weight + self.scanned * ROW
+    }
+
     fn is_full(&self, range: &Range) -> bool {
         self.rows.len() >= range.limit || self.scanned >= MAX_ROWS || self.weight >= MAX_BYTES
     }

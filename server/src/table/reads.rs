@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tidemark_table::operations::batch::{self, RowAnswer};
 use tidemark_table::operations::read;
 use tidemark_table::rows::age::live;
-use tidemark_table::rows::capacity::Consumed;
+use tidemark_table::rows::capacity::{Consumed, of_cell};
 use tidemark_table::rows::key::{encode, partition_bytes};
 use tidemark_table::rows::select::{Selected, Selection};
 use tidemark_table::rows::stored::Columns;
@@ -17,6 +17,7 @@ use super::error::{internal, unread, unreadable};
 use super::{Caller, TableService};
 use crate::domain::PartitionKey;
 use crate::store::tables::TableId;
+use crate::workers::aside;
 
 /// Bytes of rows that a BatchGetRow looks at; the one that exceeds them is still answered.
 const MAX_BATCH_BYTES: usize = 16 << 20;
@@ -29,7 +30,9 @@ impl TableService {
         let table = self.catalog.find(caller, &name).await?;
         let (key, selection) = request.checked(&table.definition)?;
         let (row, consumed) = self.read_row(&table, key, &selection).await?;
-        Ok(read::answer(consumed, row.as_ref()))
+        let bytes: u64 = row.iter().flat_map(|row| &row.cells).map(of_cell).sum();
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        Ok(aside(bytes, || read::answer(consumed, row.as_ref())).await)
     }
 
     /// What is shown of the row with this key, and what looking cost.
@@ -41,7 +44,8 @@ impl TableService {
     ) -> Result<(Option<Row>, Consumed), TableError> {
         let found = self.store.rows(&[place(table.id, &key)]).await.map_err(|error| unread(&error))?;
         let row = found.into_iter().next().ok_or_else(internal)?.map(|row| row.row);
-        let (row, bytes) = self.shown(table, key, row.as_deref(), selection)?;
+        let bytes = row.as_ref().map_or(0, Vec::len);
+        let (row, bytes) = aside(bytes, || self.shown(table, key, row.as_deref(), selection)).await?;
         Ok((row, Consumed::reading(bytes)))
     }
 
@@ -81,7 +85,9 @@ impl TableService {
             };
             answers.push((request.table, rows));
         }
-        let (mut left, mut found) = (MAX_BATCH_BYTES, VecDeque::new());
+        let taken = reads.len();
+        self.meter.take(&caller.key, taken).await?;
+        let (mut left, mut used, mut found) = (MAX_BATCH_BYTES, 0, VecDeque::new());
         for (place, ((request, at), table, key, selection)) in reads.into_iter().enumerate() {
             if left == 0 {
                 answers[request].1[at] = Some(refused(too_large()));
@@ -92,8 +98,10 @@ impl TableService {
                 found.extend(self.store.rows(some).await.map_err(|error| unread(&error))?);
             }
             let row = found.pop_front().ok_or_else(internal)?.map(|row| row.row);
-            left = left.saturating_sub(row.as_ref().map_or(0, Vec::len));
-            let shown = self.shown(&table, key, row.as_deref(), &selection);
+            let bytes = row.as_ref().map_or(0, Vec::len);
+            left = left.saturating_sub(bytes);
+            used += (bytes / 1_024).max(1);
+            let shown = aside(bytes, || self.shown(&table, key, row.as_deref(), &selection)).await;
             let answer =
                 shown.map(|(row, bytes)| RowAnswer { consumed: Consumed::reading(bytes), outcome: Ok(row) });
             answers[request].1[at] = Some(answer.unwrap_or_else(refused));
@@ -102,7 +110,8 @@ impl TableService {
             Ok((name, rows.into_iter().collect::<Option<Vec<_>>>().ok_or_else(internal)?))
         };
         let answers = answers.into_iter().map(all).collect::<Result<Vec<_>, TableError>>()?;
-        Ok(batch::answer_reads(answers))
+        self.meter.settle(&caller.key, taken, used);
+        Ok(aside(MAX_BATCH_BYTES - left, || batch::answer_reads(answers)).await)
     }
 
     /// What is shown of a row, and the bytes that were read for it.

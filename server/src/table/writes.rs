@@ -17,6 +17,7 @@ use super::inbox::{self, is_inbox};
 use super::job::{Job, Work, refused};
 use super::{Caller, TableService};
 use crate::store::tables::TableId;
+use crate::workers::aside;
 
 /// Rows of a batch that one writer gets together, with their places in the request.
 struct Part {
@@ -34,11 +35,11 @@ impl TableService {
         kind: WriteKind,
         body: &[u8],
     ) -> Result<Vec<u8>, TableError> {
-        let (name, request) = write::decode(kind, body)?;
+        let (name, request) = aside(body.len(), || write::decode(kind, body)).await?;
         let mut is_repeated = false;
         loop {
             let table = self.catalog.find(caller, &name).await?;
-            let row = request.checked(&table.definition)?;
+            let row = aside(body.len(), || request.checked(&table.definition)).await?;
             if is_inbox(&table) {
                 let RowAnswer { consumed, outcome } = self.post(caller, &row).await;
                 return Ok(write::answer(consumed, outcome?.as_ref()));
@@ -65,7 +66,8 @@ impl TableService {
     }
 
     pub(super) async fn batch_write_row(&self, caller: &Caller, body: &[u8]) -> Result<Vec<u8>, TableError> {
-        let batch = batch::decode_writes(body)?;
+        let batch = aside(body.len(), || batch::decode_writes(body)).await?;
+        self.meter.take(&caller.key, batch.tables.iter().map(|writes| writes.rows.len()).sum()).await?;
         if let ([_, _, ..], true) = (
             &batch.tables[..],
             caller.inbox.is_some() && batch.tables.iter().any(|it| it.table == inbox::NAME),
@@ -80,7 +82,7 @@ impl TableService {
                 Ok(table) if is_inbox(&table) => {
                     self.post_all(caller, &table, writes, batch.is_atomic).await?
                 }
-                Ok(table) => parts.add(at, &table, writes, batch.is_atomic)?,
+                Ok(table) => aside(body.len(), || parts.add(at, &table, writes, batch.is_atomic)).await?,
                 Err(error) if error.code == ErrorCode::ObjectNotExist => {
                     refused(writes.rows.len(), &error).into_iter().map(Some).collect()
                 }
@@ -106,7 +108,8 @@ impl TableService {
         let rows =
             |rows: Vec<Option<RowAnswer>>| rows.into_iter().collect::<Option<Vec<_>>>().ok_or_else(internal);
         let answers = answers.into_iter().map(rows).collect::<Result<Vec<_>, _>>()?;
-        Ok(batch::answer_writes(batch.tables.into_iter().map(|table| table.table).zip(answers)))
+        let names = batch.tables.into_iter().map(|table| table.table);
+        Ok(aside(body.len(), || batch::answer_writes(names.zip(answers))).await)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What other layers count, asked at each scrape: the queues' depths, and the sequence service.
+//! What other layers count, asked at each scrape: the queues' depths, the sequence service, and how long polls take.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use seqsvr_core::alloc::{Embedded, RAISE_BUCKETS};
 use crate::queue::Queues;
 use crate::seq::{Numbers, Sequences};
 use crate::store::MessageStore;
+use crate::workers::{self, BOUNDS};
 
 /// `tidemark_queue_depth{queue}`: requests that wait in each queue; `tidemark_sections_without_numbers` and `tidemark_owed_bytes`:
 /// sections of the uid space that get no numbers now, and the messages that wait for them.
@@ -126,6 +127,27 @@ impl Collector for SequenceMetrics {
             Some(Sequences::Cluster(cluster)) => of_cluster(cluster.client(), encoder),
             None => Ok(()),
         }
+    }
+}
+
+/// `tidemark_poll_seconds{of}`: how long the polls of a task kept a worker of the runtime.
+#[derive(Debug)]
+pub(super) struct PollSeconds;
+
+impl Collector for PollSeconds {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "How long polls kept a worker of the runtime, in its own processor time where that is a millisecond or more";
+        let mut family =
+            encoder.encode_descriptor("tidemark_poll_seconds", help, None, MetricType::Histogram)?;
+        for (of, times) in workers::times() {
+            let counts = times.counts();
+            let buckets: Vec<(f64, u64)> = BOUNDS.into_iter().chain([f64::MAX]).zip(counts).collect();
+            let (sum, count) = (times.sum().as_secs_f64(), counts.iter().sum());
+            let labels = [("of", of)];
+            let mut one = family.encode_family(&labels)?;
+            one.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)?;
+        }
+        Ok(())
     }
 }
 

@@ -12,6 +12,7 @@ use prometheus_client::registry::Registry;
 use tidemark_process::Version;
 
 use super::TableMetrics;
+use super::collectors::PollSeconds;
 
 type Labels = [(&'static str, &'static str); 1];
 
@@ -99,6 +100,7 @@ impl Metrics {
             Family::new_with_constructor((|| Histogram::new(REQUEST_BUCKETS)) as fn() -> Histogram);
         let help = "From the head of a request to the head of its answer";
         registry.register("tidemark_http_request_seconds", help, request_seconds.clone());
+        registry.register_collector(Box::new(PollSeconds));
         let tables = TableMetrics::new(&mut registry);
         for part in parts {
             registry.register_collector(part);

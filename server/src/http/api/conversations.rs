@@ -10,7 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::range::limit;
 use super::reading::Reads;
-use crate::app::{Conversations, Messages};
+use crate::app::{Conversations, Messages, NamedConversation};
 use crate::domain::{Conversation, MOST_PINS, MessageId};
 use crate::http::error::Problem;
 use crate::http::extract::{Json, Params, Segment, Session};
@@ -18,8 +18,9 @@ use crate::http::limits::Rates;
 use crate::http::openapi::refusals::writing;
 use crate::http::proxy::Caller;
 use crate::http::state::Settings;
-use crate::http::wire::{EntryForm, put, write_entries, write_entry, write_text};
+use crate::http::wire::{EntryForm, put, weight, write_entries, write_entry, write_text};
 use crate::store::Summary;
+use crate::workers::{ROW, aside};
 
 /// Rows of a page when nothing is said.
 const PAGE_ROWS: usize = 50;
@@ -90,6 +91,21 @@ pub(in crate::http) async fn list(
     let before = after.and_then(MessageId::new);
     let reading = reads.begin(session.uid, caller, limit).await?;
     let lines = conversations.list(session.uid, before, Some(limit)).await?;
+    let bytes = lines.iter().map(|line| line.summary.last.weight() + weight(&line.seen) + ROW).sum();
+    let mut answer = reading.answer(aside(bytes, || list_text(&lines)).await)?;
+    if let Some(last) = lines.last().filter(|_| lines.len() == limit) {
+        let next = format!(
+            "</api/v1/conversations?limit={limit}&after={}>; rel=\"next\"",
+            last.summary.last.message_id
+        );
+        let next = HeaderValue::try_from(next).expect("digits and signs");
+        answer.headers_mut().insert(header::LINK, next);
+    }
+    Ok(answer)
+}
+
+/// A list of [`ConversationLine`].
+fn list_text(lines: &[NamedConversation]) -> String {
     let mut text = String::from("[");
     for (at, line) in lines.iter().enumerate() {
         let comma = if at > 0 { "," } else { "" };
@@ -104,16 +120,7 @@ pub(in crate::http) async fn list(
         text.push('}');
     }
     text.push(']');
-    let mut answer = reading.answer(text)?;
-    if let Some(last) = lines.last().filter(|_| lines.len() == limit) {
-        let next = format!(
-            "</api/v1/conversations?limit={limit}&after={}>; rel=\"next\"",
-            last.summary.last.message_id
-        );
-        let next = HeaderValue::try_from(next).expect("digits and signs");
-        answer.headers_mut().insert(header::LINK, next);
-    }
-    Ok(answer)
+    text
 }
 
 /// Rows of a page: as many as were asked for, up to `most`.
@@ -168,12 +175,16 @@ pub(in crate::http) async fn messages(
     let before = before.and_then(MessageId::new);
     let reading = reads.begin(session.uid, caller, rows).await?;
     let page = conversations.messages(session.uid, conversation, before, rows).await?;
-    let mut text = String::from("{\"rows\":");
-    write_entries(&mut text, &page.rows);
-    match page.rows.last().filter(|_| page.more) {
-        Some(oldest) => put(&mut text, format_args!(",\"next_before\":{}}}", oldest.message_id)),
-        None => text.push_str(",\"next_before\":null}"),
-    }
+    let write = || {
+        let mut text = String::from("{\"rows\":");
+        write_entries(&mut text, &page.rows);
+        match page.rows.last().filter(|_| page.more) {
+            Some(oldest) => put(&mut text, format_args!(",\"next_before\":{}}}", oldest.message_id)),
+            None => text.push_str(",\"next_before\":null}"),
+        }
+        text
+    };
+    let text = aside(weight(&page.rows), write).await;
     reading.answer(text)
 }
 

@@ -18,7 +18,8 @@ use crate::http::extract::Session;
 use crate::http::limits::ClientNetwork;
 use crate::http::proxy::Caller;
 use crate::http::state::HttpState;
-use crate::http::wire::write_entry;
+use crate::http::wire::{weight, write_entry};
+use crate::workers::aside;
 
 /// Rows, friends or conversations that are read at a time.
 const AT_ONCE: usize = 200;
@@ -99,7 +100,8 @@ impl Download {
         self.charge = Some(self.state.budget.take_soon(self.network, USUAL_PART).await?);
         let (lines, next) = self.read(part).await?;
         self.lines += lines.len() as u64;
-        let text: String = lines.into_iter().flat_map(|line| [line, "\n".to_owned()]).collect();
+        let join = || lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect::<String>();
+        let text = aside(lines.iter().map(String::len).sum(), join).await;
         if let Some(charge) = &mut self.charge {
             charge.settle(text.len())?;
         }
@@ -174,15 +176,16 @@ impl Download {
             Part::Rows(start) => {
                 let query = RangeQuery::new(Bound::Id(start), Bound::InfMax, Direction::Forward, AT_ONCE)?;
                 let page = state.sync.range(uid, query).await?;
-                let lines = page.rows.iter().map(|entry| {
+                let line = |entry| {
                     let mut line = String::from("{\"type\":\"row\",\"row\":");
                     write_entry(&mut line, entry);
                     line.push('}');
                     line
-                });
+                };
+                let lines = aside(weight(&page.rows), || page.rows.iter().map(line).collect()).await;
                 let next =
                     page.rows.last().filter(|_| page.more).map(|last| Part::Rows(last.message_id.get() + 1));
-                (lines.collect(), Some(next.unwrap_or(Part::Foot)))
+                (lines, Some(next.unwrap_or(Part::Foot)))
             }
             Part::Foot => (vec![text(json!({"type": "end", "lines": self.lines}))], None),
         })

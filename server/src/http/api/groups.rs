@@ -92,6 +92,8 @@ pub(in crate::http) async fn create(
     Json(NewGroup { name, members }): Json<NewGroup>,
 ) -> Result<Response, Problem> {
     rates.send(session.uid, 1)?;
+    // Each of them is asked.
+    rates.look_up(session.uid, members.len())?;
     let gid = groups.create(session.uid, name, members.into_iter().map(Uid).collect(), key).await?;
     Ok(json(StatusCode::CREATED, &GroupNumber { gid: gid.0 }))
 }
@@ -198,6 +200,7 @@ pub(in crate::http) async fn add(
 ) -> Result<Response, Problem> {
     let gid = gid(&path)?;
     rates.send(session.uid, 1)?;
+    rates.look_up(session.uid, 1)?;
     groups.add(session.uid, gid, Uid(uid), key).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

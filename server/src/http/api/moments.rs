@@ -21,7 +21,8 @@ use crate::http::limits::Rates;
 use crate::http::openapi::refusals::writing;
 use crate::http::proxy::Caller;
 use crate::http::state::Settings;
-use crate::http::wire::{EntryForm, put, write_entries};
+use crate::http::wire::{EntryForm, put, weight, write_entries};
+use crate::workers::aside;
 
 /// What the caller tells all friends.
 #[derive(Deserialize, ToSchema)]
@@ -193,13 +194,17 @@ pub(in crate::http) async fn feed(
     let rows = page_rows(asked.as_deref(), settings.limits.page_rows)?;
     let reading = reads.begin(session.uid, caller, rows).await?;
     let feed = moments.feed(session.uid, before.and_then(MessageId::new), rows).await?;
-    let mut text = String::from("{\"rows\":");
-    write_entries(&mut text, &feed.page.rows);
-    text.push_str(",\"next_before\":");
-    match feed.page.rows.last().filter(|_| feed.page.more) {
-        Some(oldest) => put(&mut text, format_args!("{}", oldest.message_id)),
-        None => text.push_str("null"),
-    }
-    put(&mut text, format_args!(",\"read_to\":{}}}", feed.read_to));
+    let write = || {
+        let mut text = String::from("{\"rows\":");
+        write_entries(&mut text, &feed.page.rows);
+        text.push_str(",\"next_before\":");
+        match feed.page.rows.last().filter(|_| feed.page.more) {
+            Some(oldest) => put(&mut text, format_args!("{}", oldest.message_id)),
+            None => text.push_str("null"),
+        }
+        put(&mut text, format_args!(",\"read_to\":{}}}", feed.read_to));
+        text
+    };
+    let text = aside(weight(&feed.page.rows), write).await;
     reading.answer(text)
 }

@@ -13,7 +13,9 @@ use crate::domain::{Bound, Direction, RangeQuery};
 use crate::http::error::Problem;
 use crate::http::extract::{Params, Session};
 use crate::http::proxy::Caller;
-use crate::http::wire::{EntryForm, capacity_bytes, put, write_entries};
+use crate::http::wire::{EntryForm, capacity_bytes, put, weight, write_entries};
+use crate::store::Page;
+use crate::workers::aside;
 
 /// Bytes of one capacity unit (S20).
 const UNIT: usize = 4_096;
@@ -128,9 +130,15 @@ pub(in crate::http) async fn range(
     let query = params.query()?;
     let reading = reads.begin(session.uid, caller, query.limit()).await?;
     let page = sync.range(session.uid, query).await?;
+    let text = aside(weight(&page.rows), move || page_text(&page, query.direction())).await;
+    reading.answer(text)
+}
+
+/// A [`RangePage`].
+fn page_text(page: &Page, direction: Direction) -> String {
     let mut text = String::from("{\"rows\":");
     write_entries(&mut text, &page.rows);
-    let next = page.rows.last().filter(|_| page.more).map(|last| match query.direction() {
+    let next = page.rows.last().filter(|_| page.more).map(|last| match direction {
         Direction::Forward => last.message_id.get() + 1,
         Direction::Backward => last.message_id.get() - 1,
     });
@@ -141,7 +149,7 @@ pub(in crate::http) async fn range(
     // One rounding over the whole answer; looking and finding nothing costs a unit too.
     let read = page.rows.iter().map(capacity_bytes).sum::<usize>().div_ceil(UNIT).max(1);
     put(&mut text, format_args!(",\"consumed\":{{\"read\":{read}}}}}"));
-    reading.answer(text)
+    text
 }
 
 /// How far an inbox goes.

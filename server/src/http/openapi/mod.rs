@@ -18,6 +18,7 @@ use super::api::{
 };
 use super::{health, ws};
 use crate::config::LimitsSection;
+use crate::workers::aside;
 
 mod guide;
 mod page;
@@ -132,11 +133,16 @@ impl Docs {
         Docs { limits: limits.clone(), made: OnceLock::new() }
     }
 
-    fn made(&self) -> &Made {
-        self.made.get_or_init(|| {
+    /// Made when it is asked for first, which takes some ten milliseconds.
+    async fn made(&self) -> &Made {
+        let make = || {
             let document = describe(&self.limits);
             Made { page: page::render(&document), document: document.to_string() }
-        })
+        };
+        match self.made.get() {
+            Some(made) => made,
+            None => aside(usize::MAX, || self.made.get_or_init(make)).await,
+        }
     }
 }
 
@@ -146,12 +152,12 @@ impl Docs {
     responses((status = 200, description = "This document", body = Value)),
 )]
 pub(super) async fn document(State(docs): State<Arc<Docs>>) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], docs.made().document.clone()).into_response()
+    ([(header::CONTENT_TYPE, "application/json")], docs.made().await.document.clone()).into_response()
 }
 
 /// `GET /docs`
 pub(super) async fn page(State(docs): State<Arc<Docs>>) -> Html<String> {
-    Html(docs.made().page.clone())
+    Html(docs.made().await.page.clone())
 }
 
 /// `GET /docs/websocket`

@@ -14,6 +14,7 @@ use super::super::budget::Charge;
 use super::busy;
 use super::head::{ANSWER_COMPRESSION, DEFLATE, Head, MD5};
 use crate::domain::Timestamp;
+use crate::workers::aside;
 
 const CONTENT_TYPE: &str = "x-ots-contenttype";
 const PROTOBUF: &str = "protocol buffer";
@@ -47,20 +48,23 @@ fn date(now: Timestamp) -> String {
 }
 
 /// An operation was done; `message` is its answer.
-pub(super) fn success(
+pub(super) async fn success(
     named: &Named,
     head: Option<&Head>,
     message: Vec<u8>,
     charge: Charge,
 ) -> Response<Body> {
     let mut extra = Vec::new();
-    let mut bytes = message;
-    if head.is_some_and(|head| head.compress) {
+    let (size, is_compressed) = (message.len(), head.is_some_and(|head| head.compress));
+    if is_compressed {
         extra.push((ANSWER_COMPRESSION, DEFLATE.to_owned()));
-        extra.push((ANSWER_SIZE, bytes.len().to_string()));
-        bytes = compress(&bytes);
+        extra.push((ANSWER_SIZE, size.to_string()));
     }
-    let md5 = content_md5(&bytes);
+    let packed = move || {
+        let bytes = if is_compressed { compress(&message) } else { message };
+        (content_md5(&bytes), bytes)
+    };
+    let (md5, bytes) = aside(size, packed).await;
     response(StatusCode::OK, named, head, md5, extra, charge.body_as_settled(bytes))
 }
 

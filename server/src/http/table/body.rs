@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::busy;
 use super::head::{Head, MD5};
 use crate::config::TableSection;
+use crate::workers::aside;
 
 /// How long a body may still take after the server was told to stop.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
@@ -60,6 +61,12 @@ pub(super) async fn read(
         }
         () = stopped => return Err(busy()),
     };
+    let size = bytes.len().max(head.decompressed.unwrap_or_default());
+    aside(size, || checked(bytes, head, most)).await
+}
+
+/// The message in a whole body.
+fn checked(bytes: Bytes, head: &Head, most: usize) -> Result<Bytes, TableError> {
     if content_md5(&bytes) != head.md5 {
         let message = format!("Mismatch between MD5 value of request body and {MD5} in header.");
         return Err(TableError::new(ErrorCode::AuthFailed, message));

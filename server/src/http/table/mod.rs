@@ -35,6 +35,7 @@ use crate::config::{Config, TableSection};
 use crate::domain::Clock;
 use crate::table::{Caller, TableService};
 use crate::telemetry::Metrics;
+use crate::workers::watched;
 
 use answer::Named;
 use head::{Head, Received};
@@ -149,20 +150,20 @@ impl Parts {
         let began = Instant::now();
         let named = self.named();
         let (parts, body) = request.into_parts();
+        let operation =
+            OPERATIONS.into_iter().find(|known| parts.uri.path().strip_prefix('/') == Some(known));
+        let operation = operation.unwrap_or("other");
         let received = Received { method: &parts.method, uri: &parts.uri, headers: &parts.headers };
         let (head, done) = match head::check(self, &received).await {
             Err(refused) => (None, Err(refused)),
             Ok(head) => {
-                let done = self.operate(&head, body).await;
+                let done = watched(operation, self.operate(&head, body)).await;
                 (Some(head), done)
             }
         };
-        let operation =
-            OPERATIONS.into_iter().find(|known| parts.uri.path().strip_prefix('/') == Some(known));
-        let operation = operation.unwrap_or("other");
         let result = done.as_ref().map_or_else(|refused| refused.code.as_str(), |_| "ok");
         let response = match done {
-            Ok((bytes, charge)) => answer::success(&named, head.as_ref(), bytes, charge),
+            Ok((bytes, charge)) => answer::success(&named, head.as_ref(), bytes, charge).await,
             Err(refused) => answer::refusal(&named, head.as_ref(), &refused),
         };
         let took = began.elapsed();
@@ -181,7 +182,8 @@ impl Parts {
         let mut charge = self.charge(body::claimed(&body, head, self.settings.body_bytes)?).await?;
         let body = body::read(body, head, &self.settings, &self.stopping).await?;
         let key = &head.key;
-        let caller = Caller { instance: key.instance.clone(), may_write: key.may_write, inbox: key.inbox };
+        let (id, instance) = (key.id.clone(), key.instance.clone());
+        let caller = Caller { key: id, instance, may_write: key.may_write, inbox: key.inbox };
         let answer = self.service.call(&caller, &head.operation, &body).await?;
         drop(body);
         if charge.settle(answer.len()).is_err() && !WRITES.contains(&head.operation.as_str()) {

@@ -274,7 +274,8 @@ async fn reader(
         return Err(ended());
     };
     let charge = state.budget.take_soon(ClientNetwork::of(caller.address), MAX_BYTES).await?;
-    let caller = table::Caller { instance: key.instance.clone(), may_write: false, inbox: key.inbox };
+    let (id, instance) = (key.id.clone(), key.instance.clone());
+    let caller = table::Caller { key: id, instance, may_write: false, inbox: key.inbox };
     Ok((charge, Reader { key, caller, service: tables.service.clone() }))
 }
 

@@ -11,6 +11,7 @@ use hyper_util::rt::TokioIo;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use crate::http::error::Problem;
+use crate::workers::watched;
 
 /// A request that asks for a WebSocket.
 pub(in crate::http) struct Handshake {
@@ -50,12 +51,12 @@ impl Handshake {
         F: Future<Output = ()> + Send,
     {
         let Handshake { accept, on_upgrade } = self;
-        tokio::spawn(async move {
+        tokio::spawn(watched("socket", async move {
             match on_upgrade.await {
                 Ok(upgraded) => serve(TokioIo::new(upgraded)).await,
                 Err(error) => tracing::debug!(%error, "a socket was gone before it began"),
             }
-        });
+        }));
         let mut response = Response::new(Body::empty());
         *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
         let headers = response.headers_mut();

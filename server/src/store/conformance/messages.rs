@@ -36,6 +36,12 @@ pub async fn each_side_reads_its_own_copy(store: &dyn MessageStore) {
     assert_eq!(store.entry(BOB, id(5)).await.expect("read"), None);
     let conversations = [(ANN, TO_BOB), (BOB, Conversation::User(ANN)), (ANN, Conversation::User(ANN))];
     assert_eq!(store.have_messages(&conversations).await.expect("read"), [true, true, false]);
+    assert_eq!(store.heard_from(BOB, &[BOB, ANN]).await.expect("read"), [false, true]);
+    assert_eq!(
+        store.heard_from(ANN, &[BOB]).await.expect("read"),
+        [false],
+        "who was written to has said nothing"
+    );
 }
 
 /// I4.

@@ -165,6 +165,17 @@ impl MessageStore for MemoryStore {
         Ok(of.iter().map(has).collect())
     }
 
+    async fn heard_from(&self, uid: Uid, others: &[Uid]) -> Result<Vec<bool>, StoreError> {
+        let state = self.state();
+        let has = |other: &Uid| {
+            let with = Conversation::User(*other);
+            let rows = state.rows(uid, (0, MessageId::MAX.get()), Direction::Backward);
+            let mut newest = rows.filter(|entry| entry.conversation() == with).take(HEARD_AMONG);
+            newest.any(|entry| entry.content.is_said_by(*other))
+        };
+        Ok(others.iter().map(has).collect())
+    }
+
     async fn read_markers(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError> {
         let state = self.state();
         Ok(of.iter().map(|(uid, conversation)| state.read_to(*uid, *conversation)).collect())

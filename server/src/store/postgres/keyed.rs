@@ -5,8 +5,8 @@ use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
 use super::layout::Layout;
 use super::lookup::{ENTRY, at, entry, keys, message_id, of_layout, rows_at_most};
-use crate::domain::{Entry, IdempotencyKey, MessageId, Uid};
-use crate::store::{StoreError, beyond};
+use crate::domain::{Conversation, Entry, IdempotencyKey, Kind, MessageId, Uid};
+use crate::store::{HEARD_AMONG, StoreError, beyond};
 
 /// The newest rows under these compaction keys, in order.
 pub(super) async fn newest(
@@ -82,6 +82,36 @@ pub(super) async fn keys_under(
 
 pub(super) const KEYS_UNDER: &str = "SELECT count(*) FROM (SELECT FROM compaction_keys
     WHERE partition_key = $1 AND receiver = $2 AND name > $3 AND name < $4 LIMIT $5) AS few";
+
+/// Whether these people have written to `uid`, in order.
+pub(super) async fn heard_from(
+    connection: &mut PgConnection,
+    uid: Uid,
+    others: &[Uid],
+) -> Result<Vec<bool>, StoreError> {
+    let names: Vec<String> = others.iter().map(|other| Conversation::User(*other).to_string()).collect();
+    let places: Vec<i64> = sqlx::query_scalar(HEARD_FROM)
+        .bind(uid.partition_key().to_string())
+        .bind(i64::from(uid.0))
+        .bind(names)
+        .bind(others.iter().map(|other| i64::from(other.0)).collect::<Vec<_>>())
+        .bind(Kind::SAID.map(|kind| i16::from(kind.code())))
+        .bind(rows_at_most(HEARD_AMONG))
+        .fetch_all(connection)
+        .await?;
+    let mut heard = vec![false; others.len()];
+    for place in places {
+        heard[at(place, others.len())?] = true;
+    }
+    Ok(heard)
+}
+
+pub(super) const HEARD_FROM: &str = "SELECT wanted.place
+     FROM unnest($3::text[], $4::bigint[]) WITH ORDINALITY AS wanted(conversation, sender, place)
+     WHERE EXISTS (SELECT FROM (SELECT sender, kind FROM entries
+             WHERE partition_key = $1 AND receiver = $2 AND conversation = wanted.conversation
+             ORDER BY message_id DESC LIMIT $6) AS newest
+         WHERE newest.sender = wanted.sender AND newest.kind = ANY($5))";
 
 /// The ids of these users' copies of what was accepted under `key`, in order.
 pub(super) async fn copies(

@@ -5,10 +5,14 @@
 use futures_util::TryStreamExt;
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, PgConnection, Row as _};
+use tokio::task::yield_now;
 
 use super::lookup::{self, ENTRY, rows_at_most};
 use crate::domain::{Conversation, Direction, Entry, Kind, MessageId, PageLimit, RangeQuery, Uid};
 use crate::store::{Filling, Page, StoreError, Summary};
+
+/// Rows that are read before others get their turn: they may all be there.
+pub(super) const AT_ONCE: usize = 256;
 
 /// A range of rows.
 pub(super) async fn range(
@@ -127,7 +131,12 @@ async fn collect(
     mut rows: impl futures_util::Stream<Item = Result<PgRow, sqlx::Error>> + Unpin,
     mut filling: Filling,
 ) -> Result<Page, StoreError> {
+    let mut count = 0_usize;
     while let Some(row) = rows.try_next().await? {
+        count += 1;
+        if count.is_multiple_of(AT_ONCE) {
+            yield_now().await;
+        }
         // All are read, so that the connection is ready for the next one.
         if !filling.is_full() {
             filling.push(lookup::entry(uid, &row)?);

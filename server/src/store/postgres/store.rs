@@ -260,6 +260,11 @@ impl MessageStore for PostgresStore {
         Ok(newest.into_iter().map(|newest| newest > MessageId::ZERO).collect())
     }
 
+    async fn heard_from(&self, uid: Uid, others: &[Uid]) -> Result<Vec<bool>, StoreError> {
+        let heard = async { keyed::heard_from(&mut *self.db.reader().await?, uid, others).await };
+        self.db.limited(heard).await
+    }
+
     async fn read_markers(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError> {
         self.of_conversations("read_to", of).await
     }

@@ -114,6 +114,16 @@ impl Shared {
         };
         Ok(of.iter().zip(stored).map(has).collect())
     }
+
+    /// Whether these people have written to `uid`, in order.
+    pub(super) async fn heard_from(&self, uid: Uid, others: &[Uid]) -> Result<Vec<bool>, StoreError> {
+        let mut heard = self.memory.view().heard_from(uid, &others.iter().copied().collect());
+        let missing: Vec<Uid> = others.iter().copied().filter(|other| !heard.contains(other)).collect();
+        if !missing.is_empty() {
+            heard.extend(lookup::heard_from(&mut *self.db.reader().await?, uid, &missing).await?);
+        }
+        Ok(others.iter().map(|other| heard.contains(other)).collect())
+    }
 }
 
 /// The keys for which nothing was found.

@@ -16,7 +16,7 @@ use crate::domain::{
     Body, ClientId, Content, Conversation, Digest, Entry, Group, GroupId, History, IdempotencyKey, Kind,
     Member, MembershipEpoch, MessageId, Standing, Timestamp, Uid,
 };
-use crate::store::{IdempotencyRecord, StoreError};
+use crate::store::{HEARD_AMONG, IdempotencyRecord, StoreError};
 
 /// The columns of an entry, in the order in which [`entry`] reads them.
 pub(super) const ENTRY: &str = "message_id, kind, conversation, sender, client_id, body, sent_at";
@@ -105,6 +105,31 @@ pub(super) async fn of_conversations(
         None => Ok(MessageId::ZERO),
     };
     rows.iter().map(marker).collect()
+}
+
+/// Those of these people who have written to `owner`, as far as the newest rows of their conversations tell.
+pub(super) async fn heard_from(
+    executor: impl SqliteExecutor<'_>,
+    owner: Uid,
+    others: &[Uid],
+) -> Result<Vec<Uid>, StoreError> {
+    let key = |other: &Uid| json!([Conversation::User(*other).to_string(), other.0]);
+    let keys: Vec<_> = others.iter().map(key).collect();
+    let rows = sqlx::query(
+        "SELECT wanted.value ->> 1 FROM json_each(?) AS wanted WHERE EXISTS
+             (SELECT 1 FROM (SELECT sender, kind FROM entries INDEXED BY entries_by_conversation
+                 WHERE partition_key = ? AND receiver = ? AND conversation = wanted.value ->> 0
+                 ORDER BY message_id DESC LIMIT ?)
+              WHERE sender = wanted.value ->> 1 AND kind IN (SELECT value FROM json_each(?)))",
+    )
+    .bind(json!(keys).to_string())
+    .bind(owner.partition_key().as_str().to_owned())
+    .bind(owner.0)
+    .bind(HEARD_AMONG as i64)
+    .bind(json!(Kind::SAID.map(Kind::code)).to_string())
+    .fetch_all(executor)
+    .await?;
+    rows.iter().map(|row| uid(row, 0)).collect()
 }
 
 /// The newest rows under these compaction keys, in order.

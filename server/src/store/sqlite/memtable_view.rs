@@ -1,6 +1,6 @@
 //! Looking things up in memory: the memtables of a [`MemtableView`] seen as one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::memtable::{Inbox, Memtable, MemtableView};
@@ -119,6 +119,23 @@ impl MemtableView {
             });
         }
         found
+    }
+
+    /// Those of these people who have written to `uid`, by rows in memory.
+    pub(super) fn heard_from(&self, uid: Uid, others: &HashSet<Uid>) -> HashSet<Uid> {
+        let mut heard = HashSet::new();
+        for memtable in &self.memtables {
+            memtable.inbox(uid, |inbox| {
+                let said = inbox.rows.iter().filter(|(_, content)| {
+                    let sender = content.sender;
+                    content.is_said_by(sender)
+                        && others.contains(&sender)
+                        && content.conversation(uid) == Conversation::User(sender)
+                });
+                heard.extend(said.map(|(_, content)| content.sender));
+            });
+        }
+        heard
     }
 
     /// All rows after `cursor`, if memory holds them all, as far as they fit into a page.

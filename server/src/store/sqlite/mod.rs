@@ -293,6 +293,10 @@ impl MessageStore for SqliteStore {
         self.shared.have_messages(of).await
     }
 
+    async fn heard_from(&self, uid: Uid, others: &[Uid]) -> Result<Vec<bool>, StoreError> {
+        self.shared.heard_from(uid, others).await
+    }
+
     async fn read_markers(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError> {
         self.shared.read_markers(of).await
     }

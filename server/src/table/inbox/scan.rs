@@ -4,9 +4,10 @@ use tidemark_table::KeyValue;
 use tidemark_table::rows::key::{INTEGER_TAG, encode};
 
 use super::{key_of, stored};
-use crate::domain::{Bound, Direction, MessageId, RangeQuery, Uid};
+use crate::domain::{Bound, Direction, Entry, MessageId, RangeQuery, Uid};
 use crate::store::tables::{StoredRow, TableScan};
 use crate::store::{MessageStore, StoreError};
+use crate::workers::aside;
 
 /// Inboxes that are asked for at once.
 const INBOXES: usize = 256;
@@ -31,13 +32,15 @@ pub(super) async fn scan(
                 let room = scan.bytes.saturating_sub(bytes).max(1);
                 let page = messages.range(inbox, query.within(room)).await?;
                 let last = page.rows.last().map(|entry| entry.message_id);
-                for entry in &page.rows {
+                let fills = |entry: &Entry| {
                     let row = stored(entry);
                     bytes += row.key.len() + row.row.len();
                     rows.push(row);
-                    if rows.len() >= scan.rows || bytes >= scan.bytes {
-                        return Ok((rows, true));
-                    }
+                    rows.len() >= scan.rows || bytes >= scan.bytes
+                };
+                let work = page.rows.iter().map(Entry::weight).sum();
+                if aside(work, || page.rows.iter().any(fills)).await {
+                    return Ok((rows, true));
                 }
                 let rest = || ids.after(last?, scan.direction, scan.rows - rows.len());
                 from = if page.more { rest() } else { None };

@@ -116,7 +116,8 @@ fn read(received: &ReceivedRow) -> (Vec<KeyValue>, Vec<Answered>) {
 
 impl Client {
     pub(in crate::table) fn of(service: &TableService, instance: &str) -> Client {
-        let caller = Caller { instance: instance.to_owned(), may_write: true, inbox: None };
+        let (key, instance) = ("key".to_owned(), instance.to_owned());
+        let caller = Caller { key, instance, may_write: true, inbox: None };
         Client { service: service.clone(), caller }
     }
 

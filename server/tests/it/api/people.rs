@@ -107,3 +107,16 @@ async fn a_person_is_shown_by_uid() {
     assert_eq!(app.get(&ann, "/api/v1/users/77").await.refused(404), "unknown_user");
     assert_eq!(app.get(&ann, "/api/v1/users/ann").await.refused(400), "invalid_query");
 }
+
+#[tokio::test]
+async fn whom_one_puts_into_a_group_counts_as_looked_up() {
+    let app = TestApp::start_with(|config| config.limits.look_ups_per_account_per_minute = 3).await;
+    let [ann, bob, eve] = [app.sign_up("Ann").await, app.sign_up("Bob").await, app.sign_up("Eve").await];
+    let body = json!({"name": "walkers", "members": [bob.uid, eve.uid]});
+    let gid = app.post(&ann, "/api/v1/groups", body.clone()).await.ok(201)["gid"].clone();
+    assert_eq!(app.post(&ann, "/api/v1/groups", body).await.refused(429), "rate_limited");
+    let members = format!("/api/v1/groups/{gid}/members");
+    assert_eq!(app.post(&ann, &members, json!({"uid": eve.uid})).await.refused(409), "already_member");
+    assert_eq!(app.post(&ann, &members, json!({"uid": eve.uid})).await.refused(429), "rate_limited");
+    app.post(&bob, &members, json!({"uid": ann.uid})).await.refused(409);
+}

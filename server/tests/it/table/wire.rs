@@ -269,6 +269,10 @@ async fn what_is_answered_is_counted() {
     world.send(&Request::new(&world.key, "Nonsense", Vec::new()).signed(&world.key)).await;
     let metrics = reqwest::get(format!("{}/metrics", world.server.address())).await.expect("an answer");
     let metrics = metrics.text().await.expect("a text");
+    let polls = "tidemark_poll_seconds_count{of=\"PutRow\"} ";
+    let polls =
+        metrics.lines().find_map(|line| line.strip_prefix(polls)).and_then(|count| count.parse().ok());
+    assert!(polls.is_some_and(|count: u64| count >= 2), "no polls in {metrics}");
     for line in [
         "tidemark_table_requests_total{operation=\"PutRow\",result=\"ok\"} 1",
         "tidemark_table_requests_total{operation=\"PutRow\",result=\"OTSObjectNotExist\"} 1",

@@ -6,11 +6,13 @@
 use futures_util::TryStreamExt as _;
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, PgConnection, Row as _};
+use tokio::task::yield_now;
 
 use crate::domain::{Direction, PartitionKey};
 use crate::store::StoreError;
 use crate::store::postgres::layout::Layout;
 use crate::store::postgres::lookup::of_layout;
+use crate::store::postgres::read::AT_ONCE;
 use crate::store::tables::{StoredRow, TableId, TableScan};
 
 /// Bytes of a key that the index has.
@@ -124,6 +126,9 @@ async fn page(
     let mut found = query.fetch(connection);
     let (mut answer, mut more, mut is_sorted) = (Vec::new(), false, true);
     while let Some(row) = found.try_next().await? {
+        if !answer.is_empty() && answer.len().is_multiple_of(AT_ONCE) {
+            yield_now().await;
+        }
         is_sorted &= by_rest || row.try_get::<&[u8], _>(1)?.is_empty();
         // All are read, so that the connection is ready for the next one.
         match (answer.len() < scan.rows).then(|| stored(&row)).transpose()?.flatten() {

@@ -104,6 +104,10 @@ impl MessageStore for Turns {
         self.next().have_messages(of).await
     }
 
+    async fn heard_from(&self, uid: Uid, others: &[Uid]) -> Result<Vec<bool>, StoreError> {
+        self.next().heard_from(uid, others).await
+    }
+
     async fn read_markers(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError> {
         self.next().read_markers(of).await
     }

@@ -1,0 +1,14 @@
+//! Keeps the workers of the runtime free. There are as many as the machine has processors, and all tasks share them: one that works on
+//! without a pause keeps others waiting.
+//!
+//! [`aside`] carries out what is large beside the workers, a few works at a time. [`watched`] times each poll of a task, so that
+//! `/metrics` tells of whatever is large all the same; the [`times`] are kept by what the task is. Both belong to the process, as its
+//! processors and its workers do.
+
+mod aside;
+mod times;
+mod watch;
+
+pub(crate) use aside::{ROW, aside};
+pub(crate) use times::{BOUNDS, times};
+pub(crate) use watch::watched;
