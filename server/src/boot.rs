@@ -25,12 +25,12 @@ use crate::app::{
 };
 use crate::config::{Config, Listen};
 use crate::domain::{Clock, HistoryId, PageLimit};
-use crate::http::{Dependencies, Fitness, Server, Tables, UseCases};
+use crate::http::{Dependencies, Fitness, Rates, Server, Tables, UseCases};
 use crate::notify::{Local, Notifier, Shared};
 use crate::queue::{DailyLimit, Parts, Queues, Watermarks};
 use crate::seq::{Ids, RequestIds, Sequences};
 use crate::store::{MessageStore, StoreError};
-use crate::table::{Posts, TableService, WithInboxes};
+use crate::table::{MayPost, Posts, TableService, WithInboxes};
 use crate::telemetry::{Metrics, Overtaken, QueueDepths, SequenceMetrics, StoreHealth};
 
 mod error;
@@ -46,7 +46,7 @@ mod verify;
 pub use error::BootError;
 pub use files::BadFile;
 pub use issued::{numbers_of_users, renew_numbers, renew_stored_numbers};
-pub use sequences::sequencer;
+pub use sequences::{as_installed, sequencer};
 pub use status::status;
 pub use storage::{Storage, begin_another_life, is_installed, only_on_sqlite};
 pub use transfer::export_snapshot;
@@ -119,6 +119,8 @@ pub fn start(
     version: Version,
 ) -> LocalBoxFuture<'_, Result<Running, BootError>> {
     Box::pin(async move {
+        let installed = as_installed(config)?;
+        let config = &*installed;
         let storage = Storage::open(config).await?;
         let clock = storage.clock(clock).await?;
         let ids_from = storage.check_message_ids(config).await?;
@@ -269,12 +271,15 @@ pub fn start(
             }
             None => (None, None),
         };
+        let rates = Arc::new(Rates::new(limits));
         let mut table_service = None;
         let mut served_tables = None;
         if let Some(wanted) = &table_address {
             let (listener, address) = listen(wanted, "choose another in [table] listen").await?;
             let both = Arc::new(WithInboxes::new(tables, Arc::clone(&messages)));
-            let posts = Posts::new(use_cases.messages.clone(), limits.text_characters);
+            let counted = Arc::clone(&rates);
+            let may_post: MayPost = Arc::new(move |uid| counted.may_post(uid));
+            let posts = Posts::new(use_cases.messages.clone(), limits.text_characters, may_post);
             let service = TableService::start(both, clock.clone(), table_options(config)).with_posts(posts);
             let keys = Arc::new(RememberedKeys::new(
                 Arc::clone(&storage.access_keys),
@@ -291,6 +296,7 @@ pub fn start(
                 let health = healthy.health();
                 Fitness { trouble: health.trouble, damaged: health.damaged }
             }),
+            rates,
             tables: served_tables,
         };
         let listeners = (listener, metrics_listener);

@@ -17,6 +17,8 @@ pub enum ErrorCode {
     ConditionCheckFail,
     /// 403
     QuotaExhausted,
+    /// 403; nothing was applied, trying again helps
+    NotEnoughCapacityUnit,
     /// 404
     ObjectNotExist,
     /// 405
@@ -50,6 +52,7 @@ impl ErrorCode {
             ErrorCode::NoPermissionAccess => "OTSNoPermissionAccess",
             ErrorCode::ConditionCheckFail => "OTSConditionCheckFail",
             ErrorCode::QuotaExhausted => "OTSQuotaExhausted",
+            ErrorCode::NotEnoughCapacityUnit => "OTSNotEnoughCapacityUnit",
             ErrorCode::ObjectNotExist => "OTSObjectNotExist",
             ErrorCode::MethodNotAllowed => "OTSMethodNotAllowed",
             ErrorCode::RequestTimeout => "OTSRequestTimeout",
@@ -73,7 +76,8 @@ impl ErrorCode {
             ErrorCode::AuthFailed
             | ErrorCode::NoPermissionAccess
             | ErrorCode::ConditionCheckFail
-            | ErrorCode::QuotaExhausted => 403,
+            | ErrorCode::QuotaExhausted
+            | ErrorCode::NotEnoughCapacityUnit => 403,
             ErrorCode::ObjectNotExist => 404,
             ErrorCode::MethodNotAllowed => 405,
             ErrorCode::RequestTimeout => 408,

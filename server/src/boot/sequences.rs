@@ -1,5 +1,6 @@
 //! The sequences: opened, and compared with the rows.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,9 +11,10 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::warn;
 
 use super::{BootError, Storage};
-use crate::config::{Config, MessageIds, SequenceSource};
+use crate::config::{Config, DatabaseKind, MessageIds, MessageIdsSetting, SequenceSource};
 use crate::domain::MessageId;
 use crate::seq::{Numbers, Sequences};
+use crate::store::sqlite::stamp;
 use crate::store::{MessageStore, StoreError};
 use crate::transfer::{Look, latest_ids, overtake_rows};
 
@@ -38,6 +40,26 @@ async fn embedded(config: &Config) -> Result<Arc<Embedded>, BootError> {
         ..seqsvr_core::Options::default()
     };
     Ok(Arc::new(Embedded::open(Arc::new(sections), options).await?))
+}
+
+/// The configuration with what the installation was made with, where that is left open. Whatever is wrong with its files is told when
+/// they are opened.
+///
+/// # Errors
+/// What the installation was made with and the configuration exclude each other.
+pub fn as_installed(config: &Config) -> Result<Cow<'_, Config>, BootError> {
+    let is_open = config.messages.ids == MessageIdsSetting::Auto
+        && config.storage.database_url.kind() == DatabaseKind::Sqlite;
+    let made_with = if is_open { stamp::message_ids(&config.storage.file()?) } else { None };
+    let ids = match made_with.as_deref() {
+        Some("store") => MessageIdsSetting::Store,
+        Some("seqsvr") => MessageIdsSetting::Seqsvr,
+        _ => return Ok(Cow::Borrowed(config)),
+    };
+    let mut config = config.clone();
+    config.messages.ids = ids;
+    config.check()?;
+    Ok(Cow::Owned(config))
 }
 
 /// Where the ids of messages come from: the database, or the sequences.

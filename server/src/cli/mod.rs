@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 use futures_util::future::LocalBoxFuture;
 use tidemark_process::{Manual, Version, parse};
 
+use crate::boot;
 use crate::config::{Config, Flags};
 
 mod check_config;
@@ -74,7 +75,7 @@ enum Command {
     /// Let somebody else assign the ids of messages, while the server is stopped
     Ids(ids::Ids),
     /// Make accounts, and look after them, also while it serves
-    #[command(subcommand, after_help = user::EXAMPLES)]
+    #[command(after_help = user::EXAMPLES)]
     User(user::User),
     /// Look after tables and their access keys
     Table(table::Table),
@@ -95,6 +96,10 @@ impl Cli {
     }
 
     async fn run_unboxed(self, config: Config, version: Version) -> Result<(), ExitError> {
+        let config = match self.command {
+            Some(Command::CheckConfig) => config,
+            _ => boot::as_installed(&config)?.into_owned(),
+        };
         match self.command {
             None | Some(Command::Serve) => serve::run(&config, version).await,
             Some(Command::Migrate) => migrate::run(&config).await,

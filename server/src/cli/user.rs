@@ -1,9 +1,11 @@
 //! `tidemark user …`: what an operator does to accounts, also while servers run: on SQLite beside the one that has the files, which
 //! notices within a second that sessions have ended.
 
+use std::fmt::Display;
 use std::io::{self, BufRead as _, Read as _, Write as _};
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
 
 use super::ExitError;
 use crate::app::{Accounts, OpenSignUpInvite};
@@ -24,11 +26,22 @@ Examples:
   pass show ann | tidemark user add \"Ann Lee\" --password-stdin
   tidemark user invite --uses 20 --days 3                   prints the path of a link to sign up
   tidemark user invite --list
+  tidemark user list --json                                 an object a line, for programs
   tidemark user disable \"Ann Lee\"";
+
+/// What to do to accounts, and how to tell it.
+#[derive(Debug, Args)]
+pub(super) struct User {
+    #[command(subcommand)]
+    what: What,
+    /// Print JSON, an object a line
+    #[arg(long, global = true)]
+    json: bool,
+}
 
 /// What to do to accounts.
 #[derive(Debug, Subcommand)]
-pub(super) enum User {
+enum What {
     /// Make an account and print its password
     Add {
         /// The account's name
@@ -59,7 +72,7 @@ pub(super) enum User {
 
 /// What to do to accounts that are there.
 #[derive(Debug, Subcommand)]
-pub(super) enum Existing {
+enum Existing {
     /// List all accounts: uid, name, and whether it is disabled or deleted
     List,
     /// Give an account a new password, print it, and log it out everywhere
@@ -87,30 +100,45 @@ pub(super) enum Existing {
     },
 }
 
-pub(super) async fn run(what: User, config: &Config) -> Result<(), ExitError> {
+/// Where results go: lines of text, or of JSON.
+#[derive(Clone, Copy)]
+struct Out {
+    json: bool,
+}
+
+impl Out {
+    fn line(self, text: impl Display, object: Value) -> Result<(), ExitError> {
+        let mut out = io::stdout().lock();
+        if self.json { writeln!(out, "{object}")? } else { writeln!(out, "{text}")? }
+        Ok(())
+    }
+}
+
+pub(super) async fn run(User { what, json }: User, config: &Config) -> Result<(), ExitError> {
+    let out = Out { json };
     match what {
-        User::Add { name, password_stdin } => {
+        What::Add { name, password_stdin } => {
             let password = if password_stdin { Some(first_line_of_input()?) } else { None };
             let storage = Storage::open_for_accounts(config).await?;
-            let done = add(&name, password, &storage, config).await;
+            let done = add(&name, password, &storage, config, out).await;
             storage.close().await.map_err(BootError::from)?;
             done
         }
-        User::Invite { uses, days, list, end } => {
+        What::Invite { uses, days, list, end } => {
             let storage = Storage::open_for_accounts(config).await?;
             let accounts = storage.accounts(config, Clock::system());
             let done = match end {
-                Some(named) => end_invite(&named, &accounts).await,
-                None if list => list_invites(&accounts).await,
-                None => invite(days * 24 * 60 * 60, uses, &accounts).await,
+                Some(named) => end_invite(&named, &accounts, out).await,
+                None if list => list_invites(&accounts, out).await,
+                None => invite(days * 24 * 60 * 60, uses, &accounts, out).await,
             };
             storage.close().await.map_err(BootError::from)?;
             done
         }
-        User::Existing(Existing::Delete { name, yes: false }) if !is_repeated(&name)? => {
+        What::Existing(Existing::Delete { name, yes: false }) if !is_repeated(&name)? => {
             Err(ExitError::failed("nothing is deleted: the name was not repeated"))
         }
-        User::Existing(what) => change(what, config).await,
+        What::Existing(what) => change(what, config, out).await,
     }
 }
 
@@ -127,46 +155,55 @@ fn first_line_of_input() -> Result<String, ExitError> {
     Ok(line.trim_end_matches(['\n', '\r']).to_owned())
 }
 
-async fn invite(seconds: u32, uses: u32, accounts: &Accounts) -> Result<(), ExitError> {
+async fn invite(seconds: u32, uses: u32, accounts: &Accounts, out: Out) -> Result<(), ExitError> {
     let made = accounts.invite(None, Some(seconds), Some(uses), None).await.map_err(ExitError::failed)?;
-    println!("/sign-up?invite={}", made.code.as_str());
-    Ok(())
+    let path = format!("/sign-up?invite={}", made.code.as_str());
+    let expires_at = made.expires_at.to_rfc3339();
+    out.line(
+        &path,
+        json!({ "id": made.id.to_string(), "path": path, "uses": made.uses, "expires_at": expires_at }),
+    )
 }
 
-async fn list_invites(accounts: &Accounts) -> Result<(), ExitError> {
-    let mut out = io::stdout().lock();
+async fn list_invites(accounts: &Accounts, out: Out) -> Result<(), ExitError> {
     for OpenSignUpInvite { id, invite } in accounts.open_invites(None).await.map_err(ExitError::failed)? {
-        writeln!(out, "{id}\t{} of {}\t{}", invite.uses_left, invite.uses, invite.expires_at.to_rfc3339())?;
+        let (left, uses, expires_at) = (invite.uses_left, invite.uses, invite.expires_at.to_rfc3339());
+        out.line(
+            format_args!("{id}\t{left} of {uses}\t{expires_at}"),
+            json!({ "id": id.to_string(), "uses_left": left, "uses": uses, "expires_at": expires_at }),
+        )?;
     }
     Ok(())
 }
 
-async fn end_invite(named: &str, accounts: &Accounts) -> Result<(), ExitError> {
+async fn end_invite(named: &str, accounts: &Accounts, out: Out) -> Result<(), ExitError> {
     match accounts.end_operators_invite(named).await.map_err(ExitError::failed)? {
-        true => {
-            println!("the invitation is ended");
-            Ok(())
-        }
+        true => out.line("the invitation is ended", json!({ "ended": named })),
         false => Err(ExitError::failed(
             "there is no such invitation of yours; `tidemark user invite --list` shows them",
         )),
     }
 }
 
-async fn add(name: &str, given: Option<String>, storage: &Storage, config: &Config) -> Result<(), ExitError> {
+async fn add(
+    name: &str,
+    given: Option<String>,
+    storage: &Storage,
+    config: &Config,
+    out: Out,
+) -> Result<(), ExitError> {
     let ids = numbers_of_users(config, storage).await?;
     let is_given = given.is_some();
     let made = storage.accounts(config, Clock::system()).add(name, given, &ids).await;
     ids.shutdown().await;
     let (uid, password) = made.map_err(ExitError::failed)?;
     match is_given {
-        true => println!("{uid} is added"),
-        false => println!("{password}"),
+        true => out.line(format_args!("{uid} is added"), json!({ "uid": uid.0 })),
+        false => out.line(&password, json!({ "uid": uid.0, "password": password })),
     }
-    Ok(())
 }
 
-async fn change(what: Existing, config: &Config) -> Result<(), ExitError> {
+async fn change(what: Existing, config: &Config, out: Out) -> Result<(), ExitError> {
     let storage = Storage::open_for_accounts(config).await?;
     let hinting = Hinting::default();
     let accounts = match what {
@@ -175,52 +212,54 @@ async fn change(what: Existing, config: &Config) -> Result<(), ExitError> {
             storage.accounts_among(config, Clock::system(), &hinting).await
         }
     };
-    let done = carry_out(what, &accounts, &*storage.invites).await;
+    let done = carry_out(what, &accounts, &*storage.invites, out).await;
     hinting.stop().await;
     storage.close().await.map_err(BootError::from)?;
     done
 }
 
-async fn carry_out(what: Existing, accounts: &Accounts, invites: &dyn Invites) -> Result<(), ExitError> {
+async fn carry_out(
+    what: Existing,
+    accounts: &Accounts,
+    invites: &dyn Invites,
+    out: Out,
+) -> Result<(), ExitError> {
+    let is_now = |uid: Uid, state: &str| {
+        out.line(format_args!("{uid} is {state}"), json!({ "uid": uid.0, "state": state }))
+    };
     match what {
-        Existing::List => list(accounts).await,
+        Existing::List => list(accounts, out).await,
         Existing::ResetPassword { name } => {
             let password = accounts.reset_password(&name).await.map_err(ExitError::failed)?;
-            println!("{password}");
-            Ok(())
+            out.line(&password, json!({ "password": password }))
         }
         Existing::Disable { name } => {
             let uid = accounts.disable(&name).await.map_err(ExitError::failed)?;
             // Those into groups; invitations to sign up have ended with the account.
             invites.end_invites_of(uid, Clock::system().now()).await.map_err(ExitError::failed)?;
-            println!("{uid} is disabled");
-            Ok(())
+            is_now(uid, "disabled")
         }
-        Existing::Enable { name } => {
-            let uid = accounts.enable(&name).await.map_err(ExitError::failed)?;
-            println!("{uid} is enabled");
-            Ok(())
-        }
+        Existing::Enable { name } => is_now(accounts.enable(&name).await.map_err(ExitError::failed)?, "enabled"),
         Existing::Delete { name, .. } => {
-            let uid = accounts.delete(&name).await.map_err(ExitError::failed)?;
-            println!("{uid} is deleted");
-            Ok(())
+            is_now(accounts.delete(&name).await.map_err(ExitError::failed)?, "deleted")
         }
     }
 }
 
-async fn list(accounts: &Accounts) -> Result<(), ExitError> {
-    let mut out = std::io::stdout().lock();
+async fn list(accounts: &Accounts, out: Out) -> Result<(), ExitError> {
     let mut after = Uid(0);
     loop {
         let page = accounts.list(after, PAGE).await.map_err(ExitError::failed)?;
         for account in &page {
-            let state = match account.deleted_at {
-                Some(_) => "\tdeleted",
-                None if account.disabled => "\tdisabled",
-                None => "",
+            let (state, shown) = match account.deleted_at {
+                Some(_) => ("deleted", "\tdeleted"),
+                None if account.disabled => ("disabled", "\tdisabled"),
+                None => ("enabled", ""),
             };
-            writeln!(out, "{}\t{}{state}", account.uid, account.name)?;
+            out.line(
+                format_args!("{}\t{}{shown}", account.uid, account.name),
+                json!({ "uid": account.uid.0, "name": account.name, "state": state }),
+            )?;
         }
         match page.last() {
             Some(last) if page.len() == PAGE => after = last.uid,

@@ -11,7 +11,7 @@ const MOST_SECONDS: u64 = 3_155_760_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MessageIdsSetting {
-    /// `seqsvr` on SQLite, `store` on PostgreSQL.
+    /// As the installation was made; a new one has `seqsvr` on SQLite and `store` on PostgreSQL.
     #[default]
     Auto,
     /// The database.
@@ -68,7 +68,7 @@ impl Default for MessagesSection {
 }
 
 impl Config {
-    /// Who assigns the ids of messages.
+    /// Who assigns the ids of messages, of a new installation where it is left open.
     pub fn message_ids(&self) -> MessageIds {
         match (self.messages.ids, self.storage.database_url.kind()) {
             (MessageIdsSetting::Seqsvr, _) | (MessageIdsSetting::Auto, DatabaseKind::Sqlite) => {

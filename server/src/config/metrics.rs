@@ -10,7 +10,8 @@ use super::{ConfigError, Listen};
 pub struct MetricsSection {
     /// An address of their own, at which whoever reaches it may read them; empty: none.
     pub listen: String,
-    /// Whether everybody may read them at the server's own address. Otherwise callers on the same machine may, through no proxy.
+    /// Whether everybody may read them at the server's own address. Otherwise callers on the same machine may, unless the
+    /// configuration tells of a proxy.
     pub public: bool,
 }
 

@@ -67,7 +67,8 @@ pub(super) async fn ready(State(ready): State<Readiness>) -> Result<Json<Conditi
 
 /// Get the metrics, as Prometheus reads them.
 ///
-/// Only callers on the same machine may, and through no proxy. `[metrics]` opens them, or gives them an address of their own.
+/// Only callers on the same machine may, and nobody while the configuration tells of a proxy. `[metrics]` opens them, or gives
+/// them an address of their own.
 #[utoipa::path(
     get, path = "/metrics", operation_id = "metrics", tag = "Operation", security(),
     responses((
@@ -81,12 +82,12 @@ pub(super) async fn metrics(
     ConnectInfo(Peer(peer)): ConnectInfo<Peer>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    // A proxy on this machine would make everybody a caller on it.
-    let forwarded = FORWARDING.iter().any(|name| headers.contains_key(*name));
-    if settings.public_metrics || (peer.ip().to_canonical().is_loopback() && !forwarded) {
+    // A proxy on this machine would make everybody a caller on it, and not each adds a header.
+    let direct = settings.no_proxy && !FORWARDING.iter().any(|name| headers.contains_key(*name));
+    if settings.public_metrics || (peer.ip().to_canonical().is_loopback() && direct) {
         return Ok(exposition(&metrics));
     }
-    let detail = "metrics are for callers on this machine; give them an address of their own with [metrics] \
+    let detail = "metrics are for callers on this machine, and for none behind a proxy; give them an address of their own with [metrics] \
                   listen, or open them with [metrics] public";
     Err(Problem::new(StatusCode::FORBIDDEN, "metrics_private", detail))
 }

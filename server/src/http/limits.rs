@@ -164,9 +164,9 @@ impl ClientNetwork {
     }
 }
 
-/// All rates of the HTTP layer; HTTP and WebSocket sends share theirs.
+/// All rates of one server. What an account sends is one of them, whichever door it comes through.
 #[derive(Debug)]
-pub(super) struct Rates {
+pub struct Rates {
     sign_ups: Buckets<ClientNetwork>,
     log_ins: Buckets<ClientNetwork>,
     /// By name and where the attempt comes from: others who try a name use up nothing of its owner's.
@@ -186,7 +186,8 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    pub(super) fn new(limits: &LimitsSection) -> Rates {
+    /// As configured; everybody's allowance is whole.
+    pub fn new(limits: &LimitsSection) -> Rates {
         const SECOND: Duration = Duration::from_secs(1);
         const MINUTE: Duration = Duration::from_secs(60);
         const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -287,6 +288,11 @@ impl Rates {
     pub(super) fn send(&self, uid: Uid, n: usize) -> Result<(), Problem> {
         let n = u32::try_from(n).unwrap_or(u32::MAX);
         self.sends.take(uid, n, now()).map_err(Problem::rate_limited)
+    }
+
+    /// Takes one row that an access key puts into an inbox in the name of `uid`, if it may go on.
+    pub fn may_post(&self, uid: Uid) -> bool {
+        self.send(uid, 1).is_ok()
     }
 
     /// Whether `uid` may download all that is kept of it once more.

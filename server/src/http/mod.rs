@@ -49,6 +49,7 @@ mod wire;
 mod ws;
 
 pub(crate) use listen::REFUSED_AT_A_TIME;
+pub use limits::Rates;
 pub use state::{Dependencies, Fitness, NewRequestId, Readiness, UseCases};
 pub use table::Tables;
 
@@ -242,7 +243,7 @@ impl Server {
         dependencies: Dependencies,
         stopping: CancellationToken,
     ) -> Server {
-        let Dependencies { version, new_request_id, readiness, tables } = dependencies;
+        let Dependencies { version, new_request_id, readiness, rates, tables } = dependencies;
         let UseCases {
             accounts,
             messages,
@@ -283,7 +284,7 @@ impl Server {
             ids,
             new_request_id,
             settings: Arc::new(Settings::new(config)),
-            rates: Arc::new(limits::Rates::new(&config.limits)),
+            rates,
             password_turns: Turns::new(config.accounts.password_turns(), config.accounts.password_waiting),
             budget: Budget::new(config.limits.buffered_bytes, config.limits.buffered_bytes_per_address),
             metrics,

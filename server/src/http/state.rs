@@ -71,6 +71,8 @@ pub struct Dependencies {
     pub new_request_id: NewRequestId,
     /// Asked by `/ready`.
     pub readiness: Readiness,
+    /// Shared with whatever else sends in an account's name.
+    pub rates: Arc<Rates>,
     /// Served at an address of their own, if at all.
     pub tables: Option<Tables>,
 }
@@ -85,6 +87,8 @@ pub(super) struct Settings {
     pub(super) sign_up: SignUp,
     /// Whether everybody may read `/metrics`.
     pub(super) public_metrics: bool,
+    /// Whether a caller on this machine is nobody's proxy, as far as the configuration knows.
+    pub(super) no_proxy: bool,
 }
 
 impl Settings {
@@ -98,6 +102,7 @@ impl Settings {
             },
             sign_up: config.accounts.sign_up,
             public_metrics: config.metrics.public,
+            no_proxy: config.server.public_url.is_empty() && config.server.trusted_proxies.is_empty(),
         }
     }
 

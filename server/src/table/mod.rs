@@ -39,7 +39,7 @@ mod writer;
 mod writes;
 
 pub use browse::Described;
-pub use inbox::{Posts, WithInboxes};
+pub use inbox::{MayPost, Posts, WithInboxes};
 pub use range::Found;
 
 use catalog::Catalog;

@@ -23,7 +23,7 @@ const HISTORY: &str = "history";
 pub(super) const ENDINGS: &str = "endings_of_sessions";
 
 /// Who assigns the ids of messages; absent in an installation that has not been used yet.
-const MESSAGE_IDS: &str = "message_ids";
+pub(super) const MESSAGE_IDS: &str = "message_ids";
 
 /// While an import fills the installation: the checksum of its file.
 const IMPORT: &str = "import";

@@ -16,6 +16,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, params}
 use seqsvr_core::page_sums;
 use uuid::Uuid;
 
+use super::meta::MESSAGE_IDS;
 use super::private;
 use crate::store::StoreError;
 use crate::store::sql::NO_ROOM;
@@ -116,6 +117,15 @@ pub fn look(path: &Path) -> Option<Found> {
     None
 }
 
+/// Who assigns the ids of messages in the database at `path`; `None` if it does not say, or cannot be read. Changes nothing.
+pub fn message_ids(path: &Path) -> Option<String> {
+    if look(path).is_some() {
+        return None;
+    }
+    let connection = connect_to(path, OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;
+    connection.query_row("SELECT value FROM meta WHERE key = ?", [MESSAGE_IDS], |row| row.get(0)).ok()
+}
+
 /// A file that was looked at. A database is held open until it is stamped or given up.
 pub struct Opened {
     path: PathBuf,
@@ -184,8 +194,12 @@ impl Opened {
 }
 
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    connect_to(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+}
+
+fn connect_to(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     page_sums::begin();
-    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY)?;
     Ok(connection)
 }

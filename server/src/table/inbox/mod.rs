@@ -22,7 +22,7 @@ use crate::store::{CommitError, MessageStore, StoreError};
 mod posts;
 mod scan;
 
-pub use posts::Posts;
+pub use posts::{MayPost, Posts};
 
 /// The name under which callers find the inboxes.
 pub(super) const NAME: &str = "inbox";

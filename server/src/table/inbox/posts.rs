@@ -1,5 +1,7 @@
 //! What is put into the table `inbox`: rows of the queues, in the name of the access key's user.
 
+use std::sync::Arc;
+
 use tidemark_table::operations::batch::RowAnswer;
 use tidemark_table::rows::capacity::Consumed;
 use tidemark_table::rows::write::{Change, Decided, PutColumn, Refusal, Returns, RowWrite, decide};
@@ -21,12 +23,16 @@ pub struct Posts {
     messages: Messages,
     /// Characters of a text; the body of a program's own kind may have as many bytes as a text of so many characters.
     most_characters: usize,
+    may_post: MayPost,
 }
 
+/// Takes one row out of what its sender may send now, or says no.
+pub type MayPost = Arc<dyn Fn(Uid) -> bool + Send + Sync>;
+
 impl Posts {
-    /// Through these queues.
-    pub fn new(messages: Messages, most_characters: usize) -> Posts {
-        Posts { messages, most_characters }
+    /// Through these queues, at the senders' rates.
+    pub fn new(messages: Messages, most_characters: usize, may_post: MayPost) -> Posts {
+        Posts { messages, most_characters, may_post }
     }
 
     /// Writes a row of the table `inbox`, sent by `sender`, if it is one that can be put there.
@@ -41,6 +47,7 @@ impl Posts {
         };
         match decide(&table().definition, write, None, now.0) {
             Err(Refusal { error, consumed }) => RowAnswer { consumed, outcome: Err(error) },
+            Ok(_) if !(self.may_post)(sender) => refused(too_many()),
             Ok(Decided { consumed, .. }) => match self.send(sender, write, post).await {
                 Ok(row) => RowAnswer { consumed, outcome: Ok(row) },
                 Err(error) => refused(error),
@@ -132,6 +139,11 @@ impl Posts {
         let body = Body::app(&kind, body, most).map_err(|error| refused(&error))?;
         Ok((Kind::App, body))
     }
+}
+
+/// The sender is over its rate. Clients of Tablestore send such a row again by themselves.
+fn too_many() -> TableError {
+    TableError::new(ErrorCode::NotEnoughCapacityUnit, "Remaining capacity unit is not enough.")
 }
 
 /// The text of `{"text": …}`.

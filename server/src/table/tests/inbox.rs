@@ -1,6 +1,8 @@
 //! The chat's inboxes as a table, over queues and rows in memory.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 use tidemark_table::wire::plain_buffer::KeyPart;
 use tidemark_table::wire::proto;
@@ -19,7 +21,7 @@ use crate::queue::{self, Parts, Queues, Watermarks};
 use crate::seq::Numbers;
 use crate::store::memory::{MemoryDirectory, MemoryStore, MemoryTables};
 use crate::store::{Directory, MessageStore, NewAccount};
-use crate::table::{Posts, WithInboxes};
+use crate::table::{MayPost, Posts, WithInboxes};
 
 const BOT: Uid = Uid(10_001);
 const ANN: Uid = Uid(10_002);
@@ -32,6 +34,10 @@ struct Inboxes {
 
 impl Inboxes {
     async fn new() -> Inboxes {
+        Inboxes::at_rate(Arc::new(|_| true)).await
+    }
+
+    async fn at_rate(may_post: MayPost) -> Inboxes {
         let messages = Arc::new(MemoryStore::new());
         let directory = Arc::new(MemoryDirectory::new());
         for (uid, name) in [(BOT, "bot"), (ANN, "ann"), (BOB, "bob")] {
@@ -53,7 +59,7 @@ impl Inboxes {
         let queues = Queues::start(parts, queue::Options { queues: 2, ..queue::Options::default() });
         let both = WithInboxes::new(Arc::new(MemoryTables::new()), store);
         let world = World::over(Arc::new(both), Options::default());
-        let service = world.service.with_posts(Posts::new(Messages::new(queues), 100));
+        let service = world.service.with_posts(Posts::new(Messages::new(queues), 100, may_post));
         let mut client = Client::of(&service, "test");
         client.caller.inbox = Some(BOT);
         Inboxes { messages, client }
@@ -155,6 +161,24 @@ async fn a_message_is_put_into_an_inbox_and_read_as_the_chat_and_the_table_show_
     );
     assert_eq!(inboxes.client.get("inbox", key(ANN, integer(9))).await, None);
     assert_eq!(inboxes.client.get("inbox", key(BOB, integer(1))).await, None);
+}
+
+#[tokio::test]
+async fn a_post_above_the_rate_of_its_sender_is_stored_nowhere_and_may_come_again() {
+    let left = AtomicUsize::new(2);
+    let may_post = move |sender| {
+        assert_eq!(sender, BOT);
+        left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok()
+    };
+    let inboxes = Inboxes::at_rate(Arc::new(may_post)).await;
+    assert!(inboxes.refused(ANN, &[("other", "x")]).await.starts_with("Invalid column name"));
+    assert_eq!(inboxes.post(ANN, &[("body", "one")]).await, 1);
+    assert_eq!(inboxes.post(BOB, &[("body", "two")]).await, 1);
+    let refused = inboxes.client.refusal("PutRow", &post_request(ANN, &[("body", "three")])).await;
+    let message = "Remaining capacity unit is not enough.".to_owned();
+    assert_eq!(refused, (ErrorCode::NotEnoughCapacityUnit, message));
+    let page = inboxes.messages.range(ANN, RangeQuery::after(MessageId::ZERO, 10)).await.expect("read");
+    assert_eq!(page.rows.len(), 1);
 }
 
 #[tokio::test]

@@ -66,8 +66,12 @@ async fn ids_grow_when_somebody_else_assigns_them() {
     change(&mut app, MessageIdsSetting::Store, "store").await;
     ids.push(app.say(&ann, &bob, 3, "three").await);
     assert_eq!(ids[2], ids[1] + 1, "the next one");
+    app.config.messages.ids = MessageIdsSetting::Auto;
+    app.restart().await;
+    ids.push(app.say(&ann, &bob, 4, "as before").await);
+    assert_eq!(ids[3], ids[2] + 1, "left open, it is as installed");
     change(&mut app, MessageIdsSetting::Seqsvr, "seqsvr").await;
-    ids.push(app.say(&ann, &bob, 4, "four").await);
+    ids.push(app.say(&ann, &bob, 5, "five").await);
     assert!(ids.is_sorted(), "{ids:?}");
     for who in [&ann, &bob] {
         let rows = app.rows(who).await;

@@ -75,6 +75,13 @@ async fn metrics_are_for_callers_on_this_machine_unless_they_are_opened() {
     assert!(answer.text().await.expect("a text").contains("tidemark_connections 0"));
     let other = reqwest::get(format!("http://{own}/api/v1/me")).await.expect("an answer");
     assert_eq!(other.status(), 404, "nothing else lies there");
+    let trusted = vec!["127.0.0.1/32".parse().expect("a network")];
+    for behind in [
+        TestApp::start_with(|config| config.server.public_url = "http://chat.example".into()).await,
+        TestApp::start_with(|config| config.server.trusted_proxies = trusted).await,
+    ] {
+        assert_eq!(metrics(&behind, None).await.refused(403), "metrics_private", "a proxy may add no header");
+    }
     let open = TestApp::start_with(|config| config.metrics.public = true).await;
     assert_eq!(metrics(&open, Some("x-forwarded-for")).await.status, 200);
 }

@@ -183,3 +183,30 @@ async fn an_operator_makes_accounts_while_the_server_serves() {
     assert_eq!(listed.lines().count(), 4, "{listed}");
     assert_eq!(run(place.path(), &["user", "add", "fay"]).await.0, 0, "and while it is stopped");
 }
+
+#[tokio::test]
+async fn programs_are_told_in_json() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (child, _) = serve(place.path()).await;
+    let told = async |arguments: &[&str]| {
+        let (code, out, reported) = run(place.path(), &[&["user", "--json"], arguments].concat()).await;
+        assert_eq!(code, 0, "{reported}");
+        let lines = out.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+        lines.collect::<Vec<_>>()
+    };
+    let added = told(&["add", "ann"]).await;
+    let uid = &added[0]["uid"];
+    assert!(added[0]["password"].as_str().is_some_and(|password| password.len() >= 8), "{added:?}");
+    assert_eq!(told(&["list"]).await, [json!({"uid": uid, "name": "ann", "state": "enabled"})]);
+    assert!(told(&["reset-password", "ann"]).await[0]["password"].is_string());
+    assert_eq!(told(&["disable", "ann"]).await, [json!({"uid": uid, "state": "disabled"})]);
+    assert_eq!(told(&["list"]).await[0]["state"], "disabled");
+    let made = &told(&["invite", "--uses", "3"]).await[0];
+    assert!(made["path"].as_str().is_some_and(|path| path.starts_with("/sign-up?invite=")), "{made}");
+    let open = &told(&["invite", "--list"]).await[0];
+    assert_eq!((&open["id"], &open["expires_at"]), (&made["id"], &made["expires_at"]));
+    assert_eq!((&open["uses_left"], &open["uses"]), (&json!(3), &json!(3)));
+    told(&["invite", "--end", made["id"].as_str().expect("an id")]).await;
+    assert!(told(&["invite", "--list"]).await.is_empty());
+    assert_eq!(terminate(child).await, 0);
+}
