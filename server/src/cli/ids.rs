@@ -33,6 +33,8 @@ pub(super) async fn run(what: Ids, config: &Config) -> Result<(), ExitError> {
     storage.close().await.map_err(BootError::from)?;
     changed?;
     let by = ids.as_str();
-    println!("the ids of messages come from \"{by}\" from now on; set [messages] ids to \"{by}\" or \"auto\"");
+    println!(
+        "the ids of messages come from \"{by}\" from now on; set [messages] ids to \"{by}\" or \"auto\""
+    );
     Ok(())
 }

@@ -109,7 +109,11 @@ struct Out {
 impl Out {
     fn line(self, text: impl Display, object: Value) -> Result<(), ExitError> {
         let mut out = io::stdout().lock();
-        if self.json { writeln!(out, "{object}")? } else { writeln!(out, "{text}")? }
+        if self.json {
+            writeln!(out, "{object}")?
+        } else {
+            writeln!(out, "{text}")?
+        }
         Ok(())
     }
 }
@@ -239,7 +243,9 @@ async fn carry_out(
             invites.end_invites_of(uid, Clock::system().now()).await.map_err(ExitError::failed)?;
             is_now(uid, "disabled")
         }
-        Existing::Enable { name } => is_now(accounts.enable(&name).await.map_err(ExitError::failed)?, "enabled"),
+        Existing::Enable { name } => {
+            is_now(accounts.enable(&name).await.map_err(ExitError::failed)?, "enabled")
+        }
         Existing::Delete { name, .. } => {
             is_now(accounts.delete(&name).await.map_err(ExitError::failed)?, "deleted")
         }

@@ -48,8 +48,8 @@ mod turns;
 mod wire;
 mod ws;
 
-pub(crate) use listen::REFUSED_AT_A_TIME;
 pub use limits::Rates;
+pub(crate) use listen::REFUSED_AT_A_TIME;
 pub use state::{Dependencies, Fitness, NewRequestId, Readiness, UseCases};
 pub use table::Tables;
 
