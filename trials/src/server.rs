@@ -29,6 +29,7 @@ const LIFTED: &[(&str, &str)] = &[
     ("TIDEMARK_LIMITS__FRAMES_PER_CONNECTION_PER_SECOND", "0"),
     ("TIDEMARK_LIMITS__READ_KIB_PER_ACCOUNT_PER_SECOND", "0"),
     ("TIDEMARK_LIMITS__CONNECTIONS_PER_ADDRESS", "100000"),
+    ("TIDEMARK_TABLE__KIB_PER_KEY_PER_SECOND", "0"),
 ];
 
 /// A running server. Dropping it kills it.
@@ -62,7 +63,16 @@ impl Server {
 
     /// The same with the limits that the program has by itself.
     pub async fn start_as_shipped(binary: &Path, data: &Path) -> Result<Server> {
-        Server::launch(&[], &[], 0, binary, data).await
+        Server::start_as_shipped_with(&[], binary, data).await
+    }
+
+    /// The same with these settings.
+    pub async fn start_as_shipped_with(
+        settings: &[(&str, String)],
+        binary: &Path,
+        data: &Path,
+    ) -> Result<Server> {
+        Server::launch(&[], settings, 0, binary, data).await
     }
 
     async fn launch(

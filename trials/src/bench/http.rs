@@ -68,7 +68,7 @@ impl Answer<'_> {
 }
 
 /// Where the body begins and how long it is, once the head is there.
-fn head_and_length(answer: &[u8]) -> Option<(usize, usize)> {
+pub(crate) fn head_and_length(answer: &[u8]) -> Option<(usize, usize)> {
     let head = answer.windows(4).take(LONGEST_HEAD).position(|bytes| bytes == b"\r\n\r\n")?;
     let text = std::str::from_utf8(&answer[..head]).ok()?;
     let length = text.lines().find_map(|line| {

@@ -120,9 +120,9 @@ pub async fn serve_table(file: Option<&Path>) -> Result<()> {
     baseline::table::http::serve(file).await
 }
 
-/// Floods the server at `address` in the way of this name as the owner of `token`, until the process is killed.
-pub async fn flood(way: &str, address: &str, token: &str) -> Result<()> {
-    scenario::flood::flood(way, address, token).await
+/// Floods in the way of this name, until the process is killed; whom and as whom stands in `file`.
+pub async fn flood(way: &str, file: &Path) -> Result<()> {
+    scenario::flood::flood(way, file).await
 }
 
 fn choose(names: &[String]) -> Result<Vec<&'static Scenario>> {

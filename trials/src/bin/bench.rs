@@ -1,6 +1,6 @@
 //! `bench`: the measurements. `cargo xtask bench` builds what it needs and starts it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -43,7 +43,7 @@ struct Arguments {
     #[arg(long, hide = true, value_name = "FILE")]
     serve_table_into: Option<PathBuf>,
     /// Be the client that floods; the measurement starts it by itself
-    #[arg(long, hide = true, num_args = 3, value_names = ["WAY", "ADDRESS", "TOKEN"])]
+    #[arg(long, hide = true, num_args = 2, value_names = ["WAY", "FILE"])]
     flood: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ async fn main() -> ExitCode {
         (_, true, ..) => bench::serve_grpc().await,
         (_, _, true, _) => bench::serve_table(None).await,
         _ if file.is_some() => bench::serve_table(file.as_deref()).await,
-        (.., [way, address, token]) => bench::flood(way, address, token).await,
+        (.., [way, file]) => bench::flood(way, Path::new(file)).await,
         _ => measure(arguments).await,
     };
     match done {

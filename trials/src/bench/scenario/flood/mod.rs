@@ -1,29 +1,34 @@
 //! `flood`: one client floods in one way after another while another sends 50 messages a second. How much longer do
-//! those take, and how much memory does the server take?
+//! those take, how much memory does the server take, and how long is a worker of its runtime kept? At last ten
+//! addresses flood the log-in of one person, who logs in all the same.
 //!
 //! The flood comes from a process of its own at the lowest priority, since on a real network its work would be done
 //! elsewhere, and from an address of its own. The server runs with its defaults.
 
+mod polls;
 mod raw;
+mod setup;
 mod ways;
 
 use std::process::Stdio;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use super::Measured;
+use super::table::World;
 use crate::bench::Context;
 use crate::bench::report::{Sample, Target};
 use crate::connection::{ClientConnection, client_id, send_frame};
 use crate::server::Server;
-use crate::{Failure, Result, users};
+use crate::{Failure, Result};
 
-use ways::WAYS;
+use polls::Polls;
+use raw::{QUIET, Victim, answer};
 pub(crate) use ways::flood;
+use ways::{AT_ONE_LOG_IN, WAYS, Way};
 
 /// Between two messages of the one who is measured.
 const PACE: Duration = Duration::from_millis(20);
@@ -34,18 +39,25 @@ const PART: usize = 6_000;
 /// How long a flood is given to begin.
 const BEGIN: Duration = Duration::from_millis(1_000);
 
-/// Rows of the one who floods, of 8,000 characters each: more than one answer holds.
-const ROWS: usize = 700;
-
 /// By how many MiB the server may grow.
 const GROWTH: f64 = 128.0;
+
+/// For how many milliseconds one poll may keep a worker.
+const LONGEST_POLL: f64 = 2.0;
+
+/// How often the person logs in whose log-in is flooded, and the pause between two log-ins.
+const LOG_INS: usize = 10;
+const LOG_IN_PAUSE: Duration = Duration::from_millis(500);
+
+/// How many milliseconds such a log-in may take.
+const LONGEST_LOG_IN: f64 = 1_000.0;
 
 pub(super) struct Flood {
     server: Server,
     sender: String,
     receiver: u32,
-    flooder: String,
-    _data: TempDir,
+    victim: Victim,
+    world: World,
 }
 
 impl Measured for Flood {
@@ -53,18 +65,7 @@ impl Measured for Flood {
     const ABOUT: &'static str = "50 messages/s of one client while another floods";
 
     async fn prepare(context: &Context) -> Result<Self> {
-        let data = context.fresh()?;
-        let mut accounts = users::installed(&context.binary, data.path(), "flood", 3).await?;
-        let (Some(flooder), Some(receiver), Some(sender)) = (accounts.pop(), accounts.pop(), accounts.pop())
-        else {
-            return Err(Failure::new("three accounts were asked for"));
-        };
-        let lifted = Server::start(&context.binary, data.path()).await?;
-        fill(&lifted, &flooder.token, flooder.uid).await?;
-        lifted.stop().await?;
-        let server = Server::start_as_shipped(&context.binary, data.path()).await?;
-        let receiver = receiver.uid;
-        Ok(Flood { server, sender: sender.token, receiver, flooder: flooder.token, _data: data })
+        setup::prepare(context).await
     }
 
     async fn measure(&mut self, context: &Context) -> Result<Vec<Sample>> {
@@ -73,13 +74,16 @@ impl Measured for Flood {
         for way in WAYS {
             let (quiet, _) = self.send(count.max(50)).await?;
             let before = mib(self.server.memory()?);
-            let mut flood = self.begin(way.name)?;
+            let polls = Polls::of(&self.server).await?;
+            let flood = self.begin(way)?;
             sleep(BEGIN).await;
             let (beside, most) = self.send(count.max(50)).await?;
-            if let Some(ended) = flood.try_wait()? {
-                return Err(Failure::new(format!("the flood of {} ended by itself: {ended}", way.name)));
+            end(way, flood).await?;
+            let after = Polls::of(&self.server).await?;
+            let (longest, of) = after.longest_since(&polls);
+            if longest > LONGEST_POLL {
+                eprintln!("{}: a poll of {of} took up to {longest} ms", way.name);
             }
-            flood.kill().await?;
             let p99 = |times: &Histogram<u64>| times.value_at_quantile(0.99) as f64 / 1e3;
             samples.push(
                 Sample::new(format!("{}: to sent, p99", way.name), p99(&beside), "µs")
@@ -91,22 +95,54 @@ impl Measured for Flood {
                     .against("before", before)
                     .target(Target::MoreByAtMost(GROWTH)),
             );
+            samples.push(
+                Sample::new(format!("{}: longest poll, up to", way.name), longest, "ms")
+                    .target(Target::AtMost(LONGEST_POLL))
+                    .at_worst(),
+            );
         }
+        samples.push(self.log_in_beside_others().await?);
         Ok(samples)
     }
 }
 
 impl Flood {
     /// Starts the flood, which ends when it is dropped.
-    fn begin(&self, way: &str) -> Result<Child> {
-        let address = self.server.address().trim_start_matches("http://");
+    fn begin(&self, way: &Way) -> Result<Child> {
         Ok(Command::new("nice")
             .args(["-n", "19"])
             .arg(std::env::current_exe()?)
-            .args(["--flood", way, address, &self.flooder])
+            .args(["--flood", way.name])
+            .arg(setup::victim_file(&self.world))
             .stdin(Stdio::null())
             .kill_on_drop(true)
             .spawn()?)
+    }
+
+    /// Floods the log-in of one person from ten addresses: the longest of that person's own, on a known device.
+    async fn log_in_beside_others(&self) -> Result<Sample> {
+        let flood = self.begin(&AT_ONE_LOG_IN)?;
+        sleep(BEGIN).await;
+        let person = &self.victim.person;
+        let quiet = Victim { from: QUIET, ..self.victim.clone() };
+        let request = quiet.post("/api/v1/sessions", &person.body(&person.password));
+        let mut longest = Duration::ZERO;
+        for _ in 0..LOG_INS {
+            sleep(LOG_IN_PAUSE).await;
+            let began = Instant::now();
+            let said = answer(&mut quiet.dial().await?, &request).await?;
+            longest = longest.max(began.elapsed());
+            if !said.starts_with("HTTP/1.1 201 ") {
+                return Err(Failure::new(format!("a log-in was refused: {said:.1000}")));
+            }
+        }
+        end(&AT_ONE_LOG_IN, flood).await?;
+        let sample = Sample::new(
+            format!("{}: one person's, longest", AT_ONE_LOG_IN.name),
+            longest.as_secs_f64() * 1e3,
+            "ms",
+        );
+        Ok(sample.target(Target::AtMost(LONGEST_LOG_IN)).at_worst())
     }
 
     /// Sends `count` messages at the pace: nanoseconds from each send to its answer, and the most memory that the server had.
@@ -129,15 +165,12 @@ impl Flood {
     }
 }
 
-/// Gives the one who floods an inbox.
-async fn fill(server: &Server, token: &str, uid: u32) -> Result<()> {
-    let mut connection = ClientConnection::open(&server.http()?.socket_url(), token).await?;
-    let to = format!(r#"{{"user":{uid}}}"#);
-    for _ in 0..ROWS {
-        connection.say(send_frame(client_id(), &to, &"x".repeat(8_000))).await?;
-        connection.expect("sent").await?;
+/// Ends a flood, which must not have ended by itself.
+async fn end(way: &Way, mut flood: Child) -> Result<()> {
+    if let Some(ended) = flood.try_wait()? {
+        return Err(Failure::new(format!("the flood of {} ended by itself: {ended}", way.name)));
     }
-    Ok(())
+    Ok(flood.kill().await?)
 }
 
 fn mib(bytes: u64) -> f64 {

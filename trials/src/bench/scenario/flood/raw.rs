@@ -1,25 +1,69 @@
 //! Connections that do what no client library does: bare bytes, from an address of their own.
 
 use rand::RngExt as _;
+use serde::{Deserialize, Serialize};
+use tidemark_table::client::Credentials;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
+use crate::bench::http::head_and_length;
+use crate::bench::tables;
 use crate::{Failure, Result};
 
-/// Where a flood goes, and as whom.
-#[derive(Clone, Debug)]
+/// The last number of the address that one comes from who does not flood.
+pub(super) const QUIET: u8 = 1;
+
+/// Where a flood goes, and as whom. It is written to a file, from which the process that floods reads it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Victim {
     pub(super) address: String,
     pub(super) token: String,
+    /// The owner of the token.
+    pub(super) login: Login,
+    /// Whose log-in is flooded.
+    pub(super) person: Login,
+    /// People of whom the one who floods has never heard.
+    pub(super) strangers: Vec<u32>,
+    /// Where tables are served.
+    pub(super) tables: String,
+    /// The key that opens them: the instance, the id and the secret.
+    pub(super) key: [String; 3],
+    /// The last number of the address that the flood comes from.
+    pub(super) from: u8,
+}
+
+/// Somebody who logs in on a device that is known.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Login {
+    pub(super) name: String,
+    pub(super) password: String,
+    pub(super) device: String,
+}
+
+impl Login {
+    /// The body of a log-in with this password.
+    pub(super) fn body(&self, password: &str) -> String {
+        let Login { name, device, .. } = self;
+        format!(r#"{{"name":"{name}","password":"{password}","device":"{device}"}}"#)
+    }
 }
 
 impl Victim {
     /// A connection from another address of this machine, which takes in little of what is not read.
     pub(super) async fn dial(&self) -> Result<TcpStream> {
+        self.dial_at(&self.address).await
+    }
+
+    /// The same to where tables are served.
+    pub(super) async fn dial_tables(&self) -> Result<TcpStream> {
+        self.dial_at(&self.tables).await
+    }
+
+    async fn dial_at(&self, address: &str) -> Result<TcpStream> {
         let socket = TcpSocket::new_v4()?;
         socket.set_recv_buffer_size(16 << 10)?;
-        socket.bind(([127, 0, 0, 2], 0).into())?;
-        Ok(socket.connect(self.address.parse()?).await?)
+        socket.bind(([127, 0, 0, self.from], 0).into())?;
+        Ok(socket.connect(address.parse()?).await?)
     }
 
     /// The head of a request with a token and these further lines.
@@ -32,6 +76,19 @@ impl Victim {
     pub(super) fn post(&self, path: &str, body: &str) -> String {
         let (address, length) = (&self.address, body.len());
         format!("POST {path} HTTP/1.1\r\nhost: {address}\r\ncontent-length: {length}\r\n\r\n{body}")
+    }
+
+    /// The same with the token.
+    pub(super) fn post_as(&self, path: &str, body: &str) -> String {
+        let length = format!("content-length: {}\r\n", body.len());
+        self.head(&format!("POST {path}"), &self.token, &length) + body
+    }
+
+    /// A request for an operation on tables, signed now.
+    pub(super) fn table_request(&self, operation: &str, body: &[u8]) -> Result<Vec<u8>> {
+        let [instance, access_key_id, access_key_secret] = self.key.clone();
+        let credentials = Credentials { instance, access_key_id, access_key_secret };
+        tables::request(&credentials, operation, body)
     }
 
     /// An open WebSocket.
@@ -56,6 +113,31 @@ pub(super) async fn ask(stream: &mut TcpStream, request: &str) -> Result<()> {
     match stream.read(&mut answer).await? {
         0 => Err(Failure::new("the server closed the connection")),
         _ => Ok(()),
+    }
+}
+
+/// Asks, and returns the whole answer: its head and its body.
+pub(super) async fn answer(stream: &mut TcpStream, request: &str) -> Result<String> {
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = Vec::new();
+    loop {
+        if let Some((head, length)) = head_and_length(&answer)
+            && answer.len() >= head + length
+        {
+            return Ok(String::from_utf8_lossy(&answer).into_owned());
+        }
+        if stream.read_buf(&mut answer).await? == 0 {
+            return Err(Failure::new("the server closed the connection"));
+        }
+    }
+}
+
+/// Asks over and over for what `request` makes, as fast as the server takes it, and reads the answers.
+pub(super) async fn repeat(stream: TcpStream, mut request: impl FnMut() -> Vec<u8>) -> Result<()> {
+    let (reading, mut writing) = stream.into_split();
+    tokio::select! {
+        () = swallow(reading) => Ok(()),
+        done = async { loop { writing.write_all(&request()).await?; } } => done,
     }
 }
 

@@ -27,18 +27,18 @@ use crate::{Failure, Result};
 type Bodies = Vec<Vec<Vec<u8>>>;
 
 /// The data of a server that serves tables, with one table, and the key that opens it.
-struct World {
-    binary: PathBuf,
-    data: TempDir,
-    settings: Vec<(&'static str, String)>,
+pub(super) struct World {
+    pub(super) binary: PathBuf,
+    pub(super) data: TempDir,
+    pub(super) settings: Vec<(&'static str, String)>,
     /// Where tables are served, `HOST:PORT`.
-    address: String,
-    credentials: Credentials,
+    pub(super) address: String,
+    pub(super) credentials: Credentials,
 }
 
 impl World {
     /// Makes the table and a key on SQLite, or in the empty database at this URL.
-    async fn new(context: &Context, database_url: Option<&str>) -> Result<World> {
+    pub(super) async fn new(context: &Context, database_url: Option<&str>) -> Result<World> {
         let (binary, data) = (context.binary.clone(), context.fresh()?);
         let address = format!("127.0.0.1:{}", free_port());
         let mut settings = vec![("TIDEMARK_TABLE__LISTEN", address.clone())];
@@ -51,7 +51,7 @@ impl World {
         Ok(World { binary, data, settings, address, credentials })
     }
 
-    async fn start(&self) -> Result<Server> {
+    pub(super) async fn start(&self) -> Result<Server> {
         Server::start_with(&self.settings, 0, &self.binary, self.data.path()).await
     }
 }
