@@ -16,6 +16,9 @@ mod finding;
 
 pub use finding::ShownPerson;
 
+/// Rows or people that are read at a time, so that others get their turn between two readings.
+const AT_ONCE: usize = 200;
+
 /// How one stands with another person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Friend {
@@ -176,10 +179,14 @@ impl People {
 
     /// Those of these people who have not blocked `who`, and are not blocked by `who`.
     async fn who_hear(&self, who: Uid, people: Vec<Uid>) -> Result<Vec<Uid>, StoreError> {
-        let of: Vec<_> = people.iter().flat_map(|uid| [block(*uid, who), block(who, *uid)]).collect();
-        let blocks = self.store.newest(&of).await?;
-        let hear = people.into_iter().zip(blocks.chunks(2)).filter(|(_, blocks)| !blocks.iter().any(is_set));
-        Ok(hear.map(|(uid, _)| uid).collect())
+        let mut hear = Vec::with_capacity(people.len());
+        for some in people.chunks(AT_ONCE) {
+            let of: Vec<_> = some.iter().flat_map(|uid| [block(*uid, who), block(who, *uid)]).collect();
+            let blocks = self.store.newest(&of).await?;
+            let those = some.iter().zip(blocks.chunks(2)).filter(|(_, blocks)| !blocks.iter().any(is_set));
+            hear.extend(those.map(|(uid, _)| *uid));
+        }
+        Ok(hear)
     }
 
     /// Whether `who` has blocked `other`.
@@ -226,18 +233,25 @@ impl People {
 
     /// Everybody with whom `who` is, was or is asked to be friends, after the key `after`; from at most `rows` rows.
     async fn known(&self, who: Uid, after: &str, rows: usize) -> Result<Vec<(Uid, Friendship)>, StoreError> {
-        let rows = self.store.newest_under(who, FRIENDS, after, rows).await?;
         let mut known: Vec<(Uid, Friendship)> = Vec::new();
-        for (_, row) in &rows {
-            let Conversation::User(other) = row.conversation() else { continue };
-            if known.last().is_none_or(|(last, _)| *last != other) {
-                known.push((other, Friendship::default()));
+        let (mut after, mut left) = (after.to_owned(), rows);
+        loop {
+            let some = self.store.newest_under(who, FRIENDS, &after, left.min(AT_ONCE)).await?;
+            for (_, row) in &some {
+                let Conversation::User(other) = row.conversation() else { continue };
+                if known.last().is_none_or(|(last, _)| *last != other) {
+                    known.push((other, Friendship::default()));
+                }
+                if let Some((_, friendship)) = known.last_mut() {
+                    friendship.take(who, &row.content);
+                }
             }
-            if let Some((_, friendship)) = known.last_mut() {
-                friendship.take(who, &row.content);
+            left = left.saturating_sub(some.len());
+            match some.into_iter().next_back() {
+                Some((key, _)) if left > 0 => after = key,
+                _ => return Ok(known),
             }
         }
-        Ok(known)
     }
 
     /// The friends of `who`, and who of them hears from `who`.

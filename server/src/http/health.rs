@@ -15,6 +15,7 @@ use super::error::Problem;
 use super::listen::Peer;
 use super::state::{Fitness, Readiness, Settings};
 use crate::telemetry::Metrics;
+use crate::workers::aside;
 
 /// The process is up.
 #[derive(Serialize, ToSchema)]
@@ -85,7 +86,7 @@ pub(super) async fn metrics(
     // A proxy on this machine would make everybody a caller on it, and not each adds a header.
     let direct = settings.no_proxy && !FORWARDING.iter().any(|name| headers.contains_key(*name));
     if settings.public_metrics || (peer.ip().to_canonical().is_loopback() && direct) {
-        return Ok(exposition(&metrics));
+        return Ok(exposition(&metrics).await);
     }
     let detail = "metrics are for callers on this machine, and for none behind a proxy; give them an address of their own with [metrics] \
                   listen, or open them with [metrics] public";
@@ -94,13 +95,15 @@ pub(super) async fn metrics(
 
 /// The address of its own that the metrics may have.
 pub(super) fn metrics_router(metrics: Arc<Metrics>) -> Router {
-    Router::new().route("/metrics", get(async move || exposition(&metrics)))
+    Router::new().route("/metrics", get(async move || exposition(&metrics).await))
 }
 
 /// Headers that tell of a proxy.
 const FORWARDING: [&str; 5] = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
 
-fn exposition(metrics: &Metrics) -> Response {
+async fn exposition(metrics: &Metrics) -> Response {
     const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(header::CONTENT_TYPE, TEXT)], metrics.to_text()).into_response()
+    // Thousands of lines, and the system is asked for each open file.
+    let text = aside(usize::MAX, || metrics.to_text()).await;
+    ([(header::CONTENT_TYPE, TEXT)], text).into_response()
 }
