@@ -28,6 +28,9 @@ use crate::{Failure, Result};
 /// How long the first numbers may take after the processes have started.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// Between two attempts.
+const AGAIN: Duration = Duration::from_millis(50);
+
 /// Running processes. Dropping it kills them.
 #[derive(Debug)]
 pub struct Cluster {
@@ -101,8 +104,19 @@ impl Cluster {
     }
 
     /// The same for one about the stores of the first Set, such as `store replace store1 http://127.0.0.1:7001`.
+    /// It is run again, as an operator would, while stores are too slow for it.
     pub async fn operate_stores(&self, words: &[&str]) -> Result<String> {
-        self.run(words, &self.arbiters[0].config()).await
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match self.run(words, &self.arbiters[0].config()).await {
+                Err(why)
+                    if why.to_string().ends_with("run the same command again") && Instant::now() < until =>
+                {
+                    sleep(AGAIN).await;
+                }
+                done => return done,
+            }
+        }
     }
 
     async fn run(&self, words: &[&str], config: &Path) -> Result<String> {
@@ -134,7 +148,7 @@ impl Cluster {
             if Instant::now() > until {
                 return Err(Failure::new(format!("the cluster does not serve within {PATIENCE:?}: {why}")));
             }
-            sleep(Duration::from_millis(50)).await;
+            sleep(AGAIN).await;
         }
     }
 
