@@ -41,7 +41,7 @@ impl Rates {
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// The KiB that a request costs beside its bytes.
-pub(super) const REQUEST: usize = 4;
+pub(super) const REQUEST: usize = 1;
 
 /// Keys beyond which those are forgotten that owe nothing.
 const KNOWN: usize = 1_024;

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, params};
+use seqsvr_core::page_sums;
 use tempfile::TempDir;
 
 use super::Measured;
@@ -78,6 +79,7 @@ fn has_table(path: &Path, table: &str) -> Result<bool> {
 
 /// Quick to fill and of no use afterwards if it breaks.
 fn open_to_fill(path: &Path) -> Result<Connection> {
+    page_sums::begin();
     let connection = Connection::open(path)?;
     connection.execute_batch("PRAGMA synchronous = OFF; PRAGMA cache_size = -524288;")?;
     Ok(connection)

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use rusqlite::params;
+use seqsvr_core::page_sums;
 use sqlx::{Connection, PgConnection};
 
 use crate::Result;
@@ -20,6 +21,7 @@ const AT_ONCE: usize = 20;
 
 /// Fills the database in `data` with rows under so many values; answers the table's number.
 pub(super) fn sqlite(data: &Path, firsts: usize) -> Result<i64> {
+    page_sums::begin();
     let mut connection = rusqlite::Connection::open(data.join("tidemark.db"))?;
     // What is lost with the machine is filled again.
     connection.execute_batch("PRAGMA synchronous = OFF; PRAGMA cache_size = -65536;")?;
