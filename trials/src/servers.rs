@@ -1,4 +1,4 @@
-//! Several real `tidemark serve` processes over one PostgreSQL of their own. Owns all of them: dropped, they end. Used by
+//! Several real `tidemark serve` processes over one PostgreSQL, mostly of their own. Owns all of them: dropped, they end. Used by
 //! `cargo xtask cluster --chat`, by the fault runs and by the measurements.
 
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::{Failure, Result};
 /// See the module.
 pub struct Servers {
     members: Vec<Member>,
-    database: postgres::Server,
+    database: Option<postgres::Server>,
     url: String,
     binary: PathBuf,
     settings: Vec<(&'static str, String)>,
@@ -54,7 +54,22 @@ impl Servers {
         count: usize,
         settings: Vec<(&'static str, String)>,
     ) -> Result<Servers> {
-        let mut servers = Servers::none(database, binary, settings).await;
+        let url = database.new_database().await;
+        let mut servers = Servers::start_at(url, binary, folder, count, settings).await?;
+        servers.database = Some(database);
+        Ok(servers)
+    }
+
+    /// The same over the empty database at `url`, which is somebody else's.
+    pub async fn start_at(
+        url: String,
+        binary: &Path,
+        folder: &Path,
+        count: usize,
+        settings: Vec<(&'static str, String)>,
+    ) -> Result<Servers> {
+        let mut servers =
+            Servers { members: Vec::new(), database: None, url, binary: binary.to_owned(), settings };
         for at in 0..count {
             servers.add(at, folder, None).await?;
         }
@@ -64,20 +79,11 @@ impl Servers {
     /// As [`Servers::start`], with tables, each server on a port of its own.
     pub async fn start_with_tables(binary: &Path, folder: &Path, count: usize) -> Result<Servers> {
         let database = tokio::task::spawn_blocking(|| postgres::Server::start_with("-c fsync=on")).await?;
-        let mut servers = Servers::none(database, binary, Vec::new()).await;
+        let mut servers = Servers::start_over(database, binary, folder, 0, Vec::new()).await?;
         for at in 0..count {
             servers.add(at, folder, Some(free_port())).await?;
         }
         Ok(servers)
-    }
-
-    async fn none(
-        database: postgres::Server,
-        binary: &Path,
-        settings: Vec<(&'static str, String)>,
-    ) -> Servers {
-        let url = database.new_database().await;
-        Servers { members: Vec::new(), database, url, binary: binary.to_owned(), settings }
     }
 
     async fn add(&mut self, at: usize, folder: &Path, tables: Option<u16>) -> Result<()> {
@@ -98,8 +104,11 @@ impl Servers {
     }
 
     /// Their database.
+    ///
+    /// # Panics
+    /// When it is somebody else's.
     pub fn database(&self) -> &postgres::Server {
-        &self.database
+        self.database.as_ref().expect("it is their own")
     }
 
     /// A server that runs.

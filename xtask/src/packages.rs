@@ -36,6 +36,10 @@ const SERVERS: &[Needed] = &[
     ("promtool", "prometheus"),
     ("/usr/sbin/haproxy", "haproxy"),
     ("/usr/sbin/pgbouncer", "pgbouncer"),
+    ("patroni", "patroni"),
+    ("patronictl", "patroni"),
+    // With it Patroni speaks the second version of etcd's protocol.
+    ("/usr/lib/python3/*/etcd/__init__.py", "python3-etcd"),
 ];
 
 /// The browser tests. Debian has no geckodriver: they build it with cargo.

@@ -50,8 +50,9 @@ impl Cluster {
         let members = members.collect::<Vec<_>>().join(",");
         let start = |index: usize| {
             let (client, tls, peer) = (&endpoints[index], &tls_endpoints[index], &peers[index]);
+            // The second version is for Patroni.
             let line = format!(
-                "etcd --name m{index} --data-dir data --initial-cluster {members} --initial-cluster-state new \
+                "etcd --enable-v2 --name m{index} --data-dir data --initial-cluster {members} --initial-cluster-state new \
                  --listen-client-urls {client},{tls} --advertise-client-urls {client} \
                  --cert-file {} --key-file {} --client-cert-auth --trusted-ca-file {} \
                  --listen-peer-urls {peer} --initial-advertise-peer-urls {peer} --logger zap --log-level warn",

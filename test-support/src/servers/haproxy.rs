@@ -70,6 +70,33 @@ impl Proxy {
         Self::start(&text, port, folder)
     }
 
+    /// Starts one that leads to the PostgreSQL whose Patroni says that it is the primary, with `configuration`, written for other
+    /// machines. `nodes`: the ports of both.
+    ///
+    /// # Panics
+    /// When the configuration does not have the lines that are replaced, or the proxy does not start.
+    pub fn to_primary(configuration: &str, nodes: &[(u16, u16)]) -> Self {
+        let (port, folder) = (free_port(), folder("haproxy"));
+        let mut text = String::new();
+        for line in configuration.lines() {
+            match line.split_whitespace().collect::<Vec<_>>()[..] {
+                ["chroot" | "user" | "group", ..] => continue,
+                ["bind", "127.0.0.1:5432"] => text += &format!("    bind 127.0.0.1:{port}"),
+                ["server", "node1", ..] => {
+                    for (at, (postgres, rest)) in nodes.iter().enumerate() {
+                        text += &format!("    server node{} 127.0.0.1:{postgres} port {rest}\n", at + 1);
+                    }
+                }
+                ["server", ..] => continue,
+                _ => text += line,
+            }
+            text.push('\n');
+        }
+        let changed = [&format!("127.0.0.1:{port}"), "server node1 127.0.0.1:"];
+        assert!(changed.iter().all(|part| text.contains(*part)), "a line to replace is missing: {text}");
+        Self::start(&text, port, folder)
+    }
+
     fn start(text: &str, port: u16, folder: PathBuf) -> Self {
         let file = folder.join("haproxy.cfg");
         fs::write(&file, text).expect("the folder is there");

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 pub mod certificates;
 pub mod etcd;
 pub mod haproxy;
+pub mod patroni;
 pub mod pgbouncer;
 pub mod postgres;
 pub mod prometheus;
@@ -60,7 +61,7 @@ fn command(program: impl AsRef<Path>, folder: &Path) -> Command {
 /// server, and its folder goes: it hangs on a pipe whose other end the program holds.
 pub struct Hanging {
     line: String,
-    signal: &'static str,
+    end: String,
     folder: PathBuf,
     shell: Mutex<Option<Child>>,
 }
@@ -75,15 +76,20 @@ impl Hanging {
 
     /// The same, not started yet.
     fn ready(line: String, signal: &'static str, folder: PathBuf) -> Self {
-        Self { line, signal, folder, shell: Mutex::default() }
+        Self::ending(line, format!("kill -{signal} $!"), folder)
+    }
+
+    /// The same, ended by `end`, which is for `sh` as well.
+    fn ending(line: String, end: String, folder: PathBuf) -> Self {
+        Self { line, end, folder, shell: Mutex::default() }
     }
 
     /// Starts the line again, after a kill.
     fn run(&self) {
-        let Self { line, signal, folder, .. } = self;
+        let Self { line, end, folder, .. } = self;
         let kept = folder.display();
         let script = format!(
-            "{line} >{kept}/log 2>&1 </dev/null & cat; kill -{signal} $!; wait; cd /; [ -e {kept}/{STAYS} ] || rm -rf {kept}"
+            "{line} >>{kept}/log 2>&1 </dev/null & cat; {end}; wait; cd /; [ -e {kept}/{STAYS} ] || rm -rf {kept}"
         );
         let mut shell = command("/bin/sh", folder);
         shell.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -98,6 +104,10 @@ impl Hanging {
         fs::write(&stays, "").expect("the folder is there");
         shell.wait().expect("the shell ends with its input");
         fs::remove_file(&stays).expect("it was just written");
+    }
+
+    fn is_running(&self) -> bool {
+        self.shell().is_some()
     }
 
     fn shell(&self) -> MutexGuard<'_, Option<Child>> {

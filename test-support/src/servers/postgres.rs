@@ -134,8 +134,7 @@ impl Server {
 
     /// The process id of its first process, the parent of all others.
     pub fn pid(&self) -> u32 {
-        let file = fs::read_to_string(self.folder().join("data/postmaster.pid")).expect("the server runs");
-        file.lines().next().and_then(|line| line.parse().ok()).expect("the first line is the process id")
+        pid_of(&self.folder().join("data"))
     }
 
     /// Where its socket is.
@@ -191,6 +190,12 @@ impl Server {
     }
 }
 
+/// The process id of the first process of the server whose data are here.
+pub(super) fn pid_of(data: &Path) -> u32 {
+    let file = fs::read_to_string(data.join("postmaster.pid")).expect("the server runs");
+    file.lines().next().and_then(|line| line.parse().ok()).expect("the first line is the process id")
+}
+
 /// A folder with a new cluster in it.
 fn made() -> PathBuf {
     let folder = folder("postgres");
@@ -215,6 +220,11 @@ fn newest(name: &str) -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
     let programs = versions.filter_map(Result::ok).map(|version| version.path().join("bin").join(name));
     programs.filter(|program| Path::new(program).is_file()).max()
+}
+
+/// The folder of the programs.
+pub(super) fn programs() -> PathBuf {
+    binary("postgres").parent().expect("it is in a folder").to_owned()
 }
 
 fn binary(name: &str) -> PathBuf {

@@ -19,6 +19,9 @@ struct Arguments {
     /// How long each fault is tried
     #[arg(long, value_name = "MINUTES", default_value_t = 2.0)]
     minutes: f64,
+    /// For patroni: so many failovers, however long they take
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    failovers: usize,
 }
 
 fn names() -> String {
@@ -45,5 +48,6 @@ async fn run(arguments: Arguments) -> tidemark_trials::Result<()> {
     let binary = server::beside_this_program()?;
     let folder = binary.with_file_name("trials");
     std::fs::create_dir_all(&folder)?;
-    chaos::run(&chaos::Plan { names: arguments.names, seed, length }, &binary, &folder).await
+    let Arguments { names, failovers, .. } = arguments;
+    chaos::run(&chaos::Plan { names, seed, length, failovers }, &binary, &folder).await
 }

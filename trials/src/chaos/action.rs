@@ -57,7 +57,7 @@ pub const OF_PROGRAMS: (&str, Maker) = ("app", Maker::Programs);
 /// Rows that somebody remembers, to do something to them.
 const REMEMBERED: usize = 64;
 /// How long one action may take, over all attempts, after the last fault.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(240);
 /// Between two attempts.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long the answer to a `seen` frame is waited for.

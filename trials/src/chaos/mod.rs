@@ -12,6 +12,7 @@ mod devices;
 #[cfg(feature = "simulation")]
 mod exploration;
 mod fault;
+mod patroni;
 mod person;
 mod rolling;
 mod servers;
@@ -25,6 +26,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use tidemark_test_support::servers::patroni::is_installed as has_patroni;
 use tidemark_test_support::servers::postgres;
 
 pub use action::{KINDS, Maker, OF_PROGRAMS};
@@ -33,6 +35,7 @@ pub use devices::{DevicesRun, DevicesSummary};
 #[cfg(feature = "simulation")]
 pub use exploration::{ExplorationRun, ExplorationSummary};
 pub use fault::{FaultRun, Summary};
+pub use patroni::{Failover, PatroniRun};
 pub use rolling::{RollingRun, RollingSummary};
 pub use servers::ServersRun;
 #[cfg(feature = "simulation")]
@@ -58,6 +61,8 @@ pub enum Run {
     Chat(Fault),
     /// Several chat servers over one PostgreSQL.
     Servers,
+    /// Chat servers over PostgreSQL under Patroni.
+    Patroni,
     /// Two people with ten devices each, on this database.
     Devices(Database),
     /// Tables, on this database.
@@ -84,6 +89,11 @@ pub const NAMES: &[(&str, Run, &str)] = &[
         "servers",
         Run::Servers,
         "three servers over one PostgreSQL: SIGKILL, SIGTERM, SIGSTOP, a database that crashes and cuts connections",
+    ),
+    (
+        "patroni",
+        Run::Patroni,
+        "two servers over PostgreSQL under Patroni: so many failovers, whose primaries end in five ways (Debian patroni)",
     ),
     (
         "devices",
@@ -130,6 +140,8 @@ pub struct Plan {
     pub seed: u64,
     /// How long each fault is tried.
     pub length: Duration,
+    /// How often `patroni` loses the primary, however long that takes.
+    pub failovers: usize,
 }
 
 /// Carries out a plan with the server at `binary`, and `seqsvr` beside it, and tells each verdict.
@@ -145,6 +157,9 @@ pub async fn run(plan: &Plan, binary: &Path, folder: &Path) -> Result<()> {
                 if !postgres::is_installed() =>
             {
                 Some("PostgreSQL is missing; apt-get install postgresql")
+            }
+            Run::Patroni if !has_patroni() => {
+                Some("Patroni is missing; apt-get install patroni postgresql etcd-server haproxy")
             }
             _ => None,
         };
@@ -167,6 +182,11 @@ pub async fn run(plan: &Plan, binary: &Path, folder: &Path) -> Result<()> {
             }
             Run::Servers => {
                 let run = ServersRun { seed, length, bar: bar.clone() };
+                run.run(binary, data.path()).await.map(|summary| summary.to_string())
+            }
+            Run::Patroni => {
+                bar.set_length(plan.failovers as u64);
+                let run = PatroniRun::drawn(seed, plan.failovers, bar.clone());
                 run.run(binary, data.path()).await.map(|summary| summary.to_string())
             }
             Run::Devices(database) => {

@@ -5,6 +5,7 @@ mod failover;
 mod held_up;
 mod moving;
 mod others;
+mod patroni;
 mod pooler;
 mod presence;
 mod refusals;
