@@ -113,9 +113,12 @@ impl Life {
         self.clock.told(asked, found.now);
         if found.history.as_ref() == Some(served) {
             match found.origin(self.replication) {
-                Origin::Same if found.is_older_than(&seen) || self.was_led_elsewhere(&found, &seen) => {
-                    // A snapshot of the disk was put back, or this is a copy beside the original; or a server that takes replication for
-                    // synchronous went on after a failover, where this one has no such promise.
+                Origin::Same | Origin::Followed if found.is_older_than(&seen) => {
+                    // A snapshot of the disk was put back, this is a copy beside the original, or the primary that was given up.
+                    forget_writer(connection).await?;
+                }
+                Origin::Same if self.was_led_elsewhere(&found, &seen) => {
+                    // A server that takes replication for synchronous went on after a failover, where this one has no such promise.
                     forget_writer(connection).await?;
                 }
                 Origin::Same => {
@@ -166,9 +169,15 @@ impl Life {
 }
 
 impl Found {
-    /// Whether the log of the same timeline was safe further on once.
+    /// Whether the same cluster was further on once: in a later timeline, which only a promotion begins, or safe further on in this one.
     fn is_older_than(&self, (here, safe_up_to): &(String, i64)) -> bool {
-        self.here == *here && self.safe_up_to < *safe_up_to
+        let (Some((cluster, timeline)), Some((seen, newest))) =
+            (self.here.rsplit_once('/'), here.rsplit_once('/'))
+        else {
+            return false;
+        };
+        // Timelines have eight digits each.
+        cluster == seen && (timeline, self.safe_up_to) < (newest, *safe_up_to)
     }
 
     fn finished(self) -> Result<Found, StoreError> {

@@ -89,6 +89,20 @@ async fn history(app: &TestApp, who: &Person) -> Value {
     told.await.expect("in time")
 }
 
+/// Connections that broke are replaced one call after the other; the client sends again, under the same name.
+async fn say_again(app: &TestApp, from: &Person, to: &Person, n: u128, text: &str) -> u64 {
+    let sent = timeout(PATIENCE, async {
+        loop {
+            let answer = app.post(from, "/api/v1/messages", message(n, json!({"user": to.uid}), text)).await;
+            if answer.status.is_success() {
+                break answer.json()["message_id"].as_u64().expect("an id");
+            }
+            answer.refused(503);
+        }
+    });
+    sent.await.expect("in time")
+}
+
 /// What a device has that drops everything because of a new history.
 async fn device_from_nothing(app: &TestApp, who: &Person) -> Vec<Value> {
     let mut device = app.socket(who).await;
@@ -177,18 +191,7 @@ async fn a_synchronous_standby_takes_over_under_the_same_history() {
     let cursor = device.begin().await;
     world.fail_over_to(&standby).await;
 
-    // Connections that broke are replaced one call after the other; the client sends again, under the same name.
-    let next = timeout(PATIENCE, async {
-        loop {
-            let body = message(2, json!({"user": bob.uid}), "after");
-            let answer = app.post(&ann, "/api/v1/messages", body).await;
-            if answer.status.is_success() {
-                break answer.json()["message_id"].as_u64().expect("an id");
-            }
-            answer.refused(503);
-        }
-    });
-    let next = next.await.expect("in time");
+    let next = say_again(&app, &ann, &bob, 2, "after").await;
     assert_eq!(next, cursor + 1, "the server and its sockets go on");
     let entries = timeout(PATIENCE, async {
         loop {
@@ -272,17 +275,7 @@ async fn an_older_copy_of_the_disk_is_noticed_by_servers_at_work() {
     world.primary.kill();
     let copy = world.primary.copy("-c fsync=on");
     world.primary.run();
-    let lost = timeout(PATIENCE, async {
-        loop {
-            let answer =
-                app.post(&ann, "/api/v1/messages", message(2, json!({"user": bob.uid}), "lost")).await;
-            if answer.status.is_success() {
-                break answer.json()["message_id"].as_u64().expect("an id");
-            }
-            answer.refused(503);
-        }
-    });
-    let lost = lost.await.expect("in time");
+    let lost = say_again(&app, &ann, &bob, 2, "lost").await;
     // It looks how far the log is with each connection: this one is new.
     world.primary.cut_connections().await;
     timeout(PATIENCE, async { while !app.get(&ann, "/api/v1/range").await.status.is_success() {} })
@@ -292,6 +285,33 @@ async fn an_older_copy_of_the_disk_is_noticed_by_servers_at_work() {
     copy.run();
     world.lead_to(&copy);
     world.primary = copy;
+
+    app.get(&ann, "/api/v1/range").await.refused(503);
+    app.must_end().await;
+    app.stop().await;
+    app.start_again().await;
+    assert_ne!(history(&app, &ann).await, before);
+    assert!(app.say(&ann, &bob, 3, "after").await > lost + 1_000_000);
+    assert_eq!(texts(&device_from_nothing(&app, &bob).await), ["kept", "after"]);
+}
+
+/// It was given up, and has all that it had then; so the standby's new messages are missing.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_old_primary_that_comes_back_is_noticed_by_servers_at_work() {
+    let world = World::start().await;
+    let standby = world.synchronous_standby().await;
+    let mut app = world.server(|config| config.storage.replication = Replication::Synchronous).await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    app.say(&ann, &bob, 1, "kept").await;
+    let before = history(&app, &ann).await;
+    world.fail_over_to(&standby).await;
+    let lost = say_again(&app, &ann, &bob, 2, "lost").await;
+    standby.kill();
+    world.primary.run();
+    // It has no standby any more.
+    world.primary.execute("ALTER SYSTEM RESET synchronous_standby_names").await;
+    world.primary.execute("SELECT pg_reload_conf()").await;
+    world.lead_to(&world.primary);
 
     app.get(&ann, "/api/v1/range").await.refused(503);
     app.must_end().await;
