@@ -22,6 +22,9 @@ struct Arguments {
     /// For patroni: so many failovers, however long they take
     #[arg(long, value_name = "N", default_value_t = 10)]
     failovers: usize,
+    /// For sim: so many seeds, however long they take
+    #[arg(long, value_name = "N", conflicts_with = "minutes", value_parser = clap::value_parser!(u64).range(1..))]
+    seeds: Option<u64>,
 }
 
 fn names() -> String {
@@ -48,6 +51,6 @@ async fn run(arguments: Arguments) -> tidemark_trials::Result<()> {
     let binary = server::beside_this_program()?;
     let folder = binary.with_file_name("trials");
     std::fs::create_dir_all(&folder)?;
-    let Arguments { names, failovers, .. } = arguments;
-    chaos::run(&chaos::Plan { names, seed, length, failovers }, &binary, &folder).await
+    let Arguments { names, failovers, seeds, .. } = arguments;
+    chaos::run(&chaos::Plan { names, seed, length, failovers, seeds }, &binary, &folder).await
 }

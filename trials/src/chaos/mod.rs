@@ -142,6 +142,8 @@ pub struct Plan {
     pub length: Duration,
     /// How often `patroni` loses the primary, however long that takes.
     pub failovers: usize,
+    /// How many seeds of the simulation are run, however long that takes.
+    pub seeds: Option<u64>,
 }
 
 /// Carries out a plan with the server at `binary`, and `seqsvr` beside it, and tells each verdict.
@@ -204,7 +206,9 @@ pub async fn run(plan: &Plan, binary: &Path, folder: &Path) -> Result<()> {
             }
             #[cfg(feature = "simulation")]
             Run::Simulation => {
-                let run = SimulationRun { seed, length, bar: bar.clone() };
+                let seeds = plan.seeds;
+                bar.set_length(seeds.unwrap_or(length.as_secs()));
+                let run = SimulationRun { seed, seeds, length, bar: bar.clone() };
                 let folder = data.path().to_owned();
                 let run = tokio::task::spawn_blocking(move || run.run(&folder));
                 run.await?.map(|summary| summary.to_string())

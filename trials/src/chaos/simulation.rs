@@ -18,7 +18,9 @@ const LINES: usize = 5_000;
 pub struct SimulationRun {
     /// The first seed; the next ones follow it.
     pub seed: u64,
-    /// For how long to go on; at least one seed is run.
+    /// How many; not given, as many as `length` allows, and one at least.
+    pub seeds: Option<u64>,
+    /// For how long to go on.
     pub length: Duration,
     /// Shows how far it is.
     pub bar: ProgressBar,
@@ -50,7 +52,10 @@ impl SimulationRun {
             let mut summary = SimulationSummary::default();
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
-                let over = number > 0 && began.elapsed() >= self.length;
+                let over = match self.seeds {
+                    Some(seeds) => number >= seeds,
+                    None => number > 0 && began.elapsed() >= self.length,
+                };
                 if over || stop.load(Ordering::Relaxed) {
                     return Ok(summary);
                 }
@@ -63,7 +68,7 @@ impl SimulationRun {
                 summary.seeds += 1;
                 summary.events += outcome.events;
                 summary.answers += outcome.answers;
-                self.bar.set_position(began.elapsed().as_secs());
+                self.bar.set_position(self.seeds.map_or_else(|| began.elapsed().as_secs(), |_| number));
                 self.bar.set_message(format!("{number} seeds"));
             }
         };
@@ -88,6 +93,6 @@ fn tell(seed: u64, broken: &str, folder: &Path) -> Result<SimulationSummary> {
     std::fs::write(&history, seqsvr_simulation::run(seed, LINES).lines.join("\n"))?;
     Err(Failure::new(format!(
         "seed {seed}: {broken}\nthe end of its history is in the file `history`; this seed alone with: \
-         cargo xtask chaos sim --seed {seed} --minutes 0"
+         cargo xtask chaos sim --seed {seed} --seeds 1"
     )))
 }
