@@ -42,11 +42,10 @@ async fn embedded(config: &Config) -> Result<Arc<Embedded>, BootError> {
     Ok(Arc::new(Embedded::open(Arc::new(sections), options).await?))
 }
 
-/// The configuration with what the installation was made with, where that is left open. Whatever is wrong with its files is told when
-/// they are opened.
+/// Fills in `[messages] ids = "auto"` as the installation was made. Files that cannot be read are told when they are opened, and not here.
 ///
 /// # Errors
-/// What the installation was made with and the configuration exclude each other.
+/// The configuration names a cluster, and in this installation the database assigns the ids.
 pub fn as_installed(config: &Config) -> Result<Cow<'_, Config>, BootError> {
     let is_open = config.messages.ids == MessageIdsSetting::Auto
         && config.storage.database_url.kind() == DatabaseKind::Sqlite;

@@ -8,7 +8,7 @@ use seqsvr_rpc::security::is_loopback;
 ///
 /// # Errors
 ///
-/// What is wrong and what to write, without the URL: it may hold a password.
+/// A text that says how the URL is wrong and how to write it. The URL is left out, since it may hold a password.
 pub(crate) fn client(url: &str) -> Result<Client, String> {
     let client = Client::open(url).map_err(|error| {
         format!("a URL of Redis cannot be understood ({error}); write redis://host:port, or rediss://host:port for TLS")

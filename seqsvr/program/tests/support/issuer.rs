@@ -59,7 +59,7 @@ pub(crate) fn take(addr: &str, count: u32) -> Option<Vec<u64>> {
     Some(ids.split(',').map(|id| id.trim_matches('"').parse().unwrap()).collect())
 }
 
-/// What an address answers to a body: status and body.
+/// Posts a body and tells the answer: status and body.
 pub(crate) fn post(addr: &str, path: &str, body: &str) -> Option<(u16, String)> {
     call(addr, "POST", path, body)
 }
