@@ -76,7 +76,7 @@ const presence = new Presence(store, {
 store.presence = presence;
 new List(store);
 const badge = new Badge(store);
-const notifier = new Notifier(store, { ask: () => tabs.tell("looked at?"), go });
+const notifier = new Notifier(store, go);
 const banner = new Banner(() => (sync ? sync.now() : tabs.tell("now")));
 const settings = settingsDialog(store, call, () => state, async (path) => await mayForget() && leave("DELETE", path),
   (password) => leave("POST", "/me/delete", { password }));
@@ -164,8 +164,6 @@ const hear = {
     sync?.watch(presence.people());
   },
   over: () => location.replace("/login"),
-  "looked at?": () => Notifier.isLookedAt() && tabs.tell("looked at"),
-  "looked at": () => notifier.heard(),
 };
 
 /** What nobody stores, in all tabs. */

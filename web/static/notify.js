@@ -7,17 +7,35 @@ import { t } from "./texts.js";
 
 // Where this browser keeps whether they are wanted.
 const WANTED = "notifications";
-// How long other tabs have to say that somebody looks at them.
-const ANSWER_MS = 1_000;
+// The lock that a tab holds while somebody looks at it; any number of tabs hold it at once.
+const LOOKED_AT = "looked at";
 // The most that come at once, as after a sleep: one for each conversation.
 const MOST = 3;
 
 const looking = () => !document.hidden && document.hasFocus();
 
+/** Lets the other tabs know from now on whether somebody looks at this one. Notifications and locks are there in the same pages. */
+function tellLooks() {
+  let release = null;
+  const tell = () => {
+    if (looking() === Boolean(release)) return;
+    release?.();
+    release = null;
+    if (!looking()) return;
+    const until = new Promise((resolve) => { release = resolve; });
+    navigator.locks?.request(LOOKED_AT, { mode: "shared" }, () => until);
+  };
+  for (const change of ["focus", "blur", "visibilitychange"]) addEventListener(change, tell);
+  tell();
+}
+
+const somebodyLooks = async () => (await navigator.locks.query()).held.some(({ name }) => name === LOOKED_AT);
+
 export class Notifier {
-  /** `ask()` asks the other tabs whether somebody looks at them, who answer by `heard`; `go(id)` opens a conversation. */
-  constructor(store, { ask, go }) {
-    Object.assign(this, { store, ask, go, shown: new Map() });
+  /** `go(id)` opens a conversation. */
+  constructor(store, go) {
+    Object.assign(this, { store, go, shown: new Map() });
+    tellLooks();
     store.watch(() => this.clear());
     this.button = $("notify");
     $("notifications").hidden = !globalThis.Notification;
@@ -41,22 +59,10 @@ export class Notifier {
     $("notify-note").textContent = blocked ? t("notify.blocked") : t("notify.about");
   }
 
-  /** Another tab says that somebody looks at it. */
-  heard() { this.answer?.(true); }
-
-  /** Another tab asks. */
-  static isLookedAt() { return looking(); }
-
   /** New rows of others. */
   async arrived(rows) {
     const { store } = this;
-    if (!this.on || !rows.length || looking()) return;
-    const othersLook = new Promise((resolve) => {
-      this.answer = resolve;
-      setTimeout(() => resolve(false), ANSWER_MS);
-    });
-    this.ask();
-    if (await othersLook) return;
+    if (!this.on || !rows.length || looking() || await somebodyLooks()) return;
     // Who is mentioned is told of it also where the conversation is muted.
     const isTold = (row) => row.kind === "message" && (!store.isMuted(row.conversation) || mentions(row, store.self.uid));
     const newest = new Map(rows.filter(isTold).map((row) => [row.conversation, row]));

@@ -38,7 +38,7 @@ const LIBRARIES: [&str; 14] = [
 ];
 
 /// The parts of the server, which stand behind `tidemark::`.
-const PARTS: [&str; 15] = [
+const PARTS: [&str; 16] = [
     "app",
     "boot",
     "cli",
@@ -54,6 +54,7 @@ const PARTS: [&str; 15] = [
     "table",
     "telemetry",
     "transfer",
+    "workers",
 ];
 
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];

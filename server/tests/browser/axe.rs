@@ -85,7 +85,7 @@ async fn invite(window: &Window, gid: u64) -> String {
 async fn axe_finds_nothing_before_one_is_logged_in() {
     let world = World::start().await;
     let ada = world.person("Ada").await;
-    let gid = ada.http.create_group("Harbour walk", &[]).await.expect("a group");
+    let gid = ada.group("Harbour walk", &[]).await;
     let member = world.visitor("Ada").await;
     let code = invite(&member, gid).await;
     let window = world.window().await;
@@ -114,7 +114,7 @@ async fn axe_finds_nothing_in_the_chat() {
         let uid =
             window.run("return Number(document.body.dataset.uid)").await.as_u64().expect("a uid") as u32;
         let members = [uid, ben.uid];
-        let gid = ada.http.create_group(&format!("Walk {language}"), &members).await.expect("a group");
+        let gid = ada.group(&format!("Walk {language}"), &members).await;
         ada.send(Recipient::Group(gid), "Nine at the pier").await;
         ben.send(Recipient::Group(gid), "I bring coffee").await;
         window.until("document.querySelector('#list .badge')").await;
@@ -178,7 +178,7 @@ async fn axe_finds_nothing_in_the_chat() {
 async fn axe_finds_nothing_in_what_opens_over_a_conversation() {
     let world = World::start().await;
     let (ada, ben, cleo) = (world.person("Ada").await, world.person("Ben").await, world.person("Cleo").await);
-    let gid = ada.http.create_group("Harbour walk", &[ben.uid, cleo.uid]).await.expect("a group");
+    let gid = ada.group("Harbour walk", &[ben.uid, cleo.uid]).await;
     ada.http.ban(gid, cleo.uid).await.expect("banned");
     // Of one pinned message there is no menu.
     for (key, text) in [(1, "Low tide is at nine"), (2, "Bring boots")] {
@@ -256,7 +256,7 @@ async fn axe_finds_nothing_in_what_opens_over_a_conversation() {
         window.run("document.getElementById('starred').close()").await;
 
         // Refused, since Ada is removed before the message gets there.
-        let other = ben.http.create_group(&format!("Walk {language}"), &[ada.uid]).await.expect("a group");
+        let other = ben.group(&format!("Walk {language}"), &[ada.uid]).await;
         window.pick(&format!("Walk {language}")).await;
         window.offline(true).await;
         window.until("document.body.dataset.phase === 'offline'").await;

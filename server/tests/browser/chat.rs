@@ -106,8 +106,8 @@ async fn a_new_browser_knows_the_people_of_a_group_and_who_was_put_out() {
     let world = World::start().await;
     let ben = world.person("Ben").await;
     let ada = world.person("Ada").await;
-    let inside = ben.http.create_group("Inside", &[ada.uid]).await.expect("a group");
-    let outside = ben.http.create_group("Outside", &[ada.uid]).await.expect("a group");
+    let inside = ben.group("Inside", &[ada.uid]).await;
+    let outside = ben.group("Outside", &[ada.uid]).await;
     ben.http.remove_member(outside, ada.uid).await.expect("removed");
     ben.send(Recipient::Group(inside), "you are in").await;
     let window = world.visitor("Ada").await;
@@ -148,7 +148,7 @@ async fn a_refused_message_can_be_tried_again_or_discarded() {
     let ada = world.newcomer("Ada").await;
     let uid = ada.run("return Number(document.body.dataset.uid)").await.as_u64().expect("a uid");
     let uid = u32::try_from(uid).expect("a uid");
-    let gid = ben.http.create_group("Harbour walk", &[uid]).await.expect("a group");
+    let gid = ben.group("Harbour walk", &[uid]).await;
     ada.pick("Harbour walk").await;
     ada.offline(true).await;
     ada.until("document.body.dataset.phase === 'offline'").await;
@@ -199,7 +199,7 @@ async fn logging_out_everywhere_ends_the_other_window_too() {
 #[tokio::test]
 async fn a_guest_comes_into_a_group_by_a_link() {
     let world = World::start().await;
-    let gid = world.person("Ada").await.http.create_group("Harbour walk", &[]).await.expect("a group");
+    let gid = world.person("Ada").await.group("Harbour walk", &[]).await;
     let ada = world.visitor("Ada").await;
     ada.goto(&world.at(&format!("/c/g:{gid}"))).await;
     ada.until("!document.getElementById('open-members').hidden").await;

@@ -178,7 +178,7 @@ textbox “Write a comment”";
 async fn the_log_is_read_as_people_would_tell_it() {
     let world = World::start().await;
     let (ada, ben, cleo) = (world.person("Ada").await, world.person("Ben").await, world.person("Cleo").await);
-    let gid = ben.http.create_group("Harbour walk", &[ada.uid, cleo.uid]).await.expect("a group");
+    let gid = ben.group("Harbour walk", &[ada.uid, cleo.uid]).await;
     let group = Recipient::Group(gid);
     ben.send(group, "Low tide is at **nine**").await;
     cleo.send(group, "I bring coffee").await;

@@ -12,7 +12,7 @@ use super::world::{PASSWORD, Person, World, befriend, connected, keep_codes};
 
 /// A group that shows earlier messages to those who join it, with two pinned messages, and somebody who joins it.
 async fn group(owner: &Person, other: &Person, joins: u32) -> u64 {
-    let gid = owner.http.create_group("Harbour walk", &[other.uid]).await.expect("a group");
+    let gid = owner.group("Harbour walk", &[other.uid]).await;
     owner.http.set_history(gid, History::Visible).await.expect("set");
     for text in ["Low tide is at ten past nine on Saturday", "Nine at the pier, then"] {
         let sent = owner.http.send(&Draft::text(Recipient::Group(gid), text)).await.expect("sent");

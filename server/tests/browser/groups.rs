@@ -44,7 +44,7 @@ async fn removing_and_leaving_ask_first_and_a_group_that_was_left_leaves_the_lis
     let world = World::start().await;
     let (ben, cleo) = (world.person("Ben").await, world.person("Cleo").await);
     let person = world.person("Ada").await;
-    let gid = person.http.create_group("Harbour walk", &[ben.uid, cleo.uid]).await.expect("a group");
+    let gid = person.group("Harbour walk", &[ben.uid, cleo.uid]).await;
     let ada = world.visitor("Ada").await;
     ada.pick("Harbour walk").await;
     ada.until("document.getElementById('pane-about').textContent === '3 members'").await;
@@ -82,7 +82,7 @@ async fn roles_bans_and_invitations_are_changed_in_the_dialog() {
     let ada = world.newcomer("Ada").await;
     let uid = ada.run("return Number(document.body.dataset.uid)").await.as_u64().expect("a uid");
     let uid = u32::try_from(uid).expect("a uid");
-    let gid = ben.http.create_group("Harbour walk", &[uid, cleo.uid]).await.expect("a group");
+    let gid = ben.group("Harbour walk", &[uid, cleo.uid]).await;
     ada.pick("Harbour walk").await;
     ada.click("#open-members").await;
     ada.until("document.querySelectorAll('#members-list li').length === 3").await;
@@ -137,7 +137,7 @@ async fn roles_bans_and_invitations_are_changed_in_the_dialog() {
 async fn who_joins_later_is_not_told_that_the_group_begins_there() {
     let world = World::start().await;
     let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
-    let gid = ben.http.create_group("Harbour walk", &[]).await.expect("a group");
+    let gid = ben.group("Harbour walk", &[]).await;
     ben.send(tidemark_client::Recipient::Group(gid), "before Ada").await;
     ben.http.add_member(gid, ada.uid).await.expect("added");
     for (name, start) in [
@@ -154,7 +154,7 @@ async fn who_joins_later_is_not_told_that_the_group_begins_there() {
 async fn members_see_what_they_may_do_and_administrators_name_the_group() {
     let world = World::start().await;
     let (ben, cleo) = (world.person("Ben").await, world.person("Cleo").await);
-    let gid = ben.http.create_group("Harbour walk", &[cleo.uid]).await.expect("a group");
+    let gid = ben.group("Harbour walk", &[cleo.uid]).await;
     let (owner, member) = (world.visitor("Ben").await, world.visitor("Cleo").await);
     for window in [&owner, &member] {
         window.pick("Harbour walk").await;
@@ -184,7 +184,7 @@ async fn members_see_what_they_may_do_and_administrators_name_the_group() {
 async fn who_joins_sees_earlier_messages_where_the_group_shows_them() {
     let world = World::start().await;
     let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
-    let gid = ben.http.create_group("Harbour walk", &[]).await.expect("a group");
+    let gid = ben.group("Harbour walk", &[]).await;
     for text in ["Low tide is at nine", "Bring boots"] {
         ben.send(tidemark_client::Recipient::Group(gid), text).await;
     }
@@ -233,7 +233,7 @@ async fn who_joins_sees_earlier_messages_where_the_group_shows_them() {
 async fn an_administrator_is_made_a_member_again_and_a_group_is_handed_over_in_the_dialog() {
     let world = World::start().await;
     let (ada, ben, cleo) = (world.person("Ada").await, world.person("Ben").await, world.person("Cleo").await);
-    let gid = ada.http.create_group("Harbour walk", &[ben.uid, cleo.uid]).await.expect("a group");
+    let gid = ada.group("Harbour walk", &[ben.uid, cleo.uid]).await;
     ada.http.set_role(gid, cleo.uid, Role::Administrator).await.expect("an administrator");
     let (owner, bens, cleos) =
         (world.visitor("Ada").await, world.visitor("Ben").await, world.visitor("Cleo").await);

@@ -62,7 +62,7 @@ async fn the_open_one_of_many_conversations_stays_in_view() {
     let world = World::start().await;
     let ada = world.person("Ada").await;
     for n in 0..500 {
-        ada.http.create_group(&format!("Group {n:03}"), &[]).await.expect("a group");
+        ada.group(&format!("Group {n:03}"), &[]).await;
     }
     let window = world.visitor("Ada").await;
     window.until("document.querySelectorAll('#list li').length === 500").await;

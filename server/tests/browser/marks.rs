@@ -107,7 +107,7 @@ async fn nobody_fetches_what_a_link_names_until_a_person_opens_it() {
     let key = Uuid::from_u128;
     let profile = to_raw_value(&json!({"about": format!("{link}/line")})).expect("JSON");
     ben.http.set_for_all(key(1), "profile", &profile).await.expect("set");
-    let gid = ben.http.create_group(&format!("{link}/group"), &[ada.uid]).await.expect("a group");
+    let gid = ben.group(&format!("{link}/group"), &[ada.uid]).await;
     let topic = format!("{link}/topic");
     ben.http.describe_group(gid, None, Some(&topic)).await.expect("described");
     let moment = ben.http.post_moment(key(2), &format!("{link}/moment.png"), &[]).await.expect("posted");

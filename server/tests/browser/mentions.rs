@@ -17,7 +17,7 @@ async fn offers(window: &Window, lines: usize) {
 async fn a_mention_is_chosen_by_keyboard_and_has_a_badge_of_its_own_until_it_is_read() {
     let world = World::start().await;
     let (ben, cleo, me) = (world.person("Ben").await, world.person("Cleo").await, world.person("Ada").await);
-    let gid = ben.http.create_group("Harbour walk", &[cleo.uid, me.uid]).await.expect("a group");
+    let gid = ben.group("Harbour walk", &[cleo.uid, me.uid]).await;
     let (desk, phone) = (world.visitor("Cleo").await, world.visitor("Cleo").await);
     let ada = world.visitor("Ada").await;
     ada.pick("Harbour walk").await;
@@ -60,7 +60,7 @@ async fn a_mention_is_chosen_by_keyboard_and_has_a_badge_of_its_own_until_it_is_
 async fn a_new_device_learns_of_mentions_and_a_mute_does_not_hide_them() {
     let world = World::start().await;
     let (ben, cleo) = (world.person("Ben").await, world.person("Cleo").await);
-    let gid = ben.http.create_group("Harbour walk", &[cleo.uid]).await.expect("a group");
+    let gid = ben.group("Harbour walk", &[cleo.uid]).await;
     let say = async |text: &str, users: &[u32], all| {
         let mentions = Mentions { users: users.to_vec(), all };
         let draft = Draft::text(Recipient::Group(gid), text).mentioning(&mentions);
@@ -101,7 +101,7 @@ async fn a_new_device_learns_of_mentions_and_a_mute_does_not_hide_them() {
 async fn an_author_sees_how_many_have_read_in_a_group_on_every_device() {
     let world = World::start().await;
     let (ben, cleo, ada) = (world.person("Ben").await, world.person("Cleo").await, world.person("Ada").await);
-    let gid = ada.http.create_group("Harbour walk", &[ben.uid, cleo.uid]).await.expect("a group");
+    let gid = ada.group("Harbour walk", &[ben.uid, cleo.uid]).await;
     let desk = world.visitor("Ada").await;
     desk.pick("Harbour walk").await;
     say(&desk, "Low tide is at nine").await;

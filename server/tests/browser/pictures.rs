@@ -42,7 +42,7 @@ async fn pictures_can_be_taken() {
     talk(&[edith, ada], &between(edith, ada), &lines).await;
     let lines = [(1, "The boat is out of the water until May"), (0, "Then we walk")];
     talk(&[ada, ben], &between(ada, ben), &lines).await;
-    let gid = ben.http.create_group("Harbour walk", &[ada.uid, cleo.uid]).await.expect("a group");
+    let gid = ben.group("Harbour walk", &[ada.uid, cleo.uid]).await;
     let group = [Recipient::Group(gid); 3];
     let lines = [
         (1, "Low tide is at ten past nine on Saturday"),

@@ -9,7 +9,7 @@ use super::world::{World, connected};
 async fn a_pinned_message_stands_above_the_log_of_everybody_and_leads_there() {
     let world = World::start().await;
     let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
-    let gid = ada.http.create_group("Harbour walk", &[ben.uid]).await.expect("a group");
+    let gid = ada.group("Harbour walk", &[ben.uid]).await;
     for text in ["Low tide is at nine", "Bring boots"] {
         ada.send(Recipient::Group(gid), text).await;
     }

@@ -260,7 +260,7 @@ async fn a_stranger_who_writes_is_blocked_or_befriended_from_the_conversation() 
 async fn a_group_has_no_menu_of_a_person() {
     let world = World::start().await;
     let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
-    ben.http.create_group("Harbour walk", &[ada.uid]).await.expect("a group");
+    ben.group("Harbour walk", &[ada.uid]).await;
     ben.tells(&ada, "Is it far?").await;
     let window = world.visitor("Ada").await;
     let hidden = "document.getElementById('open-person').hidden";

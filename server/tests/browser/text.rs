@@ -118,7 +118,7 @@ async fn each_text_has_the_direction_of_its_own_words() {
     let hebrew = "שלום Ada, מה נשמע?";
     rina.tells(&ada, hebrew).await;
     ada.tells(&rina, "Fine!").await;
-    let gid = rina.http.create_group("קבוצה one", &[ada.uid]).await.expect("a group");
+    let gid = rina.group("קבוצה one", &[ada.uid]).await;
     let window = world.visitor("Ada").await;
     window.pick("רינה").await;
     window.sees(hebrew).await;

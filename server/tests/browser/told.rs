@@ -17,6 +17,9 @@ const LISTEN: &str = "window.badges = []; window.told = [];
       constructor(title, options) { super(title, options); told.push(this); }
     };";
 
+/// Nobody looks at the tab.
+const AWAY: &str = "document.hasFocus = () => false; dispatchEvent(new Event('blur'))";
+
 #[tokio::test]
 async fn the_title_and_the_icons_say_the_same() {
     let world = World::start().await;
@@ -70,8 +73,7 @@ async fn notifications_are_asked_for_and_come_from_one_tab_while_nobody_looks() 
     window.before_every_page(LISTEN).await;
     window.reload().await;
     connected(&window).await;
-    let away = "Object.defineProperty(document, 'hasFocus', { value: () => false, configurable: true })";
-    window.run(away).await;
+    window.run(AWAY).await;
     ben.tells(&ada, "not asked for").await;
     window.until("document.title === '(1) Tidemark'").await;
     window.allow_notifications().await;
@@ -94,10 +96,10 @@ async fn notifications_are_asked_for_and_come_from_one_tab_while_nobody_looks() 
     window.until("document.getElementById('announce').textContent.includes('seen at once')").await;
     // It is shown first, told of or not after that, and then read.
     is_read(&ada).await;
-    window.run(away).await;
+    window.run(AWAY).await;
     window.new_tab(&world.at("/")).await;
     connected(&window).await;
-    window.run("Object.defineProperty(document, 'hasFocus', { value: () => true })").await;
+    window.run("document.hasFocus = () => true; dispatchEvent(new Event('focus'))").await;
     ben.tells(&ada, "seen in the list").await;
     window.until("document.title === '(1) Tidemark'").await;
     window.tab(0).await;
@@ -143,7 +145,7 @@ async fn a_muted_conversation_is_not_counted_on_any_device_until_the_mute_ends()
         assert_eq!(window.title().await, "Tidemark");
     }
     // Ended on the other device; a mute with an end ends by itself.
-    phone.run("Object.defineProperty(document, 'hasFocus', { value: () => false })").await;
+    phone.run(AWAY).await;
     phone.pick("Ben").await;
     mute(&phone, "Unmute").await;
     desk.until("document.title === '(1) Tidemark'").await;
@@ -159,7 +161,7 @@ async fn a_muted_conversation_is_not_counted_on_any_device_until_the_mute_ends()
 async fn a_mute_lasts_for_a_day_or_for_good_and_only_a_mention_is_told_meanwhile() {
     let world = World::start().await;
     let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
-    let gid = ben.http.create_group("Harbour walk", &[ada.uid]).await.expect("a group");
+    let gid = ben.group("Harbour walk", &[ada.uid]).await;
     let (window, phone) = (world.visitor("Ada").await, world.visitor("Ada").await);
     window.before_every_page(LISTEN).await;
     window.allow_notifications().await;
@@ -189,7 +191,7 @@ async fn a_mute_lasts_for_a_day_or_for_good_and_only_a_mention_is_told_meanwhile
         window.goto(&world.at("/")).await;
         connected(&window).await;
         window.until("document.querySelector('.row.muted') && !document.querySelector('.row .badge')").await;
-        window.run("Object.defineProperty(document, 'hasFocus', { value: () => false })").await;
+        window.run(AWAY).await;
         phone.goto(&world.at("/")).await;
         ben.send(Recipient::Group(gid), "Nobody is told of this").await;
         window.until("document.querySelector('.row.muted .badge')?.textContent === '1'").await;

@@ -8,7 +8,7 @@ use super::world::{World, find, say};
 async fn more_unread_than_the_server_counts_open_at_the_first_of_them() {
     let world = World::start().await;
     let (ben, cleo, ada) = (world.person("Ben").await, world.person("Cleo").await, world.person("Ada").await);
-    let gid = ben.http.create_group("Harbour walk", &[ada.uid, cleo.uid]).await.expect("a group");
+    let gid = ben.group("Harbour walk", &[ada.uid, cleo.uid]).await;
     ada.send(Recipient::Group(gid), "I am off for a week").await;
     ben.tells(&ada, "see you").await;
     // Two of them, since one person may send 1,000 messages at once.

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use std::thread::available_parallelism;
 
 use tempfile::TempDir;
-use tidemark_client::{Draft, Http, RangeQuery, Recipient};
+use tidemark_client::{Draft, Error, Http, RangeQuery, Recipient};
 use tidemark_test_support::gate::Gate;
 use tidemark_test_support::ports::free_port;
 use tidemark_trials::server::Server;
@@ -67,7 +67,24 @@ impl Person {
     }
 
     pub(crate) async fn send(&self, to: Recipient, text: &str) {
-        self.http.send(&Draft::text(to, text)).await.expect("sent");
+        let draft = Draft::text(to, text);
+        while_busy(async || self.http.send(&draft).await).await;
+    }
+
+    /// Makes a group with these members.
+    pub(crate) async fn group(&self, name: &str, members: &[u32]) -> u64 {
+        let key = Uuid::new_v4();
+        while_busy(async || self.http.create_group_as(key, name, members).await).await
+    }
+}
+
+/// Asks a server again that is busy for the moment.
+async fn while_busy<T>(call: impl AsyncFn() -> Result<T, Error>) -> T {
+    loop {
+        match call().await {
+            Err(busy) if busy.is_retryable() => {}
+            done => break done.expect("done"),
+        }
     }
 }
 

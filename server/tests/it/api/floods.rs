@@ -219,6 +219,7 @@ async fn one_address_does_not_take_the_line_in_which_passwords_wait() {
         config.accounts.password_memory_kib = 19_456;
         config.accounts.password_passes = 20;
         config.server.trusted_proxies = vec!["127.0.0.1".parse().expect("a range")];
+        config.metrics.public = true;
     })
     .await;
     let sign_up = |n: usize, client: &str| {
