@@ -34,8 +34,8 @@ pub struct TableSection {
     pub tables: usize,
     /// Operations on tables, such as CreateTable, a second and instance.
     pub table_operations_per_second: u32,
-    /// KiB that the requests with one access key read and write; then they wait, and are refused beyond five seconds of it. Rows and requests
-    /// count beside their bytes.
+    /// KiB a second that the requests with one access key read and write; those beyond wait, and are refused where that takes more than five
+    /// seconds. 0: any number. Rows and requests count beside their bytes.
     pub kib_per_key_per_second: u32,
     /// Tables that are kept in memory for a second after they were looked up.
     pub remembered_tables: usize,

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use tidemark_table::operations::batch::RowAnswer;
 use tidemark_table::rows::key::encode;
-use tidemark_table::rows::write::{Decided, Effect, Refusal, Returns, RowWrite, decide};
+use tidemark_table::rows::write::{Effect, Refusal, Returns, RowWrite, decide};
 use tidemark_table::{Row, TableError};
 use tracing::{error, warn};
 
@@ -19,6 +19,7 @@ use super::job::partition_of;
 use crate::log_limit::LogLimit;
 use crate::store::CommitError;
 use crate::store::tables::{Expected, RowChange, RowKey, TableOutcome, TableWrite};
+use crate::workers::aside;
 
 impl TableService {
     /// Whether a row goes this way.
@@ -26,23 +27,36 @@ impl TableService {
         row.key.is_assigned() && self.store.groups_commits()
     }
 
-    /// Decides a row with the placeholder and stores it. When the future is dropped before the store has taken the row, nothing is stored;
+    /// Decides a row with the placeholder, which came with so many bytes, and stores it. When the future is dropped before the store has taken the row, nothing is stored;
     /// afterwards it is stored all the same.
-    pub(super) async fn write_at_once(&self, table: &Table, row: &RowWrite) -> RowAnswer {
-        let stored = self.stored_at_once(table, row).await;
+    pub(super) async fn write_at_once(&self, table: &Table, row: &RowWrite, bytes: usize) -> RowAnswer {
+        let stored = self.stored_at_once(table, row, bytes).await;
         stored.unwrap_or_else(|Refusal { error, consumed }| RowAnswer { consumed, outcome: Err(error) })
     }
 
-    async fn stored_at_once(&self, table: &Table, row: &RowWrite) -> Result<RowAnswer, Refusal> {
+    async fn stored_at_once(
+        &self,
+        table: &Table,
+        row: &RowWrite,
+        bytes: usize,
+    ) -> Result<RowAnswer, Refusal> {
         // Taken before the look: so `stop` waits for each row that was not refused here.
         let _accepted = self.tasks.token();
         if self.closing.is_cancelled() {
             return Err(busy().into());
         }
-        let Decided { effect, cells, consumed } = decide(&table.definition, row, None, self.clock.now().0)?;
-        let number = match effect {
-            Effect::Store(columns) => Some(self.store_assigned(table, row, columns.encode()).await?),
-            Effect::Nothing | Effect::Remove => None,
+        let decided = || {
+            let decided = decide(&table.definition, row, None, self.clock.now().0)?;
+            let stored = match decided.effect {
+                Effect::Store(columns) => Some(columns.encode()),
+                Effect::Nothing | Effect::Remove => None,
+            };
+            Ok::<_, Refusal>((stored, decided.cells, decided.consumed))
+        };
+        let (stored, cells, consumed) = aside(bytes, decided).await?;
+        let number = match stored {
+            Some(columns) => Some(self.store_assigned(table, row, columns).await?),
+            None => None,
         };
         let row = match row.returns {
             Returns::Nothing => None,

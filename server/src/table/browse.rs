@@ -10,6 +10,7 @@ use tidemark_table::{PrimaryKey, Row, TableDefinition, TableError};
 
 use super::catalog::Table;
 use super::error::unread;
+use super::meter::Way;
 use super::range::Found;
 use super::{Caller, TableService, inbox};
 use crate::domain::Timestamp;
@@ -68,6 +69,7 @@ impl TableService {
     ///
     /// As for [`table`](TableService::table).
     pub async fn rows(&self, caller: &Caller, table: &str, range: &Range) -> Result<Found, TableError> {
+        let _turn = self.meter.enter(&caller.key, Way::Read, 0).await?;
         let table = self.catalog.find(caller, table).await?;
         self.read_range(caller, &table, range).await
     }
@@ -84,7 +86,8 @@ impl TableService {
         key: PrimaryKey,
         selection: &Selection,
     ) -> Result<(Option<Row>, Consumed), TableError> {
+        let _turn = self.meter.enter(&caller.key, Way::Read, 0).await?;
         let table = self.catalog.find(caller, table).await?;
-        self.read_row(&table, key, selection).await
+        self.read_row(caller, &table, key, selection).await
     }
 }

@@ -24,8 +24,14 @@ pub(super) enum Work {
     Sweep(Vec<u8>),
 }
 
-/// One for each row, in order.
-pub(super) type Answers = Vec<RowAnswer>;
+/// What a job came to.
+#[derive(Debug)]
+pub(super) struct Answers {
+    /// One for each row, in order.
+    pub(super) rows: Vec<RowAnswer>,
+    /// Bytes of rows that were read for it.
+    pub(super) read: usize,
+}
 
 /// A job in its lane.
 #[derive(Debug)]
@@ -74,15 +80,16 @@ impl Job {
 
     /// Refuses all its rows.
     pub(super) fn refuse(self, error: &TableError) {
-        let answers = refused(self.rows(), error);
-        self.answer(answers);
+        let rows = refused(self.rows(), error);
+        self.answer(Answers { rows, read: 0 });
     }
 }
 
 impl Answering {
     /// Waits for them. A writer that died with the job in hand leaves open what is stored.
     pub(super) async fn wait(self) -> Answers {
-        self.answers.await.unwrap_or_else(|_| refused(self.rows, &timeout()))
+        let lost = || Answers { rows: refused(self.rows, &timeout()), read: 0 };
+        self.answers.await.unwrap_or_else(|_| lost())
     }
 }
 
@@ -92,7 +99,7 @@ pub(super) fn partition_of(first: &KeyValue) -> PartitionKey {
 }
 
 /// The same refusal for so many rows.
-pub(super) fn refused(rows: usize, error: &TableError) -> Answers {
+pub(super) fn refused(rows: usize, error: &TableError) -> Vec<RowAnswer> {
     let Refusal { error, consumed } = error.clone().into();
     vec![RowAnswer { consumed, outcome: Err(error) }; rows]
 }

@@ -26,6 +26,7 @@ mod error;
 mod inbox;
 mod job;
 mod lanes;
+mod meter;
 mod plan;
 mod range;
 mod rates;
@@ -40,12 +41,14 @@ mod writes;
 
 pub use browse::Described;
 pub use inbox::{MayPost, Posts, WithInboxes};
+pub use meter::Turn;
 pub use range::Found;
 
 use catalog::Catalog;
 use error::too_slow;
 use lanes::Lanes;
-use rates::{Meter, REQUEST, Rates};
+use meter::{Meter, Way};
+use rates::Rates;
 
 /// How many, how long, how much at once. Every field is a limit with its default (I9).
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +57,7 @@ pub struct Options {
     pub tables: usize,
     /// Operations on tables a second and instance. Default 10.
     pub table_operations: u32,
-    /// KiB a second that the requests with one access key read and write; 0 lifts the limit. Default 0.
+    /// KiB a second that the requests with one access key read and write; 0: any number. Default 0.
     pub kib_a_second: u32,
     /// For how long a table is taken as it was read, although another server may have changed it. Default 1 s.
     pub remember_table: Duration,
@@ -158,6 +161,16 @@ impl TableService {
         TableService { posts: Some(posts), ..self }
     }
 
+    /// Waits until an access key may make a request of so many bytes. Its turn is kept until the request is answered.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorCode::ServerBusy`]: too many requests of the key wait.
+    pub async fn enter(&self, key: &str, operation: &str, bytes: usize) -> Result<Turn, TableError> {
+        let reads = Operation::named(operation).is_ok_and(|operation| !operation.writes());
+        self.meter.enter(key, if reads { Way::Read } else { Way::Write }, bytes).await
+    }
+
     /// Carries out an operation and returns the bytes of its answer. What a write asks for is done although the future is dropped, once it
     /// waits in a writer's lane or the store has it.
     ///
@@ -173,11 +186,20 @@ impl TableService {
         if operation.is_of_tables() && !self.rates.allow(&caller.instance) {
             return Err(TableError::new(ErrorCode::QuotaExhausted, "Too frequent table operations."));
         }
-        self.meter.take(&caller.key, REQUEST + body.len() / 1_024).await?;
-        if operation.writes() {
-            return self.carry_out(caller, operation, body).await;
+        let answering = self.carry_out(caller, operation, body);
+        match operation {
+            // Its walk waits for the key's turn again and again; each step has its time.
+            Operation::ComputeSplitPointsBySize => answering.await,
+            _ if operation.writes() => answering.await,
+            _ => self.in_time(answering).await,
         }
-        let reading = self.carry_out(caller, operation, body);
+    }
+
+    /// Refuses what takes too long to read.
+    async fn in_time<T>(
+        &self,
+        reading: impl Future<Output = Result<T, TableError>>,
+    ) -> Result<T, TableError> {
         tokio::time::timeout(self.options.read_within, reading).await.unwrap_or_else(|_| Err(too_slow()))
     }
 

@@ -14,7 +14,7 @@ use tidemark_table::rows::write::{Decided, Effect, Refusal, Returns, RowWrite, W
 use tidemark_table::{Cell, Row, TableError};
 
 use super::error::{internal, not_stored, unreadable};
-use super::job::{Job, Work};
+use super::job::{Answers, Job, Work};
 use crate::domain::{PartitionKey, Timestamp};
 use crate::store::tables::{Expected, RowChange, RowKey, StoredRow, TableId, TableOutcome, TableWrite};
 
@@ -76,27 +76,36 @@ pub(super) struct Plan {
     now: i64,
     facts: Facts,
     groups: Vec<Group>,
-    /// By job: its group, and what its rows are answered.
-    answers: Vec<(usize, Vec<Answer>)>,
+    /// Bytes of the rows that were looked at.
+    read: usize,
+    answers: Vec<JobAnswer>,
+}
+
+/// What a job is answered.
+struct JobAnswer {
+    group: usize,
+    rows: Vec<Answer>,
+    read: usize,
 }
 
 impl Plan {
     /// Decides the jobs one after the other, on the rows that were read for them.
     pub(super) fn of(jobs: &[Job], facts: Facts, now: Timestamp) -> Plan {
         let answers = Vec::with_capacity(jobs.len());
-        let mut plan = Plan { now: now.0, facts, groups: Vec::new(), answers };
+        let mut plan = Plan { now: now.0, facts, groups: Vec::new(), read: 0, answers };
         let mut groups = HashMap::new();
         for job in jobs {
             let group = *groups.entry((job.table.id, &job.first)).or_insert_with(|| {
                 plan.groups.push(Group::of(job));
                 plan.groups.len() - 1
             });
-            let answers = match &job.work {
+            let before = plan.read;
+            let rows = match &job.work {
                 Work::Writes { rows, is_atomic: false } => plan.each(group, job, rows),
                 Work::Writes { rows, is_atomic: true } => plan.all_or_none(group, job, rows),
                 Work::Sweep(key) => vec![plan.sweep(group, job, key)],
             };
-            plan.answers.push((group, answers));
+            plan.answers.push(JobAnswer { group, rows, read: plan.read - before });
         }
         plan
     }
@@ -158,12 +167,13 @@ impl Plan {
     }
 
     /// How a row stands now. One that need not be read may not have been.
-    fn standing(&self, group: usize, key: &[u8], needs_row: bool) -> Result<Standing, TableError> {
+    fn standing(&mut self, group: usize, key: &[u8], needs_row: bool) -> Result<Standing, TableError> {
         let group = &self.groups[group];
         match group.rows.get(key) {
             Some(standing) => Ok(standing.clone()),
             None if needs_row => {
                 let fact = self.facts.get(&(group.table, key.to_vec())).ok_or_else(internal)?;
+                self.read += fact.as_ref().map_or(0, |row| row.row.len());
                 Standing::of(fact.as_ref())
             }
             None => Ok(Standing::unread()),
@@ -189,16 +199,16 @@ impl Plan {
         };
         let outcomes: Vec<TableOutcome> = self.groups.iter().map(outcome_of).collect();
         let mut again = Vec::new();
-        for (job, (group, answers)) in jobs.into_iter().zip(self.answers) {
+        for (job, JobAnswer { group, rows, read }) in jobs.into_iter().zip(self.answers) {
             match &outcomes[group] {
                 TableOutcome::Stored(numbers) => {
                     let key = |at: usize| match &job.work {
                         Work::Writes { rows, .. } => rows.get(at).map(|row| &row.key),
                         Work::Sweep(_) => None,
                     };
-                    let answers = answers.into_iter().enumerate();
-                    let answers = answers.map(|(at, answer)| answer.with(key(at), numbers)).collect();
-                    job.answer(answers);
+                    let rows = rows.into_iter().enumerate();
+                    let rows = rows.map(|(at, answer)| answer.with(key(at), numbers)).collect();
+                    job.answer(Answers { rows, read });
                 }
                 TableOutcome::Stale => again.push(job),
                 outcome => job.refuse(&not_stored(outcome)),

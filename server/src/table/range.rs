@@ -19,7 +19,7 @@ use crate::workers::{ROW, aside};
 /// The most rows of one scan where a filter may leave few of them.
 const MOST_AT_ONCE: usize = 1_000;
 
-/// Bytes that a row counts for by the meter, beside its own.
+/// Bytes that the meter counts for a row beside its own.
 const EACH_ROW: usize = 32;
 
 /// What was found in a range.
@@ -67,7 +67,7 @@ impl TableService {
         Ok(Found { rows: page.rows, next, consumed: Consumed::reading(page.bytes) })
     }
 
-    /// The rows of a range, and the key of the first one that was not looked at. The caller's key pays for them.
+    /// The rows of a range, and the key of the first one that was not looked at.
     async fn page(
         &self,
         caller: &Caller,
@@ -75,18 +75,6 @@ impl TableService {
         range: &Range,
     ) -> Result<(Page, Option<PrimaryKey>), TableError> {
         let mut page = Page::default();
-        let taken = self.meter.take_a_page(&caller.key).await?;
-        let read = self.fill(&mut page, table, range).await;
-        self.meter.settle_a_page(&caller.key, taken, (page.weight + page.scanned * EACH_ROW) / 1_024);
-        Ok((page, read?))
-    }
-
-    async fn fill(
-        &self,
-        page: &mut Page,
-        table: &Table,
-        range: &Range,
-    ) -> Result<Option<PrimaryKey>, TableError> {
         let mut scan = TableScan {
             table: table.id,
             partition_key: range.first().map(partition_of),
@@ -107,16 +95,18 @@ impl TableService {
             };
             at_once = (at_once * 2).clamp(1, MOST_AT_ONCE.max(range.limit));
             let (rows, has_more) = self.store.scan(&scan).await.map_err(|error| unread(&error))?;
-            let Some(last) = rows.last() else { return Ok(None) };
+            let Some(last) = rows.last() else { return Ok((page, None)) };
             scan.start = if range.forward { after(&last.key) } else { before(&last.key) };
-            let bytes = rows.iter().map(|row| row.key.len() + row.row.len() + ROW).sum();
-            let next = aside(bytes, || self.look_at(page, table, range, rows)).await?;
+            let bytes: usize = rows.iter().map(|row| row.key.len() + row.row.len()).sum();
+            self.meter.count(&caller.key, bytes + rows.len() * EACH_ROW);
+            let work = bytes + rows.len() * ROW;
+            let next = aside(work, || self.look_at(&mut page, table, range, rows)).await?;
             if next.is_some() {
-                return Ok(next);
+                return Ok((page, next));
             }
             let is_at_end = if range.forward { scan.start >= scan.end } else { scan.start <= scan.end };
             if !has_more || is_at_end {
-                return Ok(None);
+                return Ok((page, None));
             }
         }
     }

@@ -17,7 +17,7 @@ use super::error::{internal, unread, unreadable};
 use super::{Caller, TableService};
 use crate::domain::PartitionKey;
 use crate::store::tables::TableId;
-use crate::workers::aside;
+use crate::workers::{ROW, aside};
 
 /// Bytes of rows that a BatchGetRow looks at; the one that exceeds them is still answered.
 const MAX_BATCH_BYTES: usize = 16 << 20;
@@ -29,7 +29,7 @@ impl TableService {
         let (name, request) = read::decode(body)?;
         let table = self.catalog.find(caller, &name).await?;
         let (key, selection) = request.checked(&table.definition)?;
-        let (row, consumed) = self.read_row(&table, key, &selection).await?;
+        let (row, consumed) = self.read_row(caller, &table, key, &selection).await?;
         let bytes: u64 = row.iter().flat_map(|row| &row.cells).map(of_cell).sum();
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         Ok(aside(bytes, || read::answer(consumed, row.as_ref())).await)
@@ -38,6 +38,7 @@ impl TableService {
     /// What is shown of the row with this key, and what looking cost.
     pub(super) async fn read_row(
         &self,
+        caller: &Caller,
         table: &Table,
         key: PrimaryKey,
         selection: &Selection,
@@ -45,6 +46,7 @@ impl TableService {
         let found = self.store.rows(&[place(table.id, &key)]).await.map_err(|error| unread(&error))?;
         let row = found.into_iter().next().ok_or_else(internal)?.map(|row| row.row);
         let bytes = row.as_ref().map_or(0, Vec::len);
+        self.meter.count(&caller.key, bytes);
         let (row, bytes) = aside(bytes, || self.shown(table, key, row.as_deref(), selection)).await?;
         Ok((row, Consumed::reading(bytes)))
     }
@@ -85,9 +87,7 @@ impl TableService {
             };
             answers.push((request.table, rows));
         }
-        let taken = reads.len();
-        self.meter.take(&caller.key, taken).await?;
-        let (mut left, mut used, mut found) = (MAX_BATCH_BYTES, 0, VecDeque::new());
+        let (mut left, mut found) = (MAX_BATCH_BYTES, VecDeque::new());
         for (place, ((request, at), table, key, selection)) in reads.into_iter().enumerate() {
             if left == 0 {
                 answers[request].1[at] = Some(refused(too_large()));
@@ -96,11 +96,14 @@ impl TableService {
             if found.is_empty() {
                 let some = &places[place..places.len().min(place + AT_ONCE)];
                 found.extend(self.store.rows(some).await.map_err(|error| unread(&error))?);
+                let bytes: usize = found.iter().flatten().map(|row| row.row.len()).sum();
+                self.meter.count(&caller.key, bytes + found.len() * ROW);
+                // What is little of each row is much of all.
+                tokio::task::consume_budget().await;
             }
             let row = found.pop_front().ok_or_else(internal)?.map(|row| row.row);
             let bytes = row.as_ref().map_or(0, Vec::len);
             left = left.saturating_sub(bytes);
-            used += (bytes / 1_024).max(1);
             let shown = aside(bytes, || self.shown(&table, key, row.as_deref(), &selection)).await;
             let answer =
                 shown.map(|(row, bytes)| RowAnswer { consumed: Consumed::reading(bytes), outcome: Ok(row) });
@@ -110,7 +113,6 @@ impl TableService {
             Ok((name, rows.into_iter().collect::<Option<Vec<_>>>().ok_or_else(internal)?))
         };
         let answers = answers.into_iter().map(all).collect::<Result<Vec<_>, TableError>>()?;
-        self.meter.settle(&caller.key, taken, used);
         Ok(aside(MAX_BATCH_BYTES - left, || batch::answer_reads(answers)).await)
     }
 

@@ -15,7 +15,7 @@ use crate::domain::Direction;
 use crate::store::tables::TableScan;
 
 /// To walk over so many bytes costs as much as to answer one.
-const PASSED: usize = 8;
+const PASSED: u64 = 8;
 
 impl TableService {
     pub(super) async fn compute_split_points(
@@ -36,7 +36,8 @@ impl TableService {
         };
         let (mut points, mut part, mut walked) = (Vec::new(), 0, 0);
         while points.len() < request.most && walked < self.options.split_bytes {
-            let (rows, has_more) = self.store.scan(&scan).await.map_err(|error| unread(&error))?;
+            let step = async { self.store.scan(&scan).await.map_err(|error| unread(&error)) };
+            let (rows, has_more) = self.in_time(step).await?;
             let before = walked;
             for row in &rows {
                 if part >= request.bytes && points.len() < request.most {
@@ -48,8 +49,8 @@ impl TableService {
                 part += bytes;
                 walked += bytes;
             }
-            let kib = usize::try_from((walked - before) / 1_024).unwrap_or(usize::MAX);
-            self.meter.take(&caller.key, kib / PASSED).await?;
+            let cost = usize::try_from((walked - before) / PASSED).unwrap_or(usize::MAX);
+            self.meter.take(&caller.key, cost).await?;
             match rows.last() {
                 Some(last) if has_more => scan.start = after(&last.key),
                 _ => break,

@@ -22,7 +22,7 @@ use crate::domain::Clock;
 use crate::log_limit::LogLimit;
 use crate::store::tables::{TableOutcome, TableStore, TableWrite};
 use crate::store::{CommitError, StoreError};
-use crate::workers::{ROW, aside};
+use crate::workers::{ROW, aside_at_once};
 
 /// How often a batch is decided before those of its jobs are refused whose grounds keep changing. Each time another process has stored
 /// something, so that one of them goes on; it is many, since the same one may be first again and again.
@@ -73,20 +73,21 @@ impl Writer {
 
     /// One batch, from the jobs to the answers; those are decided again whose rows another process has changed meanwhile.
     async fn work(&self, lane: &mut Lane, mut jobs: Vec<Job>) {
-        let bytes = jobs.iter().map(|job| job.bytes + job.rows() * ROW).sum();
+        let asked: usize = jobs.iter().map(|job| job.bytes + job.rows() * ROW).sum();
         for _ in 0..MOST_TRIES {
             let facts = match self.read(&jobs).await {
                 Ok(facts) => facts,
                 Err(error) => return refuse(jobs, &unread(&error)),
             };
+            let bytes = asked + facts.values().flatten().map(|row| row.row.len()).sum::<usize>();
             let decide = || {
                 let mut plan = Plan::of(&jobs, facts, self.clock.now());
                 let writes = plan.writes();
                 (plan, writes)
             };
-            let (plan, writes) = aside(bytes, decide).await;
+            let (plan, writes) = aside_at_once(bytes, decide);
             match self.commit(writes).await {
-                Ok(outcomes) => jobs = aside(bytes, || plan.answer(jobs, outcomes)).await,
+                Ok(outcomes) => jobs = aside_at_once(bytes, || plan.answer(jobs, outcomes)),
                 Err(error) => return self.fail(lane, jobs, error).await,
             }
             if jobs.is_empty() {

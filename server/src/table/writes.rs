@@ -14,10 +14,10 @@ use tidemark_table::{ErrorCode, KeyValue, TableError};
 use super::catalog::Table;
 use super::error::internal;
 use super::inbox::{self, is_inbox};
-use super::job::{Job, Work, refused};
+use super::job::{Answers, Job, Work, refused};
 use super::{Caller, TableService};
 use crate::store::tables::TableId;
-use crate::workers::aside;
+use crate::workers::{ROW, aside};
 
 /// Rows of a batch that one writer gets together, with their places in the request.
 struct Part {
@@ -46,13 +46,16 @@ impl TableService {
             }
             let RowAnswer { consumed, outcome } = if self.goes_at_once(&row) {
                 let _room = self.lanes.room(body.len())?;
-                self.write_at_once(&table, &row).await
+                self.write_at_once(&table, &row, body.len()).await
             } else {
                 let first = row.key.first().clone();
                 let work = Work::Writes { rows: vec![row], is_atomic: false };
                 let job = Job::new(&table, &first, work, body.len());
                 let answering = self.lanes.submit(vec![job])?.pop().ok_or_else(internal)?;
-                answering.wait().await.pop().ok_or_else(internal)?
+                let Answers { mut rows, read } = answering.wait().await;
+                // They were read, and most are written again.
+                self.meter.count(&caller.key, 2 * read);
+                rows.pop().ok_or_else(internal)?
             };
             match outcome {
                 // The table was deleted; there may be a new one of its name.
@@ -67,7 +70,7 @@ impl TableService {
 
     pub(super) async fn batch_write_row(&self, caller: &Caller, body: &[u8]) -> Result<Vec<u8>, TableError> {
         let batch = aside(body.len(), || batch::decode_writes(body)).await?;
-        self.meter.take(&caller.key, batch.tables.iter().map(|writes| writes.rows.len()).sum()).await?;
+        self.meter.count(&caller.key, batch.tables.iter().map(|writes| writes.rows.len() * ROW).sum());
         if let ([_, _, ..], true) = (
             &batch.tables[..],
             caller.inbox.is_some() && batch.tables.iter().any(|it| it.table == inbox::NAME),
@@ -80,7 +83,7 @@ impl TableService {
         for (at, writes) in batch.tables.iter().enumerate() {
             answers.push(match self.catalog.find(caller, &writes.table).await {
                 Ok(table) if is_inbox(&table) => {
-                    self.post_all(caller, &table, writes, batch.is_atomic).await?
+                    self.post_all(caller, &table, writes, (batch.is_atomic, body.len())).await?
                 }
                 Ok(table) => aside(body.len(), || parts.add(at, &table, writes, batch.is_atomic)).await?,
                 Err(error) if error.code == ErrorCode::ObjectNotExist => {
@@ -98,7 +101,9 @@ impl TableService {
             })
             .unzip();
         for (places, answering) in places.into_iter().zip(self.lanes.submit(jobs)?) {
-            for ((table, row), answer) in places.into_iter().zip(answering.wait().await) {
+            let Answers { rows, read } = answering.wait().await;
+            self.meter.count(&caller.key, 2 * read);
+            for ((table, row), answer) in places.into_iter().zip(rows) {
                 if answer.outcome.as_ref().is_err_and(|error| error.code == ErrorCode::ObjectNotExist) {
                     self.catalog.forget(&caller.instance, &batch.tables[table].table);
                 }
@@ -128,19 +133,20 @@ impl TableService {
         caller: &Caller,
         table: &Table,
         writes: &TableWrites,
-        is_atomic: bool,
+        (is_atomic, bytes): (bool, usize),
     ) -> Result<Vec<Option<RowAnswer>>, TableError> {
         if is_atomic {
             let message = "Unsupported operation: a batch for the table inbox is not atomic.";
             return Err(TableError::new(ErrorCode::UnsupportedOperation, message));
         }
-        let mut rows = Vec::with_capacity(writes.rows.len());
-        for row in &writes.rows {
-            match row.checked(&table.definition) {
-                Err(error) if error.code != ErrorCode::InvalidPK => return Err(error),
-                checked => rows.push(checked),
-            }
-        }
+        let checked = || {
+            let rows = writes.rows.iter().map(|row| match row.checked(&table.definition) {
+                Err(error) if error.code != ErrorCode::InvalidPK => Err(error),
+                checked => Ok(checked),
+            });
+            rows.collect::<Result<Vec<_>, _>>()
+        };
+        let rows = aside(bytes, checked).await?;
         // Each enters its queue when it is polled first, which happens in order.
         let answers = rows.iter().map(async |row| match row {
             Ok(row) => Some(self.post(caller, row).await),

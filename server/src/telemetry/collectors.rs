@@ -136,12 +136,12 @@ pub(super) struct PollSeconds;
 
 impl Collector for PollSeconds {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let help = "How long polls kept a worker of the runtime, in its own processor time where that is a millisecond or more";
+        let help = "How long polls kept a worker of the runtime; one of a millisecond or more by the processor time that its thread used";
         let mut family =
             encoder.encode_descriptor("tidemark_poll_seconds", help, None, MetricType::Histogram)?;
         for (of, times) in workers::times() {
             let counts = times.counts();
-            let buckets: Vec<(f64, u64)> = BOUNDS.into_iter().chain([f64::MAX]).zip(counts).collect();
+            let buckets: Vec<(f64, u64)> = BOUNDS.into_iter().chain([f64::INFINITY]).zip(counts).collect();
             let (sum, count) = (times.sum().as_secs_f64(), counts.iter().sum());
             let labels = [("of", of)];
             let mut one = family.encode_family(&labels)?;
@@ -179,7 +179,7 @@ fn of_embedded(embedded: &Embedded, mut encoder: DescriptorEncoder<'_>) -> fmt::
     let lease = ConstGauge::new(f64::INFINITY);
     gauge(&mut encoder, "seqsvr_lease_remaining_seconds", "Until serving would stop", lease)?;
     let buckets: Vec<(f64, u64)> =
-        RAISE_BUCKETS.into_iter().chain([f64::MAX]).zip(now.raise_buckets).collect();
+        RAISE_BUCKETS.into_iter().chain([f64::INFINITY]).zip(now.raise_buckets).collect();
     let help = "Time of one call that raises ceilings";
     let mut seconds = encoder.encode_descriptor("seqsvr_raise_seconds", help, None, MetricType::Histogram)?;
     seconds.encode_histogram::<NoLabelSet>(now.raise_time.as_secs_f64(), now.raise_calls, &buckets, None)?;

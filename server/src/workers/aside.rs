@@ -33,6 +33,11 @@ pub(crate) async fn aside<T>(bytes: usize, work: impl FnOnce() -> T + Send) -> T
     excused(|| block_in_place(work))
 }
 
+/// The same at once: for a work that others wait for in a line of their own.
+pub(crate) fn aside_at_once<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+    if bytes <= LITTLE || !has_workers() { work() } else { excused(|| block_in_place(work)) }
+}
+
 /// Whether the runtime has workers that could stand in. That of most tests has one thread.
 fn has_workers() -> bool {
     Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)

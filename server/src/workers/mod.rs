@@ -9,6 +9,6 @@ mod aside;
 mod times;
 mod watch;
 
-pub(crate) use aside::{ROW, aside};
+pub(crate) use aside::{ROW, aside, aside_at_once};
 pub(crate) use times::{BOUNDS, times};
 pub(crate) use watch::watched;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 /// The bounds between which polls are counted, in seconds; the last count is of those beyond.
@@ -10,7 +10,7 @@ pub(crate) const BOUNDS: [f64; 10] =
     [0.000_25, 0.000_5, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128];
 
 /// All that there are: of each route, each operation on tables, and a few kinds of tasks.
-static ALL: RwLock<BTreeMap<Box<str>, Arc<Times>>> = RwLock::new(BTreeMap::new());
+static ALL: RwLock<BTreeMap<Box<str>, &Times>> = RwLock::new(BTreeMap::new());
 
 /// How many polls took how long.
 #[derive(Debug, Default)]
@@ -21,12 +21,12 @@ pub(crate) struct Times {
 
 impl Times {
     /// Those of this name, which is one of few.
-    pub(super) fn of(name: &str) -> Arc<Times> {
+    pub(super) fn of(name: &str) -> &'static Times {
         if let Some(known) = ALL.read().unwrap_or_else(PoisonError::into_inner).get(name) {
-            return Arc::clone(known);
+            return known;
         }
         let mut all = ALL.write().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(all.entry(name.into()).or_default())
+        all.entry(name.into()).or_insert_with(|| Box::leak(Box::default()))
     }
 
     pub(super) fn add(&self, took: Duration) {
@@ -48,7 +48,7 @@ impl Times {
 }
 
 /// All times so far, in the order of their names.
-pub(crate) fn times() -> Vec<(String, Arc<Times>)> {
+pub(crate) fn times() -> Vec<(String, &'static Times)> {
     let all = ALL.read().unwrap_or_else(PoisonError::into_inner);
-    all.iter().map(|(name, times)| (name.to_string(), Arc::clone(times))).collect()
+    all.iter().map(|(name, times)| (name.to_string(), *times)).collect()
 }

@@ -6,7 +6,6 @@
 
 use std::cell::Cell;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -30,7 +29,7 @@ thread_local! {
 pub(crate) struct Watched<F> {
     // Boxed, so that it lies in no task twice while it is handed on.
     future: Pin<Box<F>>,
-    times: Arc<Times>,
+    times: &'static Times,
 }
 
 /// Times the polls of `future` as those of `name`, which is one of few.

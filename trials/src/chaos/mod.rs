@@ -227,7 +227,11 @@ pub async fn run(plan: &Plan, binary: &Path, folder: &Path) -> Result<()> {
             Err(failure) => {
                 // The data tells what happened; whoever looks into it needs it.
                 let kept = data.keep();
-                let again = format!("again with: cargo xtask chaos {name} --seed {}", plan.seed);
+                let how_many = match run {
+                    Run::Patroni => format!(" --failovers {}", plan.failovers),
+                    _ => String::new(),
+                };
+                let again = format!("again with: cargo xtask chaos {name} --seed {}{how_many}", plan.seed);
                 return Err(Failure::new(format!(
                     "{name}: {failure}\ndata kept in {}; {again}",
                     kept.display()

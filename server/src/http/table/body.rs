@@ -19,6 +19,9 @@ use crate::workers::aside;
 /// How long a body may still take after the server was told to stop.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
 
+/// Bytes that deflate packs into one, at most.
+const MOST_PACKED: usize = 1_032;
+
 /// How many bytes a body has, as its head says, and how many more when it was decompressed.
 ///
 /// # Errors
@@ -61,7 +64,8 @@ pub(super) async fn read(
         }
         () = stopped => return Err(busy()),
     };
-    let size = bytes.len().max(head.decompressed.unwrap_or_default());
+    let packed_in = bytes.len().saturating_mul(MOST_PACKED);
+    let size = bytes.len().max(head.decompressed.unwrap_or_default().min(packed_in));
     aside(size, || checked(bytes, head, most)).await
 }
 

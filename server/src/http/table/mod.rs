@@ -179,9 +179,11 @@ impl Parts {
 
     /// Reads the body and does what it asks; the answer's message, and what is charged for it.
     async fn operate(&self, head: &Head, body: Incoming) -> Result<(Vec<u8>, Charge), TableError> {
-        let mut charge = self.charge(body::claimed(&body, head, self.settings.body_bytes)?).await?;
+        let (key, claimed) = (&head.key, body::claimed(&body, head, self.settings.body_bytes)?);
+        // A request that waits for its key's turn takes no room.
+        let _turn = self.service.enter(&key.id, &head.operation, claimed).await?;
+        let mut charge = self.charge(claimed).await?;
         let body = body::read(body, head, &self.settings, &self.stopping).await?;
-        let key = &head.key;
         let (id, instance) = (key.id.clone(), key.instance.clone());
         let caller = Caller { key: id, instance, may_write: key.may_write, inbox: key.inbox };
         let answer = self.service.call(&caller, &head.operation, &body).await?;

@@ -127,6 +127,7 @@ impl Life {
                 }
                 Origin::Followed => {
                     note(connection).await?;
+                    self.note_seen(&found);
                     info!(from = found.written_by, to = found.here, "a synchronous standby took over");
                     return Ok(None);
                 }

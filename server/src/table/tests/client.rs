@@ -12,7 +12,7 @@ use crate::table::{Caller, TableService};
 /// See the module.
 #[derive(Clone)]
 pub(in crate::table) struct Client {
-    service: TableService,
+    pub(in crate::table) service: TableService,
     pub(in crate::table) caller: Caller,
 }
 

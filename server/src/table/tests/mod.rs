@@ -5,6 +5,7 @@ mod batch;
 mod client;
 mod faulty;
 mod inbox;
+mod metered;
 mod model;
 mod postgres;
 mod races;

@@ -2,9 +2,10 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, StatxFlags, statx};
 use seqsvr_core::file_lock::FileLock;
 
 use super::bad::BadLog;
@@ -165,7 +166,11 @@ impl Segment {
 
     /// Without a name the file is gone with the process, however durable it is.
     pub(super) fn check_name(&self) -> Result<(), BadLog> {
-        if self.file().metadata()?.nlink() == 0 { Err(BadLog::Removed) } else { Ok(()) }
+        // The names alone: once somebody has asked for the times of a file, Linux keeps the time of its next write exactly, and each sync
+        // writes that, too.
+        let about =
+            statx(self.file(), "", AtFlags::EMPTY_PATH, StatxFlags::NLINK).map_err(io::Error::from)?;
+        if about.stx_nlink == 0 { Err(BadLog::Removed) } else { Ok(()) }
     }
 
     fn file(&self) -> &File {
