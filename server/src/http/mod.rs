@@ -47,6 +47,7 @@ mod table_pages;
 mod turns;
 mod wire;
 mod ws;
+mod yielding;
 
 pub use limits::Rates;
 pub(crate) use listen::REFUSED_AT_A_TIME;

@@ -21,6 +21,7 @@ use tower_service::Service;
 
 use super::heads::{Phase, Unhurried};
 use super::listen::{LimitedListener, Peer};
+use super::yielding::Yielding;
 use crate::workers::watched;
 
 /// Bytes that one connection reads ahead, and so the longest head of a request; without a limit of ours it is 400 KiB.
@@ -61,7 +62,7 @@ pub(super) async fn serve<S>(
             Some(_) = tasks.join_next() => continue,
         };
         let phase = Phase::default();
-        let stream = TokioIo::new(Unhurried::new(stream, phase.clone()));
+        let stream = TokioIo::new(Unhurried::new(Yielding::new(stream), phase.clone()));
         let connection = server.serve_connection(stream, telling(phase, Peer(peer), service.clone()));
         let stopping = stopping.clone();
         tasks.spawn(watched("connection", async move {

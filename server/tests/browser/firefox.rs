@@ -17,7 +17,6 @@ const CHOSEN: &[&str] = &[
     "amend::an_edited_message_says_so_on_every_screen_and_after_a_reload",
     "amend::reactions_are_counted_and_taken_away_again",
     "amend::the_menu_is_used_by_keyboard_and_fits_a_phone",
-    "axe::axe_finds_nothing_in_the_chat",
     "chat::a_message_turns_from_waiting_to_stored_in_place",
     "chat::a_refused_message_can_be_tried_again_or_discarded",
     "chat::reading_on_one_device_clears_the_badge_on_the_other",

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use futures_util::future::try_join_all;
+use seqsvr_core::page_sums;
 use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
 use tidemark_client::Account;
@@ -131,6 +132,7 @@ async fn rate(url: &str, accounts: &[Account], each: usize, to_one: bool) -> Res
 
 /// Accounts that nobody can log in to: hashing so many passwords would take minutes.
 fn receivers_on_sqlite(folder: &Path) -> Result<()> {
+    page_sums::begin();
     let mut connection = rusqlite::Connection::open(folder.join("tidemark.db"))?;
     let all = connection.transaction()?;
     let insert = "INSERT INTO accounts (uid, name, name_key, password_hash, created_at, disabled) VALUES (?1, ?2, ?2, '', 0, 0)";

@@ -82,7 +82,11 @@ impl Measured for Flood {
             let after = Polls::of(&self.server).await?;
             let (longest, of) = after.longest_since(&polls);
             if longest > LONGEST_POLL {
-                eprintln!("{}: a poll of {of} took up to {longest} ms", way.name);
+                let (above, all) = after.above_since(&polls, LONGEST_POLL);
+                eprintln!(
+                    "{}: {above} of {all} polls took longer than {LONGEST_POLL} ms, the longest, of {of}, up to {longest} ms",
+                    way.name
+                );
             }
             let p99 = |times: &Histogram<u64>| times.value_at_quantile(0.99) as f64 / 1e3;
             samples.push(

@@ -51,6 +51,22 @@ impl Polls {
         }
         longest
     }
+
+    /// Since `before`: the polls that took longer than so many milliseconds, which is one of the bounds, and all of them.
+    pub(super) fn above_since(&self, before: &Polls, milliseconds: f64) -> (u64, u64) {
+        let up_to = |counts: Option<&Vec<(f64, u64)>>, most: f64| {
+            let counts = counts.into_iter().flatten().take_while(|(bound, _)| *bound <= most);
+            counts.last().map_or(0, |(_, count)| *count)
+        };
+        let new = |of, counts, most| up_to(Some(counts), most) - up_to(before.0.get(of), most);
+        let (mut above, mut all) = (0, 0);
+        for (of, counts) in &self.0 {
+            let of_all = new(of, counts, f64::INFINITY);
+            all += of_all;
+            above += of_all - new(of, counts, milliseconds / 1e3);
+        }
+        (above, all)
+    }
 }
 
 #[cfg(test)]
@@ -72,5 +88,7 @@ mod tests {
         assert_eq!(polls([2, 3, 4, 5, 6, 6]).longest_since(&before), (2.0, "queue"));
         assert_eq!(polls([1, 2, 4, 4, 4, 4]).longest_since(&before), (4.0, "/a{b}"));
         assert_eq!(before.longest_since(&before), (0.0, ""));
+        assert_eq!(polls([2, 3, 4, 5, 6, 8]).above_since(&before, 1.0), (3, 5));
+        assert_eq!(polls([2, 3, 4, 5, 6, 8]).above_since(&before, 2.0), (2, 5));
     }
 }
