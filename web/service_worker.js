@@ -41,13 +41,13 @@ async function page(event) {
   const kept = await caches.match(PAGE_ADDRESS, { cacheName: PAGE, ignoreVary: true });
   const late = new Promise((resolve) => setTimeout(resolve, PATIENCE_MS, null));
   const response = await Promise.race([answer, kept ? late : answer]).catch(() => null);
-  // What comes too late is for the next time.
+  // A late answer is for the next time.
   event.waitUntil(copy.then(keep).catch(() => {}));
   if (response && response.status < 500) return response;
   return kept ?? answer;
 }
 
-/** Whoever sees a card is logged in no more. */
+/** A person who sees the card is no longer logged in. */
 async function card(event) {
   const response = await fetch(event.request);
   if (response.ok) await caches.delete(PAGE);

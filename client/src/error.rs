@@ -1,4 +1,4 @@
-//! What can go wrong: the server refused, the way to it broke, or it spoke another protocol.
+//! Errors: the server refused, the way to it broke, or it spoke another protocol.
 //!
 //! Callers mostly ask one question, [`Error::is_retryable`]; the rest is for people.
 
@@ -16,7 +16,7 @@ pub struct Problem {
     pub status: u16,
     /// A stable word to decide by, for example `name_taken`.
     pub code: String,
-    /// What is wrong and what to do, for people.
+    /// The problem and its remedy, for people.
     #[serde(default)]
     pub detail: String,
     /// Whether the same request may succeed later without a change.

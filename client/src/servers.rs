@@ -62,7 +62,7 @@ impl Servers {
     /// The server at this place failed: the next one is in use, unless another has moved on from it already.
     pub(crate) fn failed(&self, place: usize) {
         let (place, next) = (place % self.count(), (place + 1) % self.count());
-        // Whoever was faster has done the same, or knows of a later one.
+        // A faster caller has done the same, or moved on to a later one.
         let _ = self.in_use.compare_exchange(place, next, Ordering::Relaxed, Ordering::Relaxed);
     }
 }

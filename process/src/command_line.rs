@@ -1,4 +1,4 @@
-//! What both programs do with their command line beside their own commands: read it, and write its manual.
+//! The command line of both programs, beside their own commands: reading it, and writing its manual.
 
 use std::ffi::OsString;
 use std::fs;

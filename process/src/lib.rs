@@ -1,6 +1,6 @@
-//! What every program of the project does as a process. A failure is one line that says what to do. A signal stops the
-//! program in good order. The limit of open files is raised at the start. Each says which version it is, and
-//! what it takes of the machine.
+//! The behaviour of every program of the project as a process. A failure is one line that says what to do. A signal stops
+//! the program in good order. The limit of open files is raised at the start. Each program reports its version and its use
+//! of the machine.
 //!
 //! This crate receives the signals of the process. Both command lines and `main` call it.
 
@@ -70,7 +70,7 @@ impl From<clap::Error> for ExitError {
     }
 }
 
-/// What clap complains of, in one line. Its own first line ends where a list begins, and for a missing command it is the help.
+/// Clap's complaint, in one line. Its own first line ends where a list begins, and for a missing command it is the help.
 fn complaint(error: &clap::Error) -> String {
     let text = error.to_string();
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());

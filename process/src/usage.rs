@@ -7,7 +7,7 @@ use std::fs;
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
 
-/// What `/proc/self/stat` says.
+/// Fields of `/proc/self/stat`.
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     /// Of processor time, for itself and in the kernel.

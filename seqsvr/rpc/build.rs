@@ -6,7 +6,7 @@ use std::{env, fs};
 
 use prost::Message;
 
-/// What the roles and the issuer serve.
+/// The services of the roles and of the issuer.
 const SERVED: [&str; 2] = ["proto/seqsvr.proto", "proto/issuer.proto"];
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -76,7 +76,7 @@ pub fn new_history() -> HistoryId {
     HistoryId(random_uuid())
 }
 
-/// What tells other servers of what is written here; ended after the last write.
+/// The tasks that tell other servers of rows written here; ended after the last write.
 #[derive(Default)]
 pub struct Hinting {
     closing: CancellationToken,
@@ -84,7 +84,7 @@ pub struct Hinting {
 }
 
 impl Hinting {
-    /// Tells what is left, within a second.
+    /// Sends the remaining hints, within a second.
     pub async fn stop(&self) {
         self.closing.cancel();
         self.tasks.close();

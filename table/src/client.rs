@@ -7,7 +7,7 @@ use prost::Message as _;
 /// The version of the protocol.
 const API_VERSION: &str = "2015-12-31";
 
-/// Who asks, and of which instance.
+/// The instance, and the access key that a client uses.
 #[derive(Clone)]
 pub struct Credentials {
     /// The instance.

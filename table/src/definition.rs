@@ -1,4 +1,4 @@
-//! What a table is: its key columns and its options. Stored as JSON.
+//! The definition of a table: its key columns and its options. Stored as JSON.
 
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,7 @@ pub struct KeyColumnDefinition {
     pub auto_increment: bool,
 }
 
-/// What may be changed about a table.
+/// The options of a table that may be changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableOptions {
     /// After how many seconds a version of a column is gone; -1: never; else 86,400 or more.
@@ -82,7 +82,7 @@ pub struct TableDefinition {
     pub columns: Vec<(String, ColumnType)>,
     /// Its options.
     pub options: TableOptions,
-    /// What was reserved for it.
+    /// The throughput that was reserved for it.
     #[serde(default)]
     pub reserved: ReservedThroughput,
 }

@@ -23,7 +23,7 @@ pub struct Gate {
     relay: JoinHandle<()>,
 }
 
-/// What may still pass, over all connections, before the gate breaks.
+/// The bytes that may still pass, over all connections, before the gate breaks.
 #[derive(Debug)]
 struct Passing {
     to_server: AtomicU64,

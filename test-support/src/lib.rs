@@ -1,4 +1,4 @@
-//! What the tests and measurements of several crates need. No service depends on it.
+//! Helpers for the tests and measurements of several crates. No service depends on them.
 
 pub mod gate;
 pub mod ports;

@@ -19,7 +19,7 @@ pub(crate) struct ClientConnection {
     stream: WebSocketStream<MaybeTlsStream<TcpStream>>,
 }
 
-/// What is read of a frame.
+/// The fields that are read of a frame.
 #[derive(Deserialize)]
 pub(crate) struct Heard<'a> {
     #[serde(rename = "type", borrow)]

@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Debug)]
 pub struct Failure(String);
 
-/// What everything here answers.
+/// The result of everything here.
 pub type Result<T> = std::result::Result<T, Failure>;
 
 impl Failure {

@@ -26,7 +26,7 @@ async fn connect(url: &str) -> Result<SequenceClient<Channel>> {
     Ok(SequenceClient::new(endpoint.connect().await?))
 }
 
-/// What the load is.
+/// The size of the load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     /// Uids are drawn from 0 to one less.

@@ -177,7 +177,7 @@ impl Servers {
     }
 }
 
-/// What a server is called.
+/// The name of a server.
 pub fn name(at: usize) -> String {
     format!("server{}", at + 1)
 }

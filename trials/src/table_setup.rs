@@ -1,4 +1,4 @@
-//! What every client of tables needs before its first row: an access key, a table, and the time with which requests are signed.
+//! The needs of every client of tables before its first row: an access key, a table, and the time with which requests are signed.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use tokio::process::Command;
 
 use crate::{Failure, Result};
 
-/// What `tidemark table key create --json` prints.
+/// The output of `tidemark table key create --json`.
 #[derive(Deserialize)]
 struct NewKey {
     instance: String,

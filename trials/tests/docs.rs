@@ -40,7 +40,7 @@ fn blocks(page: &str, word: &str) -> String {
     blocks.filter(|block| block.contains(word)).collect()
 }
 
-/// What the comments of a script show, in order.
+/// The answers that the comments of a script show, in order.
 fn shown(script: &str) -> Vec<String> {
     let mut shown: Vec<String> = Vec::new();
     let mut goes_on = false;
@@ -204,7 +204,7 @@ const SETTINGS: [(&str, &[&str]); 24] = [
     ("issuer", &["[issuer.tags.order.code]"]),
 ];
 
-/// What stands between backticks.
+/// The texts between backticks.
 fn quoted(text: &str) -> BTreeSet<String> {
     text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }

@@ -142,7 +142,7 @@ pub fn asset(path: &str) -> Option<Asset> {
     Some(Asset { bytes, gzip, content_type: content_type(name), immutable: hash == *HASH })
 }
 
-/// What all addresses have in them: another one for other content.
+/// The part that all addresses share: another one for other content.
 pub(crate) fn hash() -> &'static str {
     &HASH
 }
@@ -171,8 +171,8 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// What all scripts and styles together may weigh, compressed: 150 KiB, for the pages of the chat, those of tables and of the
-    /// description, the texts in all languages, the emoji and the service worker. No page needs all of it.
+    /// The most that all scripts and styles together may weigh, compressed: 150 KiB, for the pages of the chat, those of tables and of
+    /// the description, the texts in all languages, the emoji and the service worker. No page needs all of it.
     const BUDGET_BYTES: usize = 150 * 1024;
 
     #[test]

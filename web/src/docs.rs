@@ -10,11 +10,11 @@ use crate::views::render;
 #[derive(Template)]
 #[template(path = "docs.html")]
 pub struct Docs<'a> {
-    /// What the interface is.
+    /// A description of the interface.
     pub about: &'a str,
-    /// The calls, by what they are about.
+    /// The calls, by subject.
     pub tags: &'a [Tag],
-    /// Everything that a request may be refused with.
+    /// Every code that a request may be refused with.
     pub codes: &'a [Refusal],
     /// The types that answers have in common.
     pub types: &'a [Type],
@@ -40,19 +40,19 @@ pub struct Call {
     pub method: String,
     /// Its address.
     pub path: String,
-    /// What it does, in a sentence.
+    /// A summary, in a sentence.
     pub summary: String,
     /// More about it.
     pub about: String,
-    /// Whether one has to be logged in.
+    /// Whether the caller must be logged in.
     pub guarded: bool,
     /// The variable parts of its address.
     pub parameters: Vec<Field>,
-    /// What its body holds.
+    /// The fields of its body.
     pub body: Vec<Field>,
-    /// What it answers when it succeeds.
+    /// The answers when it succeeds.
     pub answers: Vec<Answer>,
-    /// What it answers when it refuses.
+    /// The answers when it refuses.
     pub refusals: Vec<Refusal>,
 }
 
@@ -69,7 +69,7 @@ pub struct Field {
     pub kind: String,
     /// The name of the [`Type`] that it has, or that its items have.
     pub refers: Option<String>,
-    /// What it means.
+    /// Its meaning.
     pub about: String,
     /// A value that it may have.
     pub example: String,
@@ -80,7 +80,7 @@ pub struct Field {
 pub struct Answer {
     /// Its status.
     pub status: String,
-    /// What it means.
+    /// Its meaning.
     pub about: String,
     /// The type of its body, in words, where it has no type of its own.
     pub kind: String,
@@ -104,11 +104,11 @@ pub struct Refusal {
 /// A type that several answers hold.
 #[derive(Clone, Debug, Default)]
 pub struct Type {
-    /// What the answers call it.
+    /// Its name in the answers.
     pub name: String,
-    /// What it is.
+    /// A description of it.
     pub about: String,
-    /// What it holds.
+    /// Its fields.
     pub fields: Vec<Field>,
 }
 
@@ -116,7 +116,7 @@ pub struct Type {
 #[derive(Template)]
 #[template(path = "guide.html")]
 pub struct Guide<'a> {
-    /// What it is about.
+    /// The subject of the text.
     pub title: &'a str,
     /// The text as HTML, which the caller has made safe.
     pub html: &'a str,

@@ -1,4 +1,4 @@
-//! What makes the chat installable and lets it open without the server: the service worker and the web manifest.
+//! The service worker and the web manifest, which make the chat installable and let it open without the server.
 //!
 //! Stateless. The server's handlers send them under addresses that never change, not to be kept by the browser.
 

@@ -25,7 +25,7 @@ macro_rules! catalogues {
 /// English first: the others fall back to it.
 static SOURCES: &[(&str, &str)] = catalogues!["en", "zh"];
 
-/// What a key stands for.
+/// The text of a key.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(untagged)]
 enum Text {
@@ -53,7 +53,7 @@ fn over(english: &Catalogue, own: Catalogue) -> Catalogue {
 pub struct Language(usize);
 
 impl Language {
-    /// What those read who asked for no other that is there.
+    /// For readers who asked for no other language that is there.
     pub const ENGLISH: Language = Language(0);
 
     /// All of them, English first.
@@ -71,7 +71,7 @@ impl Language {
         SOURCES[self.0].0
     }
 
-    /// What its speakers call it.
+    /// Its name in the language itself.
     pub fn name(self) -> &'static str {
         self.text("language.name")
     }

@@ -1,5 +1,5 @@
-//! The pages that show tables of other programs: plain data in, HTML out. What rows hold came from strangers and is text here,
-//! whatever it is.
+//! The pages that show tables of other programs: plain data in, HTML out. The contents of rows came from strangers, and are always
+//! text here.
 
 use askama::Template;
 
@@ -19,24 +19,24 @@ pub struct TablesSignIn<'a> {
     pub problem: Option<&'a str>,
 }
 
-/// Who looks.
+/// The reader of a page.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
-    /// Whose tables are shown.
+    /// The instance whose tables are shown.
     pub instance: &'a str,
-    /// By which access key.
+    /// The id of the access key.
     pub key_id: &'a str,
 }
 
-/// What went wrong, for somebody who looks at tables or wants to.
+/// A failure, for somebody who looks at tables or wants to.
 #[derive(Template)]
 #[template(path = "tables/failure.html")]
 pub struct TablesFailure<'a> {
     /// HTTP status of the answer.
     pub status: u16,
-    /// What happened, in a few words.
+    /// The failure, in a few words.
     pub title: &'a str,
-    /// What to do, in a sentence. May hold code between backticks.
+    /// The remedy, in a sentence. May hold code between backticks.
     pub detail: &'a str,
     /// The way on: an address and its name.
     pub on: Option<(&'a str, &'a str)>,
@@ -46,13 +46,13 @@ pub struct TablesFailure<'a> {
 #[derive(Template)]
 #[template(path = "tables/list.html")]
 pub struct TableList<'a> {
-    /// Who looks.
+    /// The reader.
     pub reader: Reader<'a>,
     /// The tables.
     pub tables: &'a [TableAbout],
 }
 
-/// What a table is.
+/// The description of a table.
 #[derive(Clone, Debug, Default)]
 pub struct TableAbout {
     /// Its name: letters, digits and underscores.
@@ -92,7 +92,7 @@ pub struct KeyColumn {
 #[derive(Template)]
 #[template(path = "tables/table.html")]
 pub struct TablePage<'a> {
-    /// Who looks.
+    /// The reader.
     pub reader: Reader<'a>,
     /// The table.
     pub table: &'a TableAbout,
@@ -111,9 +111,9 @@ pub struct KeyField {
     pub id: &'static str,
     /// The column.
     pub column: KeyColumn,
-    /// What was typed.
+    /// The typed text.
     pub value: String,
-    /// What is wrong with it.
+    /// The problem with it.
     pub problem: Option<String>,
     /// Whether the cursor goes there at first.
     pub focus: bool,
@@ -177,7 +177,7 @@ impl Shown {
 #[derive(Template)]
 #[template(path = "tables/row.html")]
 pub struct RowPage<'a> {
-    /// Who looks.
+    /// The reader.
     pub reader: Reader<'a>,
     /// The table.
     pub table: &'a TableAbout,
@@ -187,7 +187,7 @@ pub struct RowPage<'a> {
     pub cells: Option<&'a [CellLine]>,
     /// Capacity units that were read for it.
     pub units: i32,
-    /// What is not shown: how many versions, and the address of the first column of them.
+    /// The versions that are not shown: how many, and the address of the first column of them.
     pub rest: Option<(usize, Option<&'a str>)>,
     /// The address of the rows from this one on.
     pub around: &'a str,

@@ -12,7 +12,7 @@ use crate::languages::Language;
 #[derive(Template)]
 #[template(path = "shell.html")]
 pub struct Shell<'a> {
-    /// Whose page it is.
+    /// The person whose page it is.
     pub uid: u64,
     /// The name that goes with `uid`.
     pub name: &'a str,
@@ -28,38 +28,38 @@ pub struct Shell<'a> {
 #[derive(Template)]
 #[template(path = "sign_in.html")]
 pub struct SignIn<'a> {
-    /// Which of the two it does.
+    /// The purpose of the card.
     pub way: Way,
     /// Path to go to afterwards: `/`, or the conversation that was asked for. Only a path of this server is
     /// followed; anything else leads to `/`.
     pub next: &'a str,
-    /// Who may create an account.
+    /// The people who may create an account.
     pub sign_up: SignUp,
-    /// What stands in the link of an invitation to sign up; empty without one.
+    /// The code in the link of an invitation to sign up; empty without one.
     pub invite: &'a str,
     /// Whether the session that was there has ended.
     pub has_ended: bool,
 }
 
-/// What the card does.
+/// The purpose of the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// For those who have an account.
+    /// For people who have an account.
     LogIn,
-    /// For those who have none.
+    /// For people who have none.
     SignUp,
-    /// For those who have forgotten the password.
+    /// For people who have forgotten the password.
     Recover,
 }
 
-/// Who may create an account.
+/// The people who may create an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignUp {
     /// Everybody.
     Open,
-    /// The one who looks, who has followed the link of an invitation.
+    /// The reader, who has followed the link of an invitation.
     Invited,
-    /// Those who have an invitation.
+    /// People who have an invitation.
     ByInvitation,
     /// Nobody.
     Closed,
@@ -69,13 +69,13 @@ pub enum SignUp {
 #[derive(Template)]
 #[template(path = "invite.html")]
 pub struct Invite<'a> {
-    /// What people call the group.
+    /// The name of the group.
     pub group: &'a str,
-    /// Who invites.
+    /// The name of the member who invites.
     pub from: &'a str,
-    /// What stands in the link.
+    /// The code in the link.
     pub code: &'a str,
-    /// The name of the one who looks, if logged in.
+    /// The name of the reader, if logged in.
     pub guest: Option<&'a str>,
     /// Whether everybody may create an account.
     pub sign_up_is_open: bool,
@@ -85,7 +85,7 @@ pub struct Invite<'a> {
 #[derive(Template)]
 #[template(path = "new_invite.html")]
 pub struct NewInvite<'a> {
-    /// What people call the group.
+    /// The name of the group.
     pub group: &'a str,
     /// Its number.
     pub gid: u64,
@@ -93,15 +93,15 @@ pub struct NewInvite<'a> {
     pub most_days: u32,
     /// The most people that may come in by it.
     pub most_uses: u32,
-    /// What stands in the form.
+    /// The text in the form.
     pub days: &'a str,
-    /// What stands in the form.
+    /// The text in the form.
     pub uses: &'a str,
     /// Which of the two cannot be.
     pub misfit: Option<Misfit>,
 }
 
-/// What does not fit in the form for a link.
+/// The field that does not fit in the form for a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misfit {
     /// How long it is good for.
@@ -114,7 +114,7 @@ pub enum Misfit {
 #[derive(Template)]
 #[template(path = "invite_link.html")]
 pub struct InviteLink<'a> {
-    /// What people call the group.
+    /// The name of the group.
     pub group: &'a str,
     /// Its number.
     pub gid: u64,
@@ -136,9 +136,9 @@ pub struct Failure<'a> {
 #[template(path = "failure.html")]
 struct FailurePage {
     status: u16,
-    /// What happened, in a few words.
+    /// The failure, in a few words.
     title: &'static str,
-    /// Why, and what the reader can do about it.
+    /// The reason, and the reader's remedy.
     detail: String,
 }
 

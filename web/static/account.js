@@ -133,7 +133,7 @@ export function accountSettings(call, over) {
   return { reset };
 }
 
-/** Has the file of one's own data saved, or answers why it is refused. What comes lies on the disk, not in memory. */
+/** Saves the file of the person's own data, or answers why it is refused. The file lies on the disk, not in memory. */
 async function save(address) {
   const answer = await fetch(address);
   const wait = answer.headers.get("retry-after") * 1_000;

@@ -1,4 +1,4 @@
-// What one can do with a message, and with the person of a conversation: the menus behind their buttons.
+// The menus behind the buttons of a message, and of the person of a conversation.
 
 import { ask } from "./ask.js";
 import { h, isolate } from "./dom.js";

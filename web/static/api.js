@@ -2,7 +2,7 @@
 
 import { refused } from "./texts.js";
 
-// How long an answer may take. What waits in the outbox is asked again afterwards.
+// How long an answer may take. The outbox repeats its requests afterwards.
 const PATIENCE_MS = 30_000;
 
 /** A refusal in words for people; `status` 0 means that the server was not reached. */

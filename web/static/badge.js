@@ -6,7 +6,7 @@ import { many } from "./store.js";
 const SIZE = 64;
 const RADIUS = 21;
 const DIGITS = [0, 34, 28, 22];
-// What a timer can wait.
+// The longest time of a timer.
 const LONGEST_MS = 2 ** 31 - 1;
 
 export class Badge {
@@ -38,7 +38,7 @@ export class Badge {
     navigator.setAppBadge?.(0).catch(() => {});
   }
 
-  /** What a mute kept out counts again when it ends. */
+  /** Messages that a mute kept out count again when it ends. */
   wait() {
     clearTimeout(this.timer);
     const left = this.store.nextUnmute() - Date.now();

@@ -166,7 +166,7 @@ const hear = {
   over: () => location.replace("/login"),
 };
 
-/** What nobody stores, in all tabs. */
+/** Passes a frame that nobody stores on to all tabs. */
 function passOn(frame) {
   presence.hear(frame);
   tabs?.tell("passed", frame);

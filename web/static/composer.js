@@ -50,7 +50,7 @@ export class Composer {
     this.measure();
   }
 
-  /** What is kept has changed, by another device perhaps; what somebody has written here since is left alone. */
+  /** The kept draft has changed, by another device perhaps; text that was written here since is left alone. */
   changed() {
     this.lock();
     const draft = this.store.drafts.get(this.id) ?? "";
@@ -63,7 +63,7 @@ export class Composer {
   /** Puts the draft as it is kept into the box. */
   write(text) { this.text.value = this.known = text; }
 
-  /** Who may be mentioned here. */
+  /** The people who may be mentioned here. */
   people() { return this.id?.startsWith("g:") ? this.store.people(this.id) : []; }
 
   /** Nobody writes to a group that he left, to a deleted account, or to nobody. */
@@ -87,7 +87,7 @@ export class Composer {
 
   save() {
     clearTimeout(this.timer);
-    // Who only looks changes nothing: another device may have written meanwhile.
+    // An unchanged text is not saved: another device may have written meanwhile.
     if (!this.id || this.edited || this.text.value === this.known) return;
     this.known = this.text.value;
     this.during(this.store.draft(this.id, this.known)).catch((problem) => console.error(problem));
@@ -118,7 +118,7 @@ export class Composer {
     this.typed();
   }
 
-  /** What is typed takes the place of the text of `row`. */
+  /** The typed text takes the place of the text of `row`. */
   edit(row) {
     this.cancel();
     this.save();

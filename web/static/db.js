@@ -1,4 +1,4 @@
-// What this browser keeps for one person: rows, cursor, outbox and drafts, in IndexedDB.
+// The data that this browser keeps for one person: rows, cursor, outbox and drafts, in IndexedDB.
 // Every rule that several tabs must agree on is checked inside the transaction that writes.
 
 import {
@@ -9,7 +9,7 @@ import {
 // Rows beyond this are dropped, the oldest first, and fetched again when someone scrolls there.
 const KEPT_ROWS = 100_000;
 
-// Of the object stores below. What a page of another version kept is dropped, and fetched anew.
+// Of the object stores below. Data of another version is dropped, and fetched anew.
 const VERSION = 1;
 
 const inConversation = (id, from, to) => IDBKeyRange.bound([id, from], [id, to], true, true);
@@ -132,7 +132,7 @@ class Db {
         const conversation = touched.get(id);
         if (row.kind === "seen") await seen(rows, conversation, row);
         else if (row.kind === "pin") await pinned(rows, conversation, row);
-        // What is still to go out from here is newer.
+        // A change that is still to go out from here is newer.
         else if (isState(row) && !await isOvertaken(outbox, row)) {
           const isOwn = row.client_id && (await done(outbox.index("client_id").getKey(row.client_id))) !== undefined;
           await keepState(row, { settings, friends, drafts, people, stars }, this.uid, isOwn);
@@ -280,7 +280,7 @@ class Db {
       const { base } = await done(meta.get("position"));
       const conversation = (await done(conversations.get(id))) ?? blank(id, base);
       for (const row of page.filter((each) => each.kind === "comment" || !amends(each) && !isState(each))) {
-        // What is here may have been amended since the page was made.
+        // The row here may have been amended since the page was made.
         const here = await done(rows.get(row.message_id));
         if (here) row.kind = here.kind;
         else {

@@ -1,4 +1,4 @@
-// What somebody has typed and not sent: kept in this browser, and told to the person's other devices. `store.drafts` has it.
+// Texts that were typed and not sent: kept in this browser, and told to the person's other devices. `store.drafts` has them.
 
 import { MOST_TOLD } from "./state.js";
 
@@ -14,7 +14,7 @@ export class Drafts {
     this.telling = new Map();
   }
 
-  /** What stands in the box of a conversation. It counts from now on; where the browser refuses to write it, as long as the page is open. */
+  /** The text in the box. It counts from now on; where the browser refuses to write it, as long as the page is open. */
   put(id, text) {
     this.unsaved.set(id, text);
     this.show();
@@ -36,7 +36,7 @@ export class Drafts {
     });
   }
 
-  /** What was typed is in a message now; what has been typed since is another one. */
+  /** The typed text is in a message now; text that was typed since is another one. */
   async keepEmpty(id) { if (this.unsaved.get(id) === "") await this.keep(id, "").catch(() => {}); }
 
   async save(id, text) {

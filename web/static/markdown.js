@@ -82,7 +82,7 @@ function inline(text) {
   const open = [{ children: [] }];
   const unclosed = new Set();
   const add = (child) => push(open.at(-1).children, child);
-  /** What waits for an end that does not come is text. */
+  /** A mark whose end does not come is text. */
   const close = (length) => {
     while (open.length > length) {
       const { mark, children } = open.pop();
@@ -182,7 +182,7 @@ function addressAt(text, at) {
   let [address] = ADDRESS.exec(text) ?? [""];
   if (!address) return null;
   const whole = address;
-  // What ends a sentence is not part of an address, and a bracket only with its other half.
+  // Punctuation that ends a sentence is not part of an address, and a bracket only with its other half.
   let unpaired = count(address, ")") - count(address, "(");
   while (AFTER_ADDRESS.includes(address.at(-1)) && (address.at(-1) !== ")" || unpaired > 0)) {
     if (address.at(-1) === ")") unpaired -= 1;

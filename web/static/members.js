@@ -1,5 +1,5 @@
-// The dialog of a group: who is in it and may do what, its name, topic and history, bans, and open invitations. What somebody may
-// not do is not offered.
+// The dialog of a group: its members and their rights, its name, topic and history, bans, and open invitations. Actions that somebody
+// may not take are not offered.
 
 import { ask } from "./ask.js";
 import { $, disc, h, isolate } from "./dom.js";
@@ -38,7 +38,7 @@ export function membersDialog(store, call) {
     seen = whatIsSeen();
     $("members-list").replaceChildren(...group.members.map(line));
   };
-  // What is seen of people may come later; nobody's focus is taken for it.
+  // The colours and lines of people may come later; nobody's focus is taken for them.
   let seen = "";
   const whatIsSeen = () => JSON.stringify(group.members.map(({ uid }) => {
     const { hue, about } = store.profile(uid);
@@ -62,7 +62,7 @@ export function membersDialog(store, call) {
     if (await ask(question)) await act(method, rest, body);
   };
 
-  /** Whom one may remove and ban: an administrator all members, the owner everybody else. */
+  /** A member. An administrator may remove and ban all members, the owner everybody else. */
   const line = ({ uid, name, role }) => {
     const own = uid === store.self.uid;
     const above = !own && (group.role === "owner" || governs() && role === "member");

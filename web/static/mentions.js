@@ -1,5 +1,5 @@
-// Mentions: `@name` and `@all` in the messages of groups. Where they stand in a text, and the list from which one is chosen
-// while writing. Who is mentioned is read from the text when it is sent, so a draft from another device mentions, too.
+// Mentions: `@name` and `@all` in the messages of groups. Where they stand in a text, and the list from which one is chosen while
+// writing. Names are read from the text when it is sent, so a draft from another device mentions, too.
 
 import { $, disc, h } from "./dom.js";
 import { t } from "./texts.js";
@@ -11,7 +11,7 @@ const MOST_SHOWN = 20;
 // Characters after `@` that may be the beginning of a name.
 const LONGEST = 40;
 const ALL = "all";
-// What a name does not end before, and `@` does not stand behind: an address of mail is no mention.
+// Characters that a name does not end before, and `@` does not stand behind: an address of mail is no mention.
 const WORD = /[\p{Script=Latin}\p{N}_]/u;
 
 /** The places in a text where one of `people` ([{name}]) is named: [{at, end, person}]. The longest name counts. */
@@ -32,7 +32,7 @@ function isAt(text, at, name) {
   return !joins && text.slice(at, end).toLowerCase() === name.toLowerCase();
 }
 
-/** Whom a text names, as a message says it: {users, all}; null: nobody. `people`: [{uid, name}]. */
+/** The people that a text names, as a message says it: {users, all}; null: nobody. `people`: [{uid, name}]. */
 export function mentionsIn(text, people) {
   const named = places(text, [...people, { name: ALL }]).map(({ person }) => person);
   const users = [...new Set(named.map(({ uid }) => uid).filter(Boolean))].slice(0, MOST);
@@ -62,7 +62,7 @@ function split(text, named) {
   return [...parts, text.slice(from)].filter(Boolean);
 }
 
-/** Whom a row names, for `withMentions`. */
+/** The people that a row names, for `withMentions`. */
 export function named(store, { body }) {
   const { users = [], all = false } = body?.mentions ?? {};
   const people = users.map((uid) => ({ name: store.name(uid), me: uid === store.self.uid }));
@@ -83,7 +83,7 @@ export class MentionList {
 
   get isOpen() { return this.found.length > 0; }
 
-  /** What stands between an `@` and the caret, if that may be a name. */
+  /** Looks at the text between an `@` and the caret, if that may be a name. */
   look() {
     const head = this.text.value.slice(0, this.text.selectionEnd);
     this.from = head.lastIndexOf("@");

@@ -18,7 +18,7 @@ export function openMenu(opener, items) {
   button = opener;
   menu.onkeydown = key;
   menu.replaceChildren(...items.filter(Boolean));
-  // What is outside an open dialog cannot be used, and what is outside <main> is in no landmark.
+  // Elements outside an open dialog cannot be used, and those outside <main> are in no landmark.
   opener.closest("dialog, main").append(menu);
   menu.showPopover();
   place(menu, opener);

@@ -47,7 +47,7 @@ export function open(store, { body, limit }) {
     const all = await store.db.moments(most);
     // A later one has begun, and knows more.
     if (own !== turn) return;
-    // What was refused is shown, also where the friendship is why.
+    // A moment with a refused call is shown, even if its author is no longer a friend.
     const rows = all.filter(({ sender, message_id }) => sender === store.self.uid || isFriend(store, sender)
       || store.outbox.some(({ call, state }) => state === "failed" && call?.path.startsWith(`/moments/${message_id}/`)));
     const items = [...waiting(store), ...rows].map((row) => itemOf(store, row));
@@ -73,7 +73,7 @@ const friendsOf = (store) => [...store.friends.keys()].filter((uid) => isFriend(
 const waiting = (store) => store.outbox.filter(({ call }) => call?.path === "/moments")
   .map((item) => ({ item, sender: store.self.uid, client_id: item.client_id, body: item.call.body })).toReversed();
 
-/** What was refused about moments and comments that are not shown, as those that were deleted meanwhile: what was typed is nowhere else. */
+/** Refused calls about moments and comments that are not shown, such as deleted ones: the typed text is nowhere else. */
 function withoutPlace(store, rows) {
   const shown = new Set(rows.flatMap(({ message_id, comments = [] }) => [message_id, ...comments.map((comment) => comment.message_id)]));
   const about = ({ call }) => Number(call?.path.match(/^\/moments\/(\d+)\//)?.[1]);
@@ -146,7 +146,7 @@ function fill(store, { row, name, liked, likes, comments, unsettled }, element) 
   if (focused) said.querySelector(`[data-act="${focused}"]`)?.focus({ preventScroll: true });
 }
 
-/** What stands behind a comment: what has become of it, or how its author deletes it. */
+/** The end of a comment: the state of its call, or how its author deletes it. */
 function end(store, { item, sender, text, message_id }) {
   if (item) return state(store, item);
   if (sender !== store.self.uid) return null;
@@ -154,7 +154,7 @@ function end(store, { item, sender, text, message_id }) {
     onclick: () => askDeletion(store, message_id, text, t("moments.delete_comment"), t("moments.delete_comment_about")) }, t("moments.delete"));
 }
 
-/** What has become of something that is on its way. */
+/** The state of something that is on its way. */
 function state(store, item) {
   if (item.state !== "failed") return h("span.state", { role: "img", "aria-label": t("moments.waiting"), title: t("moments.waiting") }, icon("clock"));
   return h("span.trouble", {}, ` ${refused(item.code, item.reason)} `, h("button.link", { type: "button", onclick: () => store.discard(item) }, t("contacts.dismiss")));

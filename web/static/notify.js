@@ -63,7 +63,7 @@ export class Notifier {
   async arrived(rows) {
     const { store } = this;
     if (!this.on || !rows.length || looking() || await somebodyLooks()) return;
-    // Who is mentioned is told of it also where the conversation is muted.
+    // A mention is told of also where the conversation is muted.
     const isTold = (row) => row.kind === "message" && (!store.isMuted(row.conversation) || mentions(row, store.self.uid));
     const newest = new Map(rows.filter(isTold).map((row) => [row.conversation, row]));
     const unread = [...newest].filter(([id]) => store.unread(id));
@@ -86,7 +86,7 @@ export class Notifier {
     for (const notification of this.shown.values()) notification.close();
   }
 
-  /** What has been read, here or on another device, need not be told. */
+  /** Rows that were read, here or on another device, need no notification. */
   clear() {
     for (const [id, notification] of this.shown) if (!this.store.unread(id)) notification.close();
   }

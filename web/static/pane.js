@@ -153,7 +153,7 @@ export class Pane {
     }
     if (unread) {
       this.freshAfter = read_to;
-      // What is unread and not here yet stands above; then the oldest that is here comes first.
+      // Unread rows that are not here yet stand above; then the oldest that is here comes first.
       const from = Math.max(read_to, known().floor - 1);
       const newer = await this.page({ after: from, forward: true });
       this.rows = [...await this.page({ before: from + 1, limit: PAGE / 2 }), ...newer];
@@ -171,10 +171,10 @@ export class Pane {
   /** One more page from the server; false when there is none, or it cannot be had now. */
   more() { return Promise.race([this.gone, this.store.fetchOlder(this.id).catch(() => false)]); }
 
-  /** What is pinned is shown when it is known. */
+  /** The pins are shown when they are known. */
   learnPins() { this.store.learnPins(this.id).catch(() => {}); }
 
-  /** What of this conversation waits in the outbox: messages, and changes of rows. */
+  /** The items of this conversation in the outbox: messages, and changes of rows. */
   outgoing() { return { messages: this.store.pending(this.id), changes: this.store.amending(this.id) }; }
 
   /** Something changed in the database: takes new rows in at the end, if the end is in the window. */
@@ -199,9 +199,9 @@ export class Pane {
     this.read();
   }
 
-  /** What has come since somebody last looked here stands below a line. */
+  /** Rows that have come since somebody last looked here stand below a line. */
   markFresh(readTo) {
-    // What was marked as new and has been read since is not new any more.
+    // Rows that were marked as new and have been read since are no longer new.
     if (!this.looking()) this.freshAfter = Math.max(this.freshAfter ?? 0, readTo);
   }
 
@@ -260,7 +260,7 @@ export class Pane {
     if (element) this.resized.observe(element);
   }
 
-  /** What stands in the window; or only what follows a row in it, `below` that; `null`: that row does not stand there. */
+  /** The items in the window; or only those that follow the row `below`; `null`: that row does not stand there. */
   items(below = null) {
     const { store, waiting } = this;
     const newest = this.rows.at(-1)?.message_id ?? 0;
@@ -279,7 +279,7 @@ export class Pane {
     return this.id.startsWith("u:") ? t("pane.nobody") : t("pane.no_group");
   }
 
-  /** What stands above the oldest row. A group has rows from when one came in, and the newest from before where it shows them. */
+  /** The text above the oldest row. A group has rows from when the person came in, and the newest from before where it shows them. */
   beginning(title) {
     if (this.id.startsWith("u:")) return t("pane.begins_with", { name: title });
     const [first] = this.rows;
@@ -343,7 +343,7 @@ export class Pane {
   }
 
   scrolled() {
-    // What has been added and not laid out stands below the end as it was.
+    // Rows that were added and not laid out stand below the end as it was.
     const isFollowing = this.added && this.log.scrollTop > this.endAt - AT_END;
     this.following = this.atTail && (isFollowing || this.below() < AT_END);
     if (this.log.scrollTop < NEAR) this.turn(() => this.older());
@@ -389,7 +389,7 @@ export class Pane {
   looking() { return this.following && !document.hidden && document.hasFocus(); }
   reading() { return this.looking() && !this.opening && this.rows.length > 0; }
 
-  /** What someone looks at has been read. */
+  /** The rows that someone looks at have been read. */
   read() { if (this.id && this.reading()) this.markRead(); }
 
   markRead() {

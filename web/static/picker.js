@@ -14,7 +14,7 @@ export class Picker {
   constructor(input, list, { find, take, note = () => {} }) {
     Object.assign(this, { input, list, find, take, note, found: [], at: 0, turn: 0 });
     input.addEventListener("input", () => {
-      // What does not fit any more is gone at once: Enter takes what is shown.
+      // Choices that no longer fit are gone at once: Enter takes a shown one.
       const text = input.value.trim().toLowerCase();
       this.show(this.found.filter(({ title }) => title.toLowerCase().includes(text)));
       clearTimeout(this.timer);
@@ -73,7 +73,7 @@ export class Picker {
     if (choice) this.take(choice);
   }
 
-  /** Whoever moved the mark keeps it on the same one. */
+  /** A mark that was moved stays on the same one. */
   show(found) {
     const marked = this.at && this.found[this.at]?.id;
     this.found = found;

@@ -10,7 +10,7 @@ export const isPinned = (store, row) => store.pins(row.conversation).some((pin) 
 
 const line = (store, row) => store.line(row, row.conversation.startsWith("g:"));
 
-/** What is shown of them: nothing that is being taken back, and edits that are still to go out. */
+/** The pins as they are shown: without those that are being taken back, with edits that are still to go out. */
 const shownOf = (store, id) =>
   withAmendments(store.pins(id), store.amending(id), store.self.uid).filter(({ kind }) => kind === "message");
 

@@ -1,4 +1,4 @@
-// Who is typing and who is online: told by frames that are never stored, so nothing of it is in the database.
+// People who are typing or online: told by frames that are never stored, so nothing of it is in the database.
 // One in each tab; only the tab that leads hears the server, and passes it on.
 
 import { isolate } from "./dom.js";
@@ -36,7 +36,7 @@ export class Presence {
   /** Whether others are shown this, and so this person, too; `what`: typing or presence. */
   shows(what) { return this.store.setting("privacy")?.[what] !== false; }
 
-  /** Whom one wants to know of: of the open conversation, of those in the list, and friends. */
+  /** The people to watch: of the open conversation, of those in the list, and friends. */
   people() {
     if (!this.shows("presence")) return [];
     const { store } = this;

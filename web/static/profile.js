@@ -1,4 +1,4 @@
-// What others see of a person, in the settings: the colour of the disc and a line of text, shown as they will be; and who may do what.
+// The settings of a person's looks to others: the colour of the disc and a line of text, shown as they will be; and of privacy.
 
 import { $, disc, paint } from "./dom.js";
 import { t } from "./texts.js";
@@ -8,7 +8,7 @@ export function profileSettings(store) {
   const form = $("profile-form");
   const about = $("profile-about");
   const colours = [...form.elements.hue];
-  // What was set elsewhere may be no colour of the list: it has a place of its own there.
+  // A colour that was set elsewhere may not be in the list: it has a place of its own there.
   const other = $("hue-other");
   const listed = colours.filter((colour) => !other.contains(colour));
   const hue = () => {
@@ -22,7 +22,7 @@ export function profileSettings(store) {
   };
   const swatch = ({ value, nextElementSibling }) => paint(nextElementSibling, Number(value));
   for (const colour of listed) if (colour.value) swatch(colour);
-  // What other devices set meanwhile is shown until something is chosen here.
+  // Changes by other devices are shown until something is chosen here.
   let touched = false;
   form.addEventListener("input", () => {
     touched = true;
@@ -39,9 +39,9 @@ export function profileSettings(store) {
   });
 
   const privacy = $("privacy-form");
-  // What holds when nothing is said. That is not said.
+  // The defaults. They are left out of the setting.
   const USUAL = { write: "everybody", groups: "everybody", found_by: "part", typing: true, presence: true, quiet: false };
-  // What was chosen and is still on its way to the store.
+  // Choices that are still on their way to the store.
   let chosen = {};
   const isUnusual = ([name, value]) => value !== USUAL[name];
   privacy.addEventListener("change", async ({ target: { name, value, type, checked } }) => {

@@ -3,7 +3,7 @@
 import { $, isolate } from "./dom.js";
 import { refused, t } from "./texts.js";
 
-// What the page calls them.
+// Their names on the page.
 const TITLES = {
   mute: "mute.title", pin: "pin.title", hide: "composer.hide", block: "contacts.block", profile: "profile.title", privacy: "privacy.title",
 };
@@ -21,7 +21,7 @@ export function tellRefusals(store) {
     note.hidden = !item;
     const text = item ? t("settings.not_changed", { setting: which(item), reason: refused(item.code, item.reason) }) : "";
     if ($("refusal-text").textContent !== text) $("refusal-text").textContent = text;
-    // What is outside an open dialog can be neither pressed nor heard.
+    // Elements outside an open dialog can be neither pressed nor heard.
     const place = document.querySelector("dialog[open]") ?? $("app");
     if (item && note.parentElement !== place) place.append(note);
   };

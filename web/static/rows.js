@@ -10,7 +10,7 @@ import { dayOf, listOf, momentOf, refused, t, timeOf } from "./texts.js";
 const TOGETHER_MS = 5 * 60_000;
 
 /**
- * What to show for the rows and outbox items of one conversation. `freshAfter`: the row after which "New"
+ * The items to show for the rows and outbox items of one conversation. `freshAfter`: the row after which "New"
  * stands; `start`: the text above the first row; `quoted`: messages that are replied to. A `line` is all in its `sig`.
  */
 export function itemsOf(store, rows, outbox, freshAfter, start, quoted = new Map()) {
@@ -67,7 +67,7 @@ function messageOf(store, row, first, quotes, { readers, inWords }) {
   return { key, id: row.message_id, sig, row, own, first, starred, state, readBy, brief, name, said, smileys, names, isToMe: mentions(row, store.self.uid), recalled: store.recalled(row) };
 }
 
-/** Whom a reply quotes, and with what; of a message that is not in this browser only by whom. */
+/** The author and the text that a reply quotes; only the author of a message that is not in this browser. */
 function quoteOf(store, { sender }, message) {
   const name = sender === store.self.uid ? t("you") : store.name(sender);
   const text = !message ? "…" : message.kind === "recalled" ? t("row.quote_recalled") : plain(message.body.text);
@@ -156,7 +156,7 @@ export function fill(item, element, acts) {
   if (item.smileys.length) parts.push(smileys(item, acts));
   const failed = state === "failed" ? row : row.change?.state === "failed" && row.change;
   if (failed) {
-    // What was typed is nowhere else.
+    // The typed text is nowhere else.
     if (failed.frame?.body) parts.push(h("div.words.refused", { dir: "auto" }, failed.frame.body.text));
     const reason = refused(failed.code, failed.reason);
     parts.push(h("p.trouble", {}, failed === row ? t("row.not_sent", { reason }) : t("row.not_changed", { reason }),
@@ -164,7 +164,7 @@ export function fill(item, element, acts) {
       h("button.link", { type: "button", onclick: () => acts.discard(failed) }, t("row.discard"))));
   }
   element.replaceChildren(...parts);
-  // What had the focus is a new element now, or gone.
+  // The element that had the focus is a new one now, or gone.
   if (act) (element.querySelector(`[data-act="${CSS.escape(act)}"]`) ?? element.querySelector(".more"))?.focus({ preventScroll: true });
 }
 

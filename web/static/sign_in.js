@@ -7,7 +7,7 @@ import { t } from "./texts.js";
 
 const form = document.getElementById("sign-in");
 const fields = { name: form?.elements.name, code: form?.elements.code, password: form?.elements.password };
-// What a refusal is about; all else is about neither, or both.
+// The field that a refusal is about; all others are about neither, or both.
 const FIELD = {
   bad_name: "name", name_taken: "name", name_resembles: "name", bad_password: "password", common_password: "password", wrong_credentials: "password", wrong_recovery_code: "code",
 };
@@ -49,7 +49,7 @@ form?.addEventListener("submit", async (event) => {
     const { name, recovery_codes: codes } = await call("POST", form.dataset.call, typed);
     // The server lets through its own addresses only.
     if (!codes) return location.replace(document.body.dataset.next);
-    // What leads elsewhere would lose the codes.
+    // Links that lead elsewhere would lose the codes.
     for (const away of document.querySelectorAll("#sign-in, #other-way, .languages")) away.hidden = true;
     showCodes(name, codes);
     const title = Object.assign(document.getElementById("codes-title"), { textContent: t("codes.keep"), tabIndex: -1 });

@@ -7,7 +7,7 @@ import { t, whenOf } from "./texts.js";
 // Messages that are shown at once; there are more behind a button.
 const PAGE = 30;
 
-/** What waits to go out, as [message_id, starred]. */
+/** The stars that wait to go out, as [message_id, starred]. */
 const waiting = (store) => store.outbox
   .filter(({ frame, state }) => frame?.type === "star" && state !== "failed")
   .map(({ frame }) => [frame.message_id, frame.starred]);

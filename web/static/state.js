@@ -1,13 +1,13 @@
-// State rows (settings, friends) and what is said about other rows, as they change what is kept.
-// Knows the stores that it is given, and nothing else.
+// State rows (settings, friends) and rows about other rows, as they change the stored ones. Knows the stores that it is given, and
+// nothing else.
 
-/** What an IndexedDB request answers. */
+/** The answer to an IndexedDB request. */
 export const done = (request) => new Promise((resolve, reject) => {
   request.onsuccess = () => resolve(request.result);
   request.onerror = () => reject(request.error);
 });
 
-/** What is the same in all copies of a message. */
+/** The name that all copies of a message share. */
 export const nameOf = ({ sender, client_id }) => `${sender} ${client_id}`;
 
 /** Where moments lie. */
@@ -38,7 +38,7 @@ export const MOST_TOLD = 8_000;
 export async function keepState({ kind, conversation, sender, body }, { settings, friends, drafts, people, stars }, uid, isOwn = false) {
   if (kind === "setting") {
     const { name, value } = body;
-    // What was written here may have been changed here since, and what is too long to be told is nowhere else.
+    // An own draft may have been changed here since, and one that is too long to be told is nowhere else.
     if (name === "draft" && !isOwn && !((await done(drafts.get(conversation)))?.text.length > MOST_TOLD)) {
       value ? drafts.put({ id: conversation, text: value.text }) : drafts.delete(conversation);
     }
@@ -66,7 +66,7 @@ export async function withEarly(early, row) {
   return { ...row, ...(by && { reactions: by }), ...(likes && { likes }), ...(comments && { comments }) };
 }
 
-/** What is said about a row, for when the row itself is dropped; `null`: nothing. */
+/** The reactions, likes and comments of a row, for when the row itself is dropped; `null`: nothing. */
 export const saidAbout = (row) => (row.reactions || row.likes || row.comments)
   && { of: nameOf(row), by: row.reactions, likes: row.likes, comments: row.comments };
 
@@ -77,8 +77,8 @@ function changeMessage(message, { kind, body }) {
 }
 
 /**
- * Does to a message or moment what the row says, and answers it as it was before. What concerns one that is not here is kept until
- * it is. `last`: the same message, as the list of conversations has it.
+ * Applies the row to its message or moment, and answers that as it was before. A change to one that is not here is kept until it is.
+ * `last`: the same message, as the list of conversations has it.
  */
 export async function amend(rows, early, row, last = null) {
   const { kind, sender, message_id, body: { of, body, emoji, liked, text } } = row;
@@ -120,7 +120,7 @@ export async function withoutComment(rows, early, row) {
 // Messages of which it is kept how many have read them.
 const MOST_COUNTED = 60;
 
-/** How far one's own messages have come, from a `seen` row. What is told never goes back; the message may come later (`arrived`). */
+/** How far the person's messages have come, from a `seen` row. It never goes back; the message may come later (`arrived`). */
 export async function seen(rows, conversation, { body: { of, state, counts } }) {
   if (counts) return void (conversation.readBy = grown(conversation.readBy, counts));
   conversation.told = { ...conversation.told, [state]: nameOf(of) };
@@ -151,7 +151,7 @@ export async function pinned(rows, conversation, { message_id, body: { of, pinne
   if (!conversation.pins) return;
   const message = pinned && await done(rows.index("message").get([of.sender, of.client_id]));
   const others = conversation.pins.filter((row) => nameOf(row) !== nameOf(of));
-  // What was taken back is pinned no more, whatever came first.
+  // A message that was taken back is pinned no more, whatever came first.
   const added = message?.kind === "message" ? [message] : [];
   conversation.pins = pinned && !message ? null : [...others, ...added].sort((a, b) => a.message_id - b.message_id);
 }

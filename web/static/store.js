@@ -1,6 +1,5 @@
-// What the page shows, read from the database and read again when it changed: conversations, names,
-// drafts, the outbox. Writes go to the database first, but for a message, which goes out first (`post`).
-// Other tabs are notified through `nudge`.
+// The state that the page shows, read from the database and read again when it changed: conversations, names, drafts, the outbox.
+// Writes go to the database first, but for a message, which goes out first (`post`). Other tabs are notified through `nudge`.
 
 import { hues, isolate } from "./dom.js";
 import { Drafts } from "./drafts.js";
@@ -16,7 +15,7 @@ const MOST_PROFILES = 100;
 // Questions for what is pinned, while it changes.
 const MOST_TRIES = 3;
 
-// What the server says in place of the name of a deleted account; nobody can take that name.
+// The server's word for the name of a deleted account; nobody can take that name.
 const DELETED = /^Deleted account$/;
 const called = (name) => (DELETED.test(name) ? t("person.deleted") : name);
 
@@ -30,7 +29,7 @@ export class Store {
     // The id of the open conversation.
     this.open = null;
     this.asked = new Set();
-    // Whose profile was asked for, and when; and whose is to be.
+    // People whose profile was asked for, and when; and people to ask for.
     this.profiled = new Map();
     this.unknown = new Set();
     // Conversations with nobody: no user has the number, or no group that one may see.
@@ -92,7 +91,7 @@ export class Store {
   /** Writes with `work`, then shows it here and tells the others. */
   async write(id, work) {
     const result = await work(this.db);
-    // What is to go out does not wait for what is shown.
+    // Sending does not wait for the page.
     this.nudge([id]);
     await this.load([id]);
     return result;
@@ -117,7 +116,7 @@ export class Store {
     return known === undefined ? `#${uid}` : called(known);
   }
 
-  /** What others see of a person beside the name: {hue, about}; asked for when it is not known or old. */
+  /** The profile of a person beside the name: {hue, about}; asked for when it is not known or old. */
   profile(uid) {
     if (uid === this.self.uid) return this.setting("profile") ?? {};
     const known = this.profiles?.get(uid);
@@ -199,14 +198,14 @@ export class Store {
   unread(id) { return this.conversations.get(id)?.unread ?? 0; }
   /** How many of them name the person. */
   mentions(id) { return this.conversations.get(id)?.mentions ?? 0; }
-  /** What is told of: everything unread, and of what is muted only that which names the person. */
+  /** The count to tell of: everything unread, and of muted conversations only the messages that name the person. */
   unreadTotal() {
     const listed = [...this.conversations.values()].filter((each) => !this.isHidden(each) && each.id !== MOMENTS);
     const counted = listed.map(({ id, unread, mentions = 0 }) => (this.isMuted(id) ? mentions : unread));
     return counted.reduce((sum, count) => sum + count, 0);
   }
 
-  /** What a row says, in one line of plain text; in a group, with the name of who said it. */
+  /** A row in one line of plain text; in a group, with the name of its sender. */
   line(row, group) {
     if (row.kind === "membership") return this.event(row);
     if (row.kind === "recalled") return this.recalled(row);
@@ -259,7 +258,7 @@ export class Store {
     }
   }
 
-  /** Whom a message there may mention: the other members of a group, [{uid, name}]. */
+  /** The people that a message there may mention: the other members of a group, [{uid, name}]. */
   people(id) {
     const { people = [], left } = this.conversations.get(id) ?? {};
     return left ? [] : people.filter((uid) => uid !== this.self.uid).map((uid) => ({ uid, name: this.name(uid) }));
@@ -324,7 +323,7 @@ export class Store {
     return read >= message_id ? "read" : delivered >= message_id ? "delivered" : "sent";
   }
 
-  /** How many members have read these messages of the person in a group, by client_id. Whoever has read one has read those before it. */
+  /** How many members have read these messages of the person in a group, by client_id. A reader of one has read those before it. */
   readers(rows) {
     const by = new Map();
     let most = 0;
@@ -336,7 +335,7 @@ export class Store {
     return by;
   }
 
-  /** A setting of a conversation as it is here; of one for all, that with oneself. What is still to go out is newer. */
+  /** A setting of a conversation as it is here; one for all is with oneself. A change that is still to go out is newer. */
   setting(name, id = `u:${this.self.uid}`) {
     const waiting = this.outbox.findLast(({ conversation, frame, call, state }) =>
       conversation === id && state !== "failed" && (frame?.type === "setting" && frame.name === name || call?.path === `/settings/${name}`));
@@ -370,7 +369,7 @@ export class Store {
     return { ...known, mine: wanted, declined: !wanted };
   }
 
-  /** Who wants to be a friend and waits for an answer. */
+  /** People who want to be friends and wait for an answer. */
   requests() {
     const all = [...this.friends.keys()].map((uid) => this.friend(uid));
     return all.filter(({ uid, mine, theirs, declined }) => theirs && !mine && !declined && !this.isDeleted(uid) && !this.setting("block", `u:${uid}`));
@@ -390,7 +389,7 @@ export class Store {
       const { pins, pinsAt } = this.conversations.get(id) ?? {};
       if (pins) return;
       const { rows } = await this.call("GET", `/conversations/${id}/pins`);
-      // What has come meanwhile may be newer than the answer.
+      // Pins that have come meanwhile may be newer than the answer.
       if (await this.write(id, (db) => db.keepPins(id, rows, pinsAt))) return;
     }
   }

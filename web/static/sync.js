@@ -117,7 +117,7 @@ export class Sync {
     this.nudge();
   }
 
-  /** What waits to go out, in its order. */
+  /** The items that wait to go out, in their order. */
   async waiting() {
     const all = await this.db.all("outbox");
     for (const item of this.held.values()) {
@@ -227,7 +227,7 @@ export class Sync {
     }
   }
 
-  /** Takes settings, stars, friends and the newest moments, whose rows may lie below the cursor. What fails is tried on the next connection. */
+  /** Takes settings, stars, friends and the newest moments, whose rows may lie below the cursor. The next connection retries a failure. */
   async learn() {
     try {
       await this.learnState();

@@ -1,5 +1,5 @@
 // Sets the colours before the first paint; a file of its own, since the page allows no inline script.
-// What was chosen counts, else the system's colours, also when either changes.
+// The person's choice counts, else the system's colours, also when either changes.
 {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const paint = () => {

@@ -12,7 +12,7 @@ test("a badge tells nothing of what comes after the session, and no timer is lef
   let unmute = Infinity;
   document.querySelector = () => ({ href: "icon" });
   navigator.setAppBadge = async (count) => void badges.push(count);
-  // What is drawn is seen in browsers.
+  // The drawing is tested in browsers.
   globalThis.Image = class { decode() { return new Promise(() => {}); } };
   const store = new Store({ self: { uid: 10_001, name: "Ann" } });
   Object.assign(store, { unreadTotal: () => unread, nextUnmute: () => unmute });

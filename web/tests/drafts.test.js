@@ -23,7 +23,7 @@ test("other devices are told a draft, and have none where it is too long for the
   assert.deepEqual(told, [["draft", ID, { text: "half a" }], ["draft", ID, null], ["draft", ID, { text: LONG.slice(1) }]]);
 });
 
-/** What is kept as the draft once a device is told of `value`, where `here` is kept. */
+/** The draft that is kept once a device is told of `value`, where `here` is kept. */
 async function after(here, value, isOwn) {
   const drafts = new Map(here ? [[ID, { id: ID, text: here }]] : []);
   const store = (rows, keyOf) => ({

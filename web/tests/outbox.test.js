@@ -21,7 +21,7 @@ test("what was written offline goes out at once, in its order, and no more of it
   assert.deepEqual([...new Set(db.outbox.map(({ state }) => state))], ["sent"]);
 });
 
-/** What a page does with a message. */
+/** Writes a message as a page does. */
 const write = (id) => {
   const item = { client_id: id, to: { user: 1 }, body: { text: id } };
   sync.send(item);

@@ -59,7 +59,7 @@ export function page() {
     }
     send(text) { this.sent.push(JSON.parse(text)); }
     close() { this.closed = true; }
-    /** What the server would send. */
+    /** The server sends a frame. */
     receive(frame) { this.onmessage({ data: JSON.stringify(frame) }); }
     /** The connection ends. */
     end(code) { this.onclose({ code }); }

@@ -19,7 +19,7 @@ test("only a new beginning opens every conversation anew, not what is learnt aft
   assert.deepEqual(told, [null, [null]]);
 });
 
-/** What a new browser has of the list; `call` answers what it asks. */
+/** The list of a new browser; `call` answers its requests. */
 const listed = async (call) => {
   const fresh = new Sync({ db, call, changed: () => {}, notified: () => {} });
   return (await fresh.conversations()).map(({ id, last }) => [id, last.message_id]);
@@ -129,7 +129,7 @@ test("how far was read is reported once a connection", async () => {
   assert.equal(reported(), 1, "on the new connection");
 });
 
-/** What others were told of how far their messages have come, on this connection, and which read markers went out. */
+/** How far the messages of others have come, as told on this connection, and the read markers that went out. */
 const marks = () => world.last.sent.filter(({ type }) => type === "seen" || type === "read")
   .map(({ type, conversation, message_id, state = type }) => `${state} ${conversation} ${message_id}`);
 
@@ -170,7 +170,7 @@ test("what others were told comes again on the next connection, until a heartbea
   await answered();
   await comeBack();
   assert.deepEqual(marks(), []);
-  // Whoever has become quiet meanwhile tells nothing more.
+  // A person who has become quiet meanwhile tells nothing more.
   await arrive(10, 2);
   db.isQuiet = async () => true;
   await comeBack();

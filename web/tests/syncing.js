@@ -6,7 +6,7 @@ import { page, settled } from "./page.js";
 export const UID = 10_001;
 export const HISTORY = "6f1c1f9e-0000-4000-8000-000000000001";
 
-/** What sync asks of a browser's database, in memory; the real one is tested in browsers. */
+/** The parts of a browser's database that sync uses, in memory; the real one is tested in browsers. */
 class Kept {
   constructor() {
     Object.assign(this, { uid: UID, cursor: 5, history: HISTORY, outbox: [], conversations: [], begun: 0 });
@@ -44,7 +44,7 @@ class Kept {
 export let world;
 export let db;
 export let sync;
-/** What sync has told of as changed. */
+/** The conversations that sync has told of as changed. */
 export let told;
 /** The rows that were told of before they were stored. */
 export let ahead;

@@ -93,7 +93,7 @@ fn write_database(folder: &Path, name: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// What checks what is built in against RustSec's advisories, or those in a folder, which are fetched here.
+/// Fetches RustSec's advisories, or a folder's, and returns the command that checks the dependencies against them.
 fn check(program: &Path, database: Option<&Path>) -> Result<Command, Failure> {
     let mut words: Vec<OsString> = Vec::new();
     let mut fetch = Command::new(program);

@@ -36,7 +36,7 @@ enum Task {
         /// Only these: programs of tests (`browser`), or parts of the names of tests
         names: Vec<String>,
     },
-    /// What is built in: licences, doubled crates, where crates come from, known vulnerabilities
+    /// The crates that are built in: licences, doubled crates, where crates come from, known vulnerabilities
     Audit {
         /// A git repository with the advisories, in the place of RustSec's
         #[arg(long, value_name = "DIR", conflicts_with = "offline")]

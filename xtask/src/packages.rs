@@ -11,14 +11,14 @@ use crate::run::{Failure, run};
 /// A program in the path, or a file with one `*` for a folder's name, and the Debian package that brings it.
 pub(crate) type Needed = (&'static str, &'static str);
 
-/// What the tests need. Put together from lists, none of which is written twice.
+/// All programs that the tests need, put together from lists, none of which is written twice.
 pub(crate) const ALL: &[&[Needed]] =
     &[COMPILER, ETCD, POSTGRESQL, SERVERS, BROWSER, NODE, SDKS, PASTING, SIGNALS, MOUNTS];
 
-/// What every build needs beside Rust, and what compiles the test rigs.
+/// Needed beside Rust by every build, and to compile the test rigs.
 const COMPILER: &[Needed] = &[("cc", "gcc"), ("/usr/lib/*/crt1.o", "libc6-dev")];
 
-/// What runs over etcd need.
+/// Needed by runs over etcd.
 pub(crate) const ETCD: &[Needed] = &[("etcd", "etcd-server")];
 
 /// The database that several chat servers share.
@@ -49,7 +49,7 @@ const BROWSER: &[Needed] =
 /// The tests of the page's modules that need no browser.
 pub(crate) const NODE: &[Needed] = &[("node", "nodejs")];
 
-/// What installs and runs the official SDKs of Tablestore for the tests of tables.
+/// Programs that install and run the official SDKs of Tablestore for the tests of tables.
 const SDKS: &[Needed] = &[("npm", "npm"), ("python3", "python3"), ("pip3", "python3-pip")];
 
 /// The commands of the pages, which a test pastes.

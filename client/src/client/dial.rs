@@ -14,7 +14,7 @@ use crate::socket::{Socket, SocketOptions};
 
 /// Makes connections as one user, to one server or to any of several.
 pub(super) trait Dial: Send + 'static {
-    /// What a connection runs over.
+    /// The transport of a connection.
     type Stream: AsyncRead + AsyncWrite + Unpin + Send;
 
     /// How many servers there are.

@@ -26,7 +26,7 @@ use crate::wire::{ClientFrame, Conversation, Draft, Sent, ServerFrame};
 
 type Answer = oneshot::Sender<Result<Sent, Error>>;
 
-/// What a handle asks for.
+/// A request from a handle.
 #[derive(Debug)]
 pub(super) enum Command {
     Send { draft: Draft, answer: Answer },
@@ -60,7 +60,7 @@ pub(super) struct Driver<D, S> {
     outbox: Outbox<Answer>,
     /// Where the user is typing; without a connection it is dropped.
     typing: Option<Conversation>,
-    /// Whom the user watches, and whether this connection has been told.
+    /// The watched users, and whether this connection has sent them to the server.
     watched: Vec<u32>,
     is_watching: bool,
     /// Nothing is sent before this: the server asked for a pause.
@@ -69,7 +69,7 @@ pub(super) struct Driver<D, S> {
     resends: Backoff,
 }
 
-/// What a connection knows beside the driver's own state.
+/// The state of one connection, beside the driver's own.
 struct Session {
     sync: SyncState,
     period: Duration,
@@ -143,7 +143,7 @@ impl<D: Dial, S: Store> Driver<D, S> {
             self.unread.push_back(Event::Stopped(error));
         }
         for answer in self.outbox.drain() {
-            // Whoever no longer waits needs no answer.
+            // The caller may no longer wait; ignore send errors.
             let _ = answer.send(Err(Error::Stopped));
         }
         self.commands.close();
@@ -316,7 +316,7 @@ impl<D: Dial, S: Store> Driver<D, S> {
 
     fn settle(&mut self, client_id: uuid::Uuid, outcome: Result<Sent, Problem>) {
         if let Some(answer) = self.outbox.settle(client_id) {
-            // Whoever no longer waits needs no answer.
+            // The caller may no longer wait; ignore send errors.
             let _ = answer.send(outcome.map_err(Error::Refused));
         }
     }

@@ -1,7 +1,7 @@
 //! A device that keeps itself in step.
 //!
 //! [`Client`] is a cheap handle; its one task (`driver`) owns the connection, the cursor, the store and the outbox. It
-//! ends when every handle is dropped or the server says that the token is no longer good. What happens comes out of
+//! ends when every handle is dropped or the server says that the token is no longer good. Events come out of
 //! [`Events`], each row once and only after it is in the store.
 
 mod backoff;
@@ -69,7 +69,7 @@ impl Default for Options {
 pub enum Event {
     /// Connected and welcomed; catching up begins.
     Online {
-        /// Who one is.
+        /// The logged-in user.
         uid: u32,
         /// The user's latest id on the server.
         seq: u64,
@@ -95,10 +95,10 @@ pub enum Event {
     Typing {
         /// Where.
         conversation: Conversation,
-        /// Who.
+        /// The typing user.
         sender: u32,
     },
-    /// Who is online of those whom [`Client::watch`] names. After [`Event::Offline`] it is not known any more.
+    /// The users online, among those that [`Client::watch`] names. Unknown after [`Event::Offline`].
     Presence {
         /// All of them.
         online: Vec<u32>,

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::error::Error;
 use crate::servers::Servers;
 
-/// What is asked, independent of the server that is asked.
+/// A request, independent of the server that gets it.
 pub(super) struct Call {
     method: Method,
     path: String,
@@ -19,7 +19,7 @@ pub(super) struct Call {
     repeat: Repeat,
 }
 
-/// What may be done when nobody knows whether a server has carried the call out.
+/// How to go on when nobody knows whether a server has carried the call out.
 #[derive(Clone, Copy)]
 enum Repeat {
     /// Ask another server: twice is the same as once.

@@ -125,7 +125,7 @@ impl Http {
         Ok(answer.ticket)
     }
 
-    /// Who one is.
+    /// The logged-in user.
     pub async fn me(&self) -> Result<Me, Error> {
         self.read(Call::new(Method::GET, "me")).await
     }
@@ -289,7 +289,7 @@ impl Http {
         Ok(self.own("metrics").await?.text().await?)
     }
 
-    /// What a process says of itself.
+    /// The server's answer about its own process: health, readiness or metrics.
     async fn own(&self, path: &str) -> Result<reqwest::Response, Error> {
         let url: Url = self.servers.at(self.servers.in_use(), path);
         let response = self.client.get(url).send().await?;

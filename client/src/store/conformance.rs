@@ -1,4 +1,4 @@
-//! What every store must do; each implementation runs it.
+//! Tests that every store must pass; each implementation runs them.
 
 use serde_json::value::RawValue;
 

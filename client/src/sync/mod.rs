@@ -23,7 +23,7 @@ pub struct Position {
     pub cursor: u64,
 }
 
-/// What the store has to do, whole or not at all.
+/// A change for the store to make, whole or not at all.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// Nothing.
@@ -64,7 +64,7 @@ impl SyncState {
         &self.position
     }
 
-    /// A `welcome` came. Whatever it leads to, heartbeat next: a connection without one gets nothing.
+    /// A `welcome` came. Heartbeat next, after any change: a connection without a heartbeat gets nothing.
     pub fn on_welcome(&self, history: &str) -> Change {
         if self.position.history.as_deref() == Some(history) {
             return Change::None;
@@ -80,7 +80,7 @@ impl SyncState {
         }
     }
 
-    /// Rows came. Whatever they lead to, heartbeat next: as the acknowledgement, or to ask for what is missing.
+    /// Rows came. Heartbeat next, after any change: as the acknowledgement, or to ask for the missing rows.
     ///
     /// # Errors
     /// [`Error::Protocol`] when the rows are not in order or not within (`after`, `synced`].

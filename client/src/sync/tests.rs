@@ -99,7 +99,7 @@ fn rows_out_of_order_or_out_of_bounds_are_refused() {
     }
 }
 
-/// What may happen to a device between two looks at it.
+/// Something that may happen to a device between two looks at it.
 #[derive(Clone, Debug)]
 enum Happening {
     /// The server commits a row this far above the last.

@@ -16,15 +16,15 @@ use super::Mentions;
 pub struct Entry {
     /// First 4 hex digits of md5 of the receiver's uid (S15).
     pub partition_key: String,
-    /// Whose inbox.
+    /// The owner of the inbox.
     pub receiver: u32,
-    /// The number on the receiver's line; grows, with gaps that mean nothing (I11).
+    /// The row's id in the receiver's inbox; grows, with gaps that mean nothing (I11).
     pub message_id: u64,
-    /// What the row is; skip what you do not know.
+    /// The kind of the row; skip kinds that you do not know.
     pub kind: Kind,
     /// In which conversation, from the receiver's side.
     pub conversation: Conversation,
-    /// Who said or did it.
+    /// The user that said or did it.
     pub sender: u32,
     /// The sender's name for it; read markers have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -124,9 +124,9 @@ impl Entry {
 /// A message, by what is the same in all its copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 pub struct MessageKey {
-    /// Who sent it.
+    /// The sender.
     pub sender: u32,
-    /// What the sender calls it.
+    /// The sender's name for it.
     pub client_id: Uuid,
 }
 
@@ -140,7 +140,7 @@ impl PartialEq for Entry {
     }
 }
 
-/// What a row is.
+/// The kind of a row.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
@@ -154,13 +154,13 @@ pub enum Kind {
     Edit,
     /// The sender of a message took it back: [`Entry::about`].
     Recall,
-    /// What a person reacts to a message with: [`Entry::about`], [`Entry::emoji`].
+    /// A person's reaction to a message: [`Entry::about`], [`Entry::emoji`].
     Reaction,
-    /// A message that was taken back, without what it said.
+    /// A message that was taken back, without its content.
     Recalled,
     /// A message was deleted for the user alone, or a moment or comment for everybody: [`Entry::about`].
     Delete,
-    /// What was deleted, without what it said.
+    /// A deleted message, moment or comment, without its content.
     Deleted,
     /// How far the user's messages have come: [`Entry::about`].
     Seen,
@@ -168,15 +168,15 @@ pub enum Kind {
     Pin,
     /// The user wants to find a message again, or no longer: [`Entry::about`], [`Entry::starred`].
     Star,
-    /// What the user has set.
+    /// A setting of the user.
     Setting,
     /// Whether somebody wants to be a friend.
     Friend,
-    /// What a person tells all friends: [`Entry::text`].
+    /// A person's post to friends: [`Entry::text`].
     Moment,
     /// Whether somebody likes a moment: [`Entry::about`].
     Like,
-    /// What a person says about a moment: [`Entry::about`], [`Entry::text`].
+    /// A comment on a moment: [`Entry::about`], [`Entry::text`].
     Comment,
     /// A kind that this version does not know.
     Other(String),

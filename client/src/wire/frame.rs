@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{Conversation, Draft, Entry, Sent};
 use crate::error::{Error, Problem};
 
-/// What a client sends.
+/// A frame from the client.
 #[derive(Clone, Debug)]
 pub enum ClientFrame<'a> {
     /// "I have everything up to `seq`" (0 = nothing): acknowledges entries and sets the connection's cursor.
@@ -115,13 +115,13 @@ pub struct Entries {
     pub more: bool,
 }
 
-/// What a server sends.
+/// A frame from the server.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ServerFrame {
     /// The first frame of a connection.
     Welcome {
-        /// Who one is logged in as.
+        /// The logged-in user.
         uid: u32,
         /// The user's latest id.
         seq: u64,
@@ -156,17 +156,17 @@ pub enum ServerFrame {
         /// The conversation and the row of the [`ClientFrame::Read`] or [`ClientFrame::Seen`] that it is about; `None` when it is about
         /// another frame. Older servers do not say it.
         mark: Option<(Conversation, u64)>,
-        /// What is wrong.
+        /// The refusal.
         problem: Problem,
     },
     /// Somebody is typing; worth showing for some seconds. Never stored.
     Typing {
         /// Where, as the user names it.
         conversation: Conversation,
-        /// Who.
+        /// The typing user.
         sender: u32,
     },
-    /// Who is online of those whom the connection watches. Never stored.
+    /// The users online, among those that the connection watches. Never stored.
     Presence {
         /// All of them.
         online: Vec<u32>,

@@ -1,4 +1,4 @@
-//! What rows of groups say besides: whom a message names, and how many have read one's own.
+//! Fields of group rows: a message's mentions, and how many members have read the user's own messages.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::{Entry, Kind};
 
 impl Entry {
-    /// Whom a message in a group names.
+    /// The members that a message in a group mentions.
     pub fn mentions(&self) -> Mentions {
         #[derive(Deserialize)]
         struct Mentioning {
@@ -18,10 +18,10 @@ impl Entry {
     }
 }
 
-/// Whom a message in a group names.
+/// The members that a message in a group mentions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mentions {
-    /// Members, at most 50. The server leaves out who is not in the group.
+    /// Members, at most 50. The server drops users that are not in the group.
     #[serde(default)]
     pub users: Vec<u32>,
     /// Everybody in the group.
@@ -44,7 +44,7 @@ impl Entry {
 /// How many members of a group have read a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct ReadCount {
-    /// What its author calls it.
+    /// The author's name for the message.
     pub client_id: Uuid,
     /// How many.
     pub count: u32,

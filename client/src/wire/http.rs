@@ -26,7 +26,7 @@ impl fmt::Debug for Account {
     }
 }
 
-/// Who one is.
+/// The logged-in user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Me {
     /// The user's number.
@@ -57,7 +57,7 @@ pub struct Seq {
     pub history: String,
 }
 
-/// What became of one message of a batch.
+/// The outcome of one message of a batch.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum BatchOutcome {
@@ -128,7 +128,7 @@ pub struct RangePage {
     pub rows: Vec<Entry>,
     /// Ask again from here, with the same end; `None` = the whole range was answered.
     pub next_start: Option<u64>,
-    /// What it cost.
+    /// The cost of the page.
     pub consumed: Consumed,
 }
 
@@ -176,10 +176,10 @@ pub struct Group {
     pub gid: u64,
     /// The group's name.
     pub name: String,
-    /// What it is for; may be empty.
+    /// The group's purpose; may be empty.
     #[serde(default)]
     pub topic: String,
-    /// What those who join it see of what was said before.
+    /// The earlier messages that new members see.
     #[serde(default)]
     pub history: History,
     /// Its members.
@@ -193,12 +193,12 @@ pub struct Member {
     pub uid: u32,
     /// The member's name.
     pub name: String,
-    /// What the member may do.
+    /// The member's permissions.
     #[serde(default)]
     pub role: Role,
 }
 
-/// What those who join a group later see of what was said before.
+/// The earlier messages that new members of a group see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -210,7 +210,7 @@ pub enum History {
     Visible,
 }
 
-/// What a member of a group may do.
+/// The permissions of a group member.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -220,7 +220,7 @@ pub enum Role {
     Member,
     /// That, and remove members, rename, set the topic, ban, and revoke invitations.
     Administrator,
-    /// That, and say who is an administrator and who the owner.
+    /// That, and choose the administrators and the owner.
     Owner,
 }
 

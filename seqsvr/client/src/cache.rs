@@ -1,7 +1,6 @@
-//! The newest routing table of a Set, shared by all processes of a machine and user through a file (S12). Every request
-//! of every process looks at one word of the file, which is mapped into memory; only when it has changed is the table
-//! itself read, with ordinary reads. The file is a hint: whoever finds it absent, torn or stale goes on without, and is
-//! set right by the next answer.
+//! The newest routing table of a Set, shared by all processes of a machine and user through a file (S12). Every request of every process
+//! looks at one word of the file, which is mapped into memory; only when it has changed is the table itself read, with ordinary reads. The
+//! file is a hint: a process that finds it absent, torn or stale goes on without, and the next answer sets it right.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -30,7 +29,7 @@ const LARGEST: u64 = 8 << 20;
 pub struct Cache {
     file: File,
     word: MmapRaw,
-    /// What the table belongs to; part of the digest.
+    /// The file's name, which tells the cluster and the Set; part of the digest.
     name: String,
 }
 
@@ -47,7 +46,7 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// The file cannot be made, or another user could write it: whoever can write it says where tokens are sent.
+    /// The file cannot be made, or another user could write it, and with it say where tokens are sent.
     pub(crate) fn open(directory: &Path, cluster: &str, set: u32) -> Result<Self, CacheError> {
         let name = format!("{cluster}.{set}.route");
         let path = directory.join(&name);
@@ -142,7 +141,7 @@ impl Cache {
         head.extend_from_slice(&self.digest(&bytes));
         self.file.write_all_at(&head, HEADER)?;
         self.file.write_all_at(&bytes, HEADER + head.len() as u64)?;
-        // After the bytes: who sees the new generation sees them whole.
+        // After the bytes: a reader that sees the new generation sees them whole.
         self.word().fetch_add(1, Ordering::Release);
         Ok(())
     }

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use seqsvr_rpc::security::CallConfig;
 
-/// What the client must know before it has a routing table.
+/// The facts that the client must know before it has a routing table.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClientConfig {
@@ -54,7 +54,7 @@ pub struct SetConfig {
     pub arbiters: Vec<String>,
 }
 
-/// Whom to ask while there is no table, or its owner does not answer. The same as the arbiters' policy.
+/// The processes to ask while there is no table, or its owner does not answer. The same as the arbiters' policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
@@ -135,7 +135,7 @@ pub enum ClientConfigError {
     File {
         /// Which file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         why: String,
     },
     /// The file is not what it should be.
@@ -145,7 +145,7 @@ pub enum ClientConfigError {
         path: PathBuf,
         /// Counted from 1.
         line: usize,
-        /// What is wrong there.
+        /// The problem there.
         why: String,
     },
     /// Certificates or tokens cannot be used.
@@ -167,7 +167,7 @@ pub enum ClientConfigError {
         a: u32,
         /// The number of the other.
         b: u32,
-        /// What they share.
+        /// The number or uid that they share.
         what: String,
     },
     /// A value of a Set is wrong.
@@ -175,7 +175,7 @@ pub enum ClientConfigError {
     Set {
         /// Its number.
         number: u32,
-        /// What is wrong, and what to do.
+        /// The problem, and how to correct it.
         why: String,
     },
     /// A limit is out of its range.
@@ -183,11 +183,11 @@ pub enum ClientConfigError {
     Limit {
         /// The key.
         key: &'static str,
-        /// What it is.
+        /// Its value.
         value: u64,
-        /// What it may be, at least.
+        /// The smallest value allowed.
         least: u64,
-        /// What it may be, at most.
+        /// The largest value allowed.
         most: u64,
     },
 }

@@ -22,7 +22,7 @@ pub enum CallError {
     /// A count is 0 or more than one call may take.
     #[error("asked for {asked}; ask for 1 to {max} at a time")]
     BadCount {
-        /// What was asked for.
+        /// The requested count.
         asked: usize,
         /// The most that one call may take.
         max: usize,
@@ -40,11 +40,11 @@ pub enum CallError {
     /// answer is thrown away: the promise of the service is broken, and an operator must look.
     #[error("uid {uid}: the cluster answered {got} after {known}; the number was not used, see the log")]
     Regression {
-        /// Whose line.
+        /// The uid of the line.
         uid: Uid,
-        /// What was answered.
+        /// The number that was answered.
         got: u64,
-        /// What had been answered before.
+        /// The number that had been answered before.
         known: u64,
     },
     /// The client was closed.
@@ -74,7 +74,7 @@ impl From<CallError> for NextError {
     }
 }
 
-/// Why a call for many uids did not get a number for each. What was handed out is here, and nobody else's.
+/// Why a call for many uids did not get a number for each. The numbers that were handed out are here, and nobody else's.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{} of {} uids got no number: {first}", numbers.iter().filter(|one| one.is_err()).count(), numbers.len())]
 pub struct EachError {
@@ -94,7 +94,7 @@ impl EachError {
 /// Why one attempt at one process failed.
 #[derive(Clone, Debug, Error)]
 pub enum AttemptError {
-    /// Another process serves the uid.
+    /// The process does not serve the uid; another one does, or none for now.
     #[error("no process owned the uid")]
     NotOwner,
     /// The owner cannot answer now.
@@ -118,7 +118,7 @@ pub enum AttemptError {
 }
 
 impl AttemptError {
-    /// With who could not answer, for people.
+    /// Names the process that could not answer, for people.
     pub(super) fn answered_by(self, addr: &str) -> Self {
         match self {
             Self::Unavailable { reason, after } => {

@@ -79,7 +79,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// What [`ClientConfig::check`] finds; certificates, tokens or the shared file cannot be used.
+    /// The errors of [`ClientConfig::check`]; certificates, tokens or the shared file cannot be used.
     pub fn new(config: &ClientConfig) -> Result<Self, ClientConfigError> {
         config.check()?;
         let limits = config.limits.limits();

@@ -1,4 +1,4 @@
-//! What the client counts, as plain numbers for whoever publishes them.
+//! The client's counters, as plain numbers to be published.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! What operators ask of a cluster: who holds what, and changes of that (S13). Each a call of its own over a connection
+//! The requests of operators to a cluster: the owners of sections, and changes of them (S13). Each is a call of its own over a connection
 //! of its own; the arbiter that acts carries changes out.
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use seqsvr_rpc::v1::admin_client::AdminClient;
 use seqsvr_rpc::v1::sequence_client::SequenceClient;
 use seqsvr_rpc::v1::{self, change_reply, change_request};
 
-/// What operators can change.
+/// The changes that operators can ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Move everything away from a node, and give it nothing more.
@@ -39,7 +39,7 @@ pub enum Change {
         /// Its name.
         node: String,
     },
-    /// Spread the sections evenly, whatever their homes were.
+    /// Spread the sections evenly, regardless of their homes.
     Rebalance,
 }
 

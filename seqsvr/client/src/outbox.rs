@@ -1,4 +1,4 @@
-//! Questions to one process, on their way: what waits to be sent, and what waits for its answer. Gathers calls for one
+//! Questions to one process, on their way: the ones that wait to be sent, and the ones that wait for their answer. Gathers calls for one
 //! number each into one frame. No I/O and no clock: age is counted in ticks of the peer that owns it.
 
 use std::collections::VecDeque;
@@ -70,7 +70,7 @@ pub struct Pending {
     pub(crate) waiting: Waiting,
 }
 
-/// What the writer of a stream gets.
+/// The reply to the writer of a stream that asks for a frame.
 pub enum Next {
     Frame(v1::StreamRequest),
     /// Come back when woken.
@@ -205,7 +205,7 @@ impl Outbox {
         (!frame.is_empty()).then_some(Waiting::Singles(frame))
     }
 
-    /// What the answer with this id answers; `None` when nobody waits for it any more.
+    /// Takes out the frame that the answer with this id is for; `None` when nobody waits for it.
     pub fn answered(&mut self, era: u32, id: u64) -> Option<Pending> {
         let (at, serial) = ((id & u64::from(u32::MAX)) as usize, (id >> 32) as u32);
         let there = self.pending.get(at)?;

@@ -43,7 +43,7 @@ pub(super) enum Health {
     Down,
 }
 
-/// What all peers of a Set share.
+/// The state and the settings that all peers of a Set share.
 #[derive(Clone)]
 pub(super) struct Surroundings {
     pub(super) routes: Arc<RouteCache>,
@@ -282,7 +282,7 @@ impl Stream for Frames {
 
 /// Why a first question to `addr` was not answered.
 pub(super) fn unanswered(addr: &str, status: &Status) -> String {
-    // Who expects TLS ends a connection in plain text without a word.
+    // A server that expects TLS ends a connection in plain text without a word.
     let ended = std::error::Error::source(status).is_some();
     if ended && addr.starts_with("http://") {
         return "the connection was ended; if TLS is spoken there, write https:// and set authority"

@@ -13,7 +13,7 @@ use seqsvr_core::ids::{Epoch, Granted, Uid};
 use seqsvr_rpc::v1;
 use seqsvr_rpc::v1::stream_reply::Answer;
 
-/// What every kind of reply can say.
+/// The good outcomes of all kinds of replies.
 enum Outcome {
     Granted(v1::Granted),
     Each(v1::GrantedEach),
@@ -35,7 +35,7 @@ impl ReplyDispatcher {
         let Some((outcome, table)) = answer.map(split) else {
             return pending.waiting.fail(&self.nonsense());
         };
-        // First: whoever is woken to ask again must find whom the table names.
+        // First: a caller that is woken to ask again must find the owner that the table names.
         if let Some(table) = table {
             self.routes.adopt(table);
         }
@@ -180,7 +180,7 @@ impl ReplyDispatcher {
     }
 }
 
-/// What came of it, and the table that came along.
+/// The outcome, and the table that came along.
 fn split(answer: Answer) -> (Result<Outcome, AttemptError>, Option<v1::Table>) {
     /// The replies differ in the name of the good outcome alone.
     macro_rules! outcome {

@@ -1,7 +1,6 @@
-//! Sections in trouble: their last question failed. Of all calls for such a section one asks again, and the others wait
-//! for what comes of it, so that a section that is not served costs a few frames however many wait. Pauses grow, are
-//! drawn, and keep to what the server asked for; all retries of a Set together keep to a rate. Times and chance are
-//! arguments.
+//! Sections in trouble: their last question failed. Of all calls for such a section one asks again, and the others wait for its outcome, so
+//! that a section that is not served costs a few frames however many wait. Pauses grow, are drawn, and keep to the pause that the server
+//! asked for; all retries of a Set together keep to a rate. Times and chance are arguments.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -25,7 +24,7 @@ const OTHERS: SectionId = SectionId::new(u32::MAX);
 /// How often in a row a newer table is followed at once.
 const AT_ONCE: u32 = 4;
 
-/// What pauses are made of.
+/// The settings of pauses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pauses {
     pub(super) first: Duration,
@@ -34,16 +33,16 @@ pub(super) struct Pauses {
     pub(super) obeyed: Duration,
 }
 
-/// When to ask again about one section, and whom.
+/// When to ask again about one section, and which process.
 #[derive(Debug)]
 pub(super) struct Pace {
     pauses: Pauses,
     pause: Duration,
     at_once: u32,
     next: Instant,
-    /// What the last failure says that is more than that somebody is not the owner.
+    /// The last failure that says more than that a process is not the owner.
     why: AttemptError,
-    /// Whether to ask somebody else than the owner, who may know a newer table.
+    /// Whether to ask another process than the owner, which may know a newer table.
     pub(super) elsewhere: bool,
     /// How many retries there were.
     pub(super) attempt: usize,
@@ -88,7 +87,7 @@ impl Pace {
     }
 }
 
-/// So many retries a second, a tenth of that at once.
+/// A budget of retries a second, a tenth of it at once.
 #[derive(Debug)]
 pub(super) struct Budget {
     interval: Duration,
@@ -170,7 +169,7 @@ impl Trouble {
         self.count.store(gates.len(), Ordering::Relaxed);
     }
 
-    /// The section is served: whoever waits goes on.
+    /// The section is served: waiting calls go on.
     pub(super) fn open(&self, gate: &Arc<Gate>) {
         let mut gates = locked(&self.gates);
         gates.retain(|_, one| !Arc::ptr_eq(one, gate));

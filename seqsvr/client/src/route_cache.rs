@@ -58,7 +58,7 @@ impl RouteCache {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// What requests say of the table.
+    /// The part of a request that names the table.
     pub fn route(&self) -> v1::Route {
         let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
         let version = table.as_ref().map_or_else(Epoch::default, |table| table.version);
@@ -91,7 +91,7 @@ impl RouteCache {
     fn understand(&self, table: v1::Table) -> Option<Arc<Table>> {
         match Table::try_from(table) {
             Ok(table) if table.set == self.set => {
-                // Uids outside of the Set are refused by who serves it, and nobody else has those inside.
+                // The Set's servers refuse uids outside of it, and nobody else has the ones inside.
                 if table.uids != self.uids {
                     tracing::warn!(
                         set = self.set, configured = ?self.uids, stored = ?table.uids,

@@ -1,5 +1,5 @@
-//! What the client remembers of the numbers that it was given, to notice a service that goes back. One table for each
-//! Set, of fixed size; the peers' streams look into it when a question leaves and when its answer comes.
+//! The client's memory of the numbers that it was given, to notice a service that goes back. One table for each Set, of fixed size; the
+//! peers' streams look into it when a question leaves and when its answer comes.
 
 /// Uids that share a bucket.
 const WAYS: usize = 4;

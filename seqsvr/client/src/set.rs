@@ -202,7 +202,7 @@ impl SetClient {
                     Pauses { first: limits.pause_first, longest: limits.pause_longest, obeyed: limits.call };
                 let now = Instant::now();
                 let mut pace = Pace::new(now, pauses);
-                // Whoever asks first goes by the newest table.
+                // The first call that asks again goes by the newest table.
                 pace.failed(now, fault.clone(), matches!(fault, AttemptError::NotOwner), rand::random());
                 pace
             });
@@ -240,7 +240,7 @@ impl SetClient {
         }
     }
 
-    /// Asks again about a section in trouble, on behalf of all who wait.
+    /// Asks again about a section in trouble, on behalf of all waiting calls.
     async fn again(
         &self,
         uid: u32,
@@ -284,7 +284,7 @@ impl SetClient {
                         AttemptError::NotOwner => format!("no answer came for uid {uid}"),
                         reported => reported.to_string(),
                     };
-                    // Whoever asks next keeps to the pause.
+                    // The next call that asks keeps to the pause.
                     pace.attempt += 1;
                     pace.failed(Instant::now(), AttemptError::NotOwner, false, rand::random());
                     return late(why);
@@ -299,7 +299,7 @@ impl SetClient {
         view.table.as_ref().map_or(SectionId::new(0), |table| table.section(Uid::new(uid)))
     }
 
-    /// Who serves `uid`, if it answers; else somebody who may know who does.
+    /// The process that serves `uid`, if it answers; else another that may know the owner.
     fn pick(&self, uid: u32, attempt: usize) -> Arc<Peer> {
         let view = self.view();
         let owner = view.owner_index(uid).map(|index| &view.peers[index]);
@@ -309,8 +309,8 @@ impl SetClient {
         }
     }
 
-    /// Somebody else than the owner of `uid`: one that answers if there is any. Who comes first is the policy's matter, and each
-    /// attempt begins one further.
+    /// A process other than the owner of `uid`: one that answers if there is any. The policy decides which comes first, and each attempt
+    /// begins one further.
     fn other(&self, uid: u32, attempt: usize) -> Arc<Peer> {
         let view = self.view();
         let owner = view.owner_index(uid);

@@ -40,7 +40,7 @@ pub struct SetStatus {
     pub stores: Vec<v1::StoreHealth>,
     /// Which change of the stores is not complete, and what completes it; as that arbiter says.
     pub unfinished: Option<String>,
-    /// What nobody serves, in order.
+    /// The sections that nobody serves, in order.
     pub unserved: Vec<Unserved>,
 }
 
@@ -49,7 +49,7 @@ pub struct SetStatus {
 pub struct ArbiterStatus {
     /// Its address.
     pub addr: String,
-    /// What it answered, or why it did not.
+    /// Its answer, or why there is none.
     pub answer: Result<StatusReply, String>,
 }
 
@@ -64,9 +64,9 @@ pub struct AllocatorStatus {
     pub drained: bool,
     /// How many sections the table gives to it.
     pub sections: u32,
-    /// What it answered, or why it did not.
+    /// Its answer, or why there is none.
     pub answer: Result<ProbeReply, String>,
-    /// What the acting arbiter thinks of it.
+    /// The acting arbiter's opinion of it.
     pub trust: Option<v1::Trust>,
 }
 
@@ -75,7 +75,7 @@ pub struct AllocatorStatus {
 pub struct Unserved {
     /// Which.
     pub sections: RangeInclusive<SectionId>,
-    /// Who should serve them; empty: nobody is told to.
+    /// The node that should serve them; empty: none is told to.
     pub node: String,
     /// One line.
     pub why: String,
@@ -116,7 +116,7 @@ impl SetStatus {
 }
 
 impl Client {
-    /// How a Set is. It takes a few seconds at most, whoever is silent.
+    /// How a Set is. It takes a few seconds at most, also when processes are silent.
     ///
     /// # Errors
     ///
@@ -191,7 +191,7 @@ impl Client {
     }
 }
 
-/// What of `table` nobody serves, by what its AllocSvrs answered.
+/// The sections of `table` that nobody serves, by the answers of its AllocSvrs.
 fn judge(table: &Table, allocators: &[AllocatorStatus]) -> Vec<Unserved> {
     let mut unserved: Vec<Unserved> = Vec::new();
     let mut next = u64::from(table.sections().start().get());

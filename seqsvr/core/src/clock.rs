@@ -42,7 +42,7 @@ impl Add<Duration> for Moment {
     }
 }
 
-/// What the boot clock says now. `Instant` would stand still while the machine is suspended, and a lease with it.
+/// The present moment of the boot clock. `Instant` would stand still while the machine is suspended, and a lease with it.
 pub fn now() -> Moment {
     let time = clock_gettime(ClockId::Boottime);
     // Neither is negative: the clock starts at 0 when the machine does.

@@ -50,7 +50,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// What stored numbers mean under these options.
+    /// The meaning of stored section numbers under these options.
     pub fn layout(&self) -> Layout {
         Layout { section_size: self.section_size, step: self.step }
     }

@@ -1,5 +1,5 @@
-//! What can go wrong when numbers are taken or the allocator is opened. Whether asking again may help is in
-//! the type: [`Unavailable`] passes, a [`Refusal`] stays.
+//! The errors of taking numbers and of opening the allocator. Whether asking again may help is in the type: [`Unavailable`] passes, a
+//! [`Refusal`] stays.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub enum NextError {
 pub struct Unavailable {
     /// How long the call waited.
     pub waited: Duration,
-    /// What did not happen.
+    /// The reason.
     pub reason: Cow<'static, str>,
 }
 
@@ -53,7 +53,7 @@ pub enum Refusal {
     /// `count` is 0 or more than one call may take.
     #[error("asked for {count} numbers; ask for 1 to {max}")]
     BadCount {
-        /// What was asked for.
+        /// The requested count.
         count: u32,
         /// The most that one call may take.
         max: u32,
@@ -82,7 +82,7 @@ pub enum OpenError {
     BadOption {
         /// The field of [`Options`](crate::Options).
         name: &'static str,
-        /// What is wrong and what would be right.
+        /// The problem and how to correct it.
         problem: String,
     },
     /// Several processes may use the store at a time, and this allocator has no lease.

@@ -28,7 +28,7 @@ pub enum Flaw {
     AnswerBeforeConfirm,
     /// A raise whose outcome is not known counts as confirmed.
     UnknownCounts,
-    /// A release is noted whoever sends it, without comparing epoch and incarnation.
+    /// A release is noted from any sender, without comparing epoch and incarnation.
     LooseRelease,
     /// A node hands out numbers of what it has lost until its release is noted.
     ReleaseWhileServing,
@@ -38,7 +38,7 @@ pub enum Flaw {
     VoteWhileSealed,
     /// The members of the next configuration vote without what the old ones hold.
     InstallWithoutState,
-    /// A replica answers calls of whatever configuration, without comparing its number.
+    /// A replica answers calls of any configuration, without comparing its number.
     AnyNumber,
     /// A replica answers calls before it is a member of a configuration.
     ServeUnconfigured,

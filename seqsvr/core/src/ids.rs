@@ -1,9 +1,9 @@
-//! The small values that the whole crate speaks of: whose sequence, which numbers, under which
-//! assignment, which section. Plain data, valid once constructed; no state, no I/O.
+//! The small values of the whole crate: the user, the numbers, the assignment, the section. Plain data, valid once constructed; no state,
+//! no I/O.
 
 use std::fmt;
 
-/// Whose sequence it is: any of 2^32 users (S1).
+/// The user of a sequence: any of 2^32 (S1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Uid(u32);
 

@@ -10,8 +10,7 @@
 //! Adjacent uids form a *section* that shares one durable *ceiling* (S4). Numbers are handed out from memory up to it,
 //! and it is raised by a step ahead of need (S3), so a restart, which goes on at the ceiling, can only leave a gap.
 //! [`Embedded`] serves the whole uid space inside the caller's process; [`store`] holds the places that keep ceilings.
-//! What a cluster adds is plain values here: the routing table in [`routing`], what stores are asked in
-//! [`store::message`].
+//! A cluster adds plain values here: the routing table in [`routing`], the questions to stores in [`store::message`].
 
 pub mod alloc;
 pub mod clock;

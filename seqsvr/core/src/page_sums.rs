@@ -212,7 +212,7 @@ fn register() {
     assert_eq!(codes, [ffi::SQLITE_OK; 2], "SQLite has memory for a layer");
 }
 
-/// What SQLite must not do here: read a part of a page past its cache, which could not be compared.
+/// Keeps SQLite from reading a part of a page past its cache, which could not be compared.
 #[expect(unsafe_code)]
 unsafe extern "C" fn characteristics(file: *mut ffi::sqlite3_file) -> c_int {
     let characteristics = below().and_then(|below| below.xDeviceCharacteristics);

@@ -385,7 +385,7 @@ async fn shutdown_finishes_the_raise_under_way_and_answers_who_waits() {
     assert_eq!(sequencer.try_next(ALICE, 1), Err(TryNextError::Final(Refusal::Stopped)));
 }
 
-/// What a caller or the world does next.
+/// The next act of a caller or the world.
 #[derive(Clone, Debug)]
 enum Step {
     Take { uid: u8, count: u32 },

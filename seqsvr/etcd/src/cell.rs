@@ -1,8 +1,8 @@
-//! One key as a read found it. Made by the operations and by who reads; plain values.
+//! One key as a read found it: plain values, made by the operations and by readers.
 
 use super::v3::KeyValue;
 
-/// What a key holds.
+/// The contents of a key.
 #[derive(Clone, Debug, Default)]
 pub struct Cell {
     /// The revision of the last change; 0: the key is not there.

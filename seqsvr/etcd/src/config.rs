@@ -13,13 +13,13 @@ use seqsvr_rpc::security::{Call, CallConfig, SecurityError};
 /// How long a connection may be silent before it is tried. etcd refuses callers that try more often than every 5 s.
 const KEEP_ALIVE: Duration = Duration::from_secs(6);
 
-/// The section `[stores.etcd]`, and what `etcd` names in `[issuer.machine]`.
+/// The section `[stores.etcd]`, and `etcd` in `[issuer.machine]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EtcdConfig {
     /// The members: `http://host:port` or `https://host:port`, 1 to 15.
     pub endpoints: Vec<String>,
-    /// PEM file: who signed the members' certificates. Needed for `https`, and that off loopback.
+    /// PEM file: the authority that signed the members' certificates. Needed for `https`, which is needed off loopback.
     pub authority: Option<PathBuf>,
     /// PEM file: the certificate chain to show.
     pub certificate: Option<PathBuf>,

@@ -29,7 +29,7 @@ use seqsvr_rpc::text;
 /// The connections to all members of one cluster.
 pub struct Members {
     members: Vec<Member>,
-    /// Who answered last, and is asked first.
+    /// The index of the member to ask first, usually the one that answered last.
     first: AtomicUsize,
     patience: Duration,
 }
@@ -94,7 +94,7 @@ impl Members {
         answer
     }
 
-    /// What the keys hold, all at one moment that is not before the question, and the revision of that moment.
+    /// Reads all keys at one revision, which is no older than the call, and returns that revision with them.
     pub async fn look(&self, keys: &[Vec<u8>]) -> Result<(i64, Vec<Cell>), EtcdError> {
         let success = keys.iter().map(|key| get(key.clone())).collect();
         let answer = self.transact(&TxnRequest { success, ..TxnRequest::default() }).await?;
@@ -105,7 +105,7 @@ impl Members {
         }
     }
 
-    /// What each member itself holds under the keys, and its revision; or why it does not answer. By address.
+    /// Each member's own copy of the keys and its revision, or why it does not answer. By address.
     pub async fn look_at_each(&self, keys: &[Vec<u8>]) -> Vec<(String, Result<(i64, Vec<Cell>), EtcdError>)> {
         let looked = (0..self.members.len()).map(|index| async move {
             let (mut at, mut cells) = (0, Vec::new());
@@ -125,7 +125,7 @@ impl Members {
         futures_util::future::join_all(looked).await
     }
 
-    /// A new lease of so many seconds, or more where etcd's own least is larger.
+    /// A new lease of `seconds`, or longer where etcd's own minimum is larger.
     pub async fn grant(&self, seconds: i64) -> Result<i64, EtcdError> {
         let grant = |connection| async move {
             LeaseClient::new(connection).lease_grant(LeaseGrantRequest { ttl: seconds }).await
@@ -202,9 +202,9 @@ impl Members {
     }
 }
 
-/// What a failure of the member at `address` says to people.
+/// Explains a failure of the member at `address` to people.
 fn reason(address: &str, status: &Status) -> String {
-    // Who expects TLS, or another certificate, ends the connection without a word; without one it is unavailable.
+    // A member that expects TLS, or another certificate, ends the connection; without a connection the code is `Unavailable`.
     let ended = status.source().is_some() && status.code() != Code::Unavailable;
     let reported = match (ended, status.source()) {
         (true, _) => "it ended the connection".to_owned(),

@@ -47,7 +47,7 @@ fn compare(key: impl Into<Vec<u8>>, target: CompareTarget, with: TargetUnion) ->
     }
 }
 
-/// What a [`get`] found.
+/// The key as a [`get`] found it.
 pub fn found(answer: &ResponseOp) -> Cell {
     match &answer.response {
         Some(Response::ResponseRange(range)) => range.kvs.first().map(Cell::from).unwrap_or_default(),

@@ -112,7 +112,7 @@ impl Builder {
         Ok(self)
     }
 
-    /// What happens when no number of `tag` can be issued, instead of [`Log`].
+    /// Sets the handler for calls that no number of `tag` can answer, instead of [`Log`].
     ///
     /// # Errors
     ///

@@ -1,5 +1,4 @@
-//! What callers of the issuer are told. One variant a fact; whether the same call may work later is in
-//! [`NextError::is_retryable`].
+//! The errors that callers of the issuer get. One variant a fact; whether the same call may work later is in [`NextError::is_retryable`].
 
 use thiserror::Error;
 
@@ -15,7 +14,7 @@ pub enum NextError {
     /// The configuration has no such tag.
     #[error("unknown tag {tag:?}; configured are: {known}")]
     UnknownTag {
-        /// What was asked for.
+        /// The requested tag.
         tag: String,
         /// The tags that there are, at most some of them.
         known: String,
@@ -25,7 +24,7 @@ pub enum NextError {
     BadCount {
         /// The tag.
         tag: String,
-        /// What was asked for.
+        /// The requested count.
         count: u32,
         /// The most that one call may take.
         max: u32,
@@ -35,9 +34,9 @@ pub enum NextError {
     BadStep {
         /// The tag.
         tag: String,
-        /// What was asked for.
+        /// The requested step.
         step: u64,
-        /// What would be right.
+        /// How to correct it.
         problem: String,
     },
     /// A plugin said no.
@@ -50,14 +49,14 @@ pub enum NextError {
         /// Why.
         reason: String,
     },
-    /// What was to be decoded is neither a number nor a code of the tag.
+    /// The text to decode is neither a number nor a code of the tag.
     #[error("{code:?} is no number or code of {tag}: {problem}")]
     BadCode {
         /// The tag.
         tag: String,
-        /// What was given.
+        /// The given text.
         code: String,
-        /// What is wrong with it.
+        /// The problem with it.
         problem: String,
     },
     /// The strategy has none.

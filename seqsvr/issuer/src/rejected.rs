@@ -1,9 +1,9 @@
-//! What happens when no number can be issued (S26). Replaceable for each tag; the issuer's service asks.
+//! The answer when no number can be issued (S26). Replaceable for each tag; the issuer's service asks.
 
 use super::error::NextError;
 use super::tag::Tag;
 
-/// What a caller gets in place of a number.
+/// The answer that a caller gets in place of a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Instead {
     /// The error.
@@ -12,9 +12,9 @@ pub enum Instead {
     Tag(Tag),
 }
 
-/// Decides what happens when no number can be issued. Not asked about wrong requests and vetoes.
+/// Decides the answer when no number can be issued. Not asked about wrong requests and vetoes.
 pub trait Rejected: Send + Sync {
-    /// What the caller gets.
+    /// The caller's answer.
     fn rejected(&self, tag: &Tag, error: &NextError) -> Instead;
 
     /// The tag that it may fall back to, so that a wrong one is found when the issuer is opened.

@@ -1,5 +1,5 @@
-//! The issuer as callers see it: tags by name, each with its strategy, its plugins and its rejected handler. Owns the
-//! strategies; opened once by whoever embeds it.
+//! The issuer as callers see it: tags by name, each with its strategy, its plugins and its rejected handler. Owns the strategies; opened
+//! once by the program that embeds it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub struct Counter {
     chain: Arc<[Arc<dyn Plugin>]>,
 }
 
-/// What belongs to one tag.
+/// The strategy and the settings of one tag.
 pub(super) struct Setup {
     pub(super) strategy: Arc<dyn Strategy>,
     pub(super) kind: String,
@@ -53,7 +53,7 @@ pub(super) struct Setup {
 pub struct TagInfo {
     /// The tag.
     pub tag: Tag,
-    /// What makes its numbers: `segment`, `redis`, `snowflake` or a name of the program's own.
+    /// The kind of its strategy: `segment`, `redis`, `snowflake` or a name of the program's own.
     pub strategy: String,
     /// The most numbers that one call may take.
     pub max_count: u32,
@@ -63,12 +63,12 @@ pub struct TagInfo {
     pub status: Status,
 }
 
-/// What a number says about itself.
+/// A number, taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decoded {
     /// The number.
     pub number: u64,
-    /// What it is made of, where its strategy can tell: of a snowflake the time, the machine and the sequence.
+    /// Its parts, where its strategy can tell them: of a snowflake the time, the machine and the sequence.
     pub parts: Vec<Part>,
 }
 
@@ -126,7 +126,7 @@ impl Issuer {
         self.find(tag).cloned()
     }
 
-    /// What a number, or a code that a plugin made of one, says about itself.
+    /// Takes apart a number, or a code that a plugin made of one.
     ///
     /// # Errors
     ///

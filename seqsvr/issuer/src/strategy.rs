@@ -9,8 +9,8 @@ use thiserror::Error;
 use super::range::Range;
 use super::tag::Tag;
 
-/// What one call handed out: ranges in increasing order that belong to the caller alone. Usually one; a count
-/// that spans two segments gives two or more.
+/// The numbers that one call handed out: ranges in increasing order that belong to the caller alone. Usually one; a count that spans two
+/// segments gives two or more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issued {
     ranges: Vec<Range>,
@@ -19,7 +19,7 @@ pub struct Issued {
 }
 
 impl Issued {
-    /// What was handed out: one range or more.
+    /// The numbers of one range or more.
     pub fn new(ranges: Vec<Range>) -> Self {
         debug_assert!(!ranges.is_empty(), "who has nothing to hand out answers an error");
         Self { ranges, codes: Vec::new(), instead: None }
@@ -81,8 +81,8 @@ impl Issued {
 /// - A call ends within a bounded time.
 #[async_trait]
 pub trait Strategy: Send + Sync {
-    /// Makes ready to issue; called once, before the first `issue`, by whoever opens the issuer. A strategy
-    /// that can start without its storage does so, and says in the log what it lacks.
+    /// Makes ready to issue; called once, before the first `issue`, when the issuer opens. A strategy that can start without its storage
+    /// does so, and says in the log what it lacks.
     ///
     /// # Errors
     ///
@@ -110,12 +110,12 @@ pub trait Strategy: Send + Sync {
     ///
     /// # Errors
     ///
-    /// What would be right, for a step out of the tag's range; and where numbers do not come in segments.
+    /// How to correct the step, when it is out of the tag's range or numbers do not come in segments.
     fn ask_step(&self, _step: u64) -> Result<(), String> {
         Err("its numbers do not come in segments; leave step out".to_owned())
     }
 
-    /// What a number is made of, where that can be told from it.
+    /// The parts of a number, where the strategy can tell them.
     fn parts(&self, _number: u64) -> Vec<Part> {
         Vec::new()
     }
@@ -132,7 +132,7 @@ pub trait Strategy: Send + Sync {
 /// A part of a number, such as the time in a snowflake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// What it is.
+    /// Its name.
     pub name: String,
     /// Its value, for people.
     pub value: String,
@@ -147,7 +147,7 @@ pub struct Status {
     pub left: Option<u64>,
     /// How long these last at the present rate.
     pub lasts: Option<Duration>,
-    /// What is wrong at the moment.
+    /// The present problem.
     pub trouble: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! What happens while the database is away, one test for each answer that can be configured. The repository is the real
-//! one in memory, which can be made unavailable.
+//! Calls while the database is away, one test for each answer that can be configured. The repository is the real one in memory, which can
+//! be made unavailable.
 
 #![allow(clippy::unwrap_used, reason = "a test whose stage cannot be set fails")]
 

@@ -25,14 +25,14 @@ async fn open(url: &str) -> Arc<SegmentStrategy> {
     Arc::new(strategy)
 }
 
-/// What a caller has seen so far.
+/// The calls and refusals that a caller has seen so far.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     calls: u64,
     refusals: u64,
 }
 
-/// Takes numbers one call after the other until nobody watches any more.
+/// Takes numbers one call after the other until nobody watches.
 struct Caller {
     seen: watch::Receiver<Seen>,
     numbers: JoinHandle<Vec<u64>>,

@@ -215,7 +215,7 @@ async fn a_promoted_replica_with_an_old_counter_is_not_believed() {
     replica.command(&["REPLICAOF", "127.0.0.1", &primary.port().to_string()]).await;
     until("the replica has it", async || replica.command(&["HGET", "issuer:order", "cur"]).await == "1")
         .await;
-    // What comes now never reaches the replica.
+    // Later changes never reach the replica.
     replica.command(&["REPLICAOF", "127.0.0.1", "1"]).await;
     let newest = strategy.issue(5).await.unwrap().numbers().last().unwrap();
     primary.kill();

@@ -1,5 +1,5 @@
-//! One tag in a real Redis, shared by many issuers: one of them brings each segment, whoever dies, and numbers increase
-//! across all of them.
+//! One tag in a real Redis, shared by many issuers: one of them brings each segment, no matter which ones die, and
+//! numbers increase across all of them.
 
 #![allow(clippy::unwrap_used, reason = "a test whose stage cannot be set fails")]
 
@@ -37,7 +37,7 @@ async fn open_with(database: &Arc<FaultyRepository>, options: RedisOptions) -> R
     strategy
 }
 
-/// What all callers together know: each number is larger than any that was answered before it was asked for.
+/// The numbers of all callers together: each is larger than any that was answered before it was asked for.
 #[derive(Default)]
 struct Seen {
     newest: AtomicU64,
@@ -59,7 +59,7 @@ impl Seen {
         self.newest.fetch_max(last, Ordering::SeqCst);
     }
 
-    /// That no number was lost or given twice but for the ends of so many segments of this many numbers.
+    /// No number was given twice, or lost but for the ends of `segments` segments of `step` numbers.
     fn lost_at_most(&self, segments: u64, step: u64, durable: u64) {
         let (count, newest) = (self.count.load(Ordering::SeqCst), self.before());
         assert!(newest >= count, "{count} numbers up to {newest}: some were given twice");

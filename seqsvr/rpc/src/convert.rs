@@ -1,4 +1,4 @@
-//! Plain values to wire messages and back. What arrives is hostile: a message that is incomplete or breaks the rules of
+//! Plain values to wire messages and back. Input counts as hostile: a message that is incomplete or breaks the rules of
 //! its plain value becomes a [`WireError`], never a half-filled value.
 
 use thiserror::Error;

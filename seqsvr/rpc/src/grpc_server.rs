@@ -60,10 +60,10 @@ impl GrpcServer {
         };
         let wrong = |error| format!("reflection: {error}");
         let reflection = described().build_v1().map_err(wrong)?;
-        // What older callers ask, Python's own among them.
+        // Older callers use this version, Python's own among them.
         let reflection_before = described().build_v1alpha().map_err(wrong)?;
         let server = listen.server().map_err(|error| error.to_string())?;
-        // Who watches over processes has no token, and learns nothing but that they serve.
+        // The health service needs no token: health checkers have none, and learn only whether processes serve.
         let mut routes = Routes::new(health).add_service(InterceptedService::new(reflection, listen.guard()));
         routes = routes.add_service(InterceptedService::new(reflection_before, listen.guard()));
         let router = routes.axum_router_mut();
@@ -85,7 +85,7 @@ impl GrpcServer {
         self.limiter.clone()
     }
 
-    /// Tells who asks for health what serves.
+    /// Sets the states that health checks return.
     pub fn health(&self) -> HealthReporter {
         self.health.clone()
     }
@@ -128,7 +128,7 @@ impl GrpcServer {
     }
 }
 
-/// What a path without a service is answered: a gRPC caller by a status, which travels under 200, anybody else by 404.
+/// The answer to a path without a service: for a gRPC caller a status, which travels under 200; for any other 404.
 fn unknown(request: &axum::extract::Request) -> Response {
     let content = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     if content.is_some_and(|content| content.starts_with("application/grpc")) {
@@ -170,8 +170,8 @@ impl Interceptor for Arrived {
     }
 }
 
-/// Serves `GET /metrics` with what `render` says at each call and the connections of `limiter`, until `stop`. Plain HTTP: the page
-/// holds counts and names of nodes, nothing that a token would have to guard.
+/// Serves `GET /metrics` with the text that `render` returns at each call and the connections of `limiter`, until `stop`. Plain
+/// HTTP: the page holds counts and names of nodes, nothing that a token would have to guard.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! What travels over the wire, and between it and the plain values: the generated messages and services, who may call
-//! whom under which certificates, and how many may be connected. The cores name no type of gRPC.
+//! The wire format, and conversions between it and the plain values: the generated messages and services, access control
+//! by certificates and tokens, and limits of connections. The cores name no type of gRPC.
 
 #[cfg(feature = "serve")]
 pub mod connections;
@@ -34,16 +34,16 @@ pub mod issuer_v1 {
     tonic::include_proto!("issuer.v1");
 }
 
-/// Describes the services to callers that ask what there is.
+/// Describes the services to callers that ask for a list.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
 
-/// An error with what caused it.
+/// An error with its causes.
 pub fn text(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(next) = cause {
         let reported = next.to_string();
-        // Some errors say themselves what their causes say.
+        // Some errors already include the text of their causes.
         if !text.ends_with(&reported) {
             text = format!("{text}: {reported}");
         }

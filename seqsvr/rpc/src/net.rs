@@ -1,6 +1,6 @@
 //! A connection that is given up when its other end does not do its part: brings no request within a time from its
-//! opening, does not read what is sent to it, or falls silent, as a phone does that vanished. Owned by whoever serves
-//! the connection: the gRPC servers of the roles, the chat server.
+//! opening, does not read the data sent to it, or falls silent, as a phone does that vanished. Owned by the servers of
+//! the connections: the gRPC servers of the roles, the chat server.
 
 use std::io;
 use std::pin::Pin;
@@ -45,7 +45,7 @@ pub struct Attended<S, H> {
 /// Bytes that the other end takes within the time for writing, unless all of them are fewer.
 const PROGRESS: usize = 16 << 10;
 
-/// How long the other end may leave unread what is written.
+/// How long the other end may leave written data unread.
 #[derive(Debug)]
 struct Writing {
     within: Duration,
@@ -56,7 +56,7 @@ struct Writing {
 }
 
 impl Writing {
-    /// `wanted` bytes were to be written, and so many were.
+    /// Of `wanted` bytes, `taken` were written.
     fn wrote(&mut self, wanted: usize, taken: usize) {
         self.taken += taken;
         if taken >= wanted {
@@ -89,7 +89,7 @@ impl<S, H> Attended<S, H> {
         Self { stream, held, patience, heard: Instant::now(), awaited: None, timer: None, writing: None }
     }
 
-    /// Gives it up, too, when something is to be written and the other end takes less than 16 KiB of it, and not all, for `within`.
+    /// Gives it up, too, when data waits to be written and the other end takes less than 16 KiB of it, and not all, for `within`.
     #[must_use]
     pub fn writing_within(mut self, within: Duration) -> Self {
         self.writing = Some(Writing { within, timer: None, taken: 0 });
@@ -113,15 +113,15 @@ impl<S, H> Attended<S, H> {
         }
     }
 
-    /// Gives it up, too, unless `arrival` is told of a request before `within` has passed from now, however much else has come: who
-    /// sends a handshake byte by byte is not silent.
+    /// Gives it up, too, unless `arrival` is told of a request before `within` has passed from now, however much else has come: a
+    /// client that sends a handshake byte by byte is not silent.
     #[must_use]
     pub fn awaiting(mut self, arrival: Arrival, within: Duration) -> Self {
         self.awaited = Some((Instant::now() + within, arrival));
         self
     }
 
-    /// What is dropped with it.
+    /// The value that is dropped with the connection.
     pub fn held(&self) -> &H {
         &self.held
     }
@@ -206,7 +206,7 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(100);
 
-    /// Reads to the end: how many bytes came, and what ended it.
+    /// Reads to the end: how many bytes came, and the error that ended it.
     async fn read(mut server: Attended<DuplexStream, ()>) -> (usize, io::ErrorKind) {
         let mut heard = 0;
         loop {

@@ -1,6 +1,6 @@
-//! Who may call: TLS and tokens, the same for every role. Owns the certificates and the digests of the tokens that a
-//! process loaded at its start. A process that listens on a loopback address may do without; on any other it must have
-//! both.
+//! Access control of calls: TLS and tokens, the same for every role. Owns the certificates and the digests of the
+//! tokens that a process loaded at its start. A process that listens on a loopback address may do without; on any other
+//! it must have both.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use tonic::{Request, Status};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
-/// What one connection may have in flight before the other side has to read: enough for a busy stream.
+/// Bytes that one connection may have in flight before the other side has to read: enough for a busy stream.
 const WINDOW: u32 = 4 << 20;
 
 /// The section `[security]` of a role that listens.
@@ -33,11 +33,12 @@ pub struct ListenConfig {
     pub admin_token_file: Option<PathBuf>,
 }
 
-/// How to call a role: part of the sections that name whom to call.
+/// How to call a role: part of the sections that name roles to call.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CallConfig {
-    /// PEM file: who signed the certificates of those called. With it every call goes over TLS.
+    /// PEM file: the authority that signed the certificates of the roles called. With it every call beyond loopback goes over
+    /// TLS.
     pub authority: Option<PathBuf>,
     /// File with the token to bring.
     pub token_file: Option<PathBuf>,
@@ -45,7 +46,7 @@ pub struct CallConfig {
     pub admin_token_file: Option<PathBuf>,
 }
 
-/// What is wrong with certificates or tokens.
+/// A problem with certificates or tokens.
 #[derive(Debug, Error)]
 pub enum SecurityError {
     /// A file cannot be read.
@@ -53,7 +54,7 @@ pub enum SecurityError {
     File {
         /// Which.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         why: std::io::Error,
     },
     /// A token is empty or not printable ASCII.
@@ -69,13 +70,13 @@ pub enum SecurityError {
     Open {
         /// Where it should listen.
         listen: SocketAddr,
-        /// Which token lacks.
+        /// The key of the missing token.
         missing: &'static str,
     },
-    /// An address beyond loopback is to be called without protection.
+    /// An address beyond loopback would be called without protection.
     #[error("{0} is not a loopback address: set authority and token_file to call it")]
     Unprotected(String),
-    /// The address of somebody to call cannot be understood.
+    /// An address to call cannot be understood.
     #[error("the address {0} is wrong: write http://host:port or https://host:port")]
     Address(String),
     /// The certificates cannot be used.
@@ -83,7 +84,7 @@ pub enum SecurityError {
     Tls(tonic::transport::Error),
 }
 
-/// What a listening process checks callers by.
+/// The certificate of a listening process, and the tokens by which it checks callers.
 #[derive(Clone)]
 pub struct Listen {
     identity: Option<Identity>,
@@ -119,7 +120,7 @@ impl Listen {
             token: token.map(|token| Fingerprint::of(&token)),
             admin: admin_token.map(|token| Fingerprint::of(&token)),
         };
-        // What cannot be used is said before anything is opened.
+        // Unusable certificates are reported before anything is opened.
         loaded.server()?;
         Ok(loaded)
     }
@@ -159,7 +160,7 @@ impl Listen {
     }
 }
 
-/// What a process brings when it calls.
+/// The authority that a calling process trusts, and the tokens that it brings.
 #[derive(Clone)]
 pub struct Call {
     authority: Option<Certificate>,
@@ -233,7 +234,7 @@ impl Fingerprint {
 #[derive(Clone)]
 pub struct Guard {
     token: Option<Fingerprint>,
-    /// What callers call it.
+    /// The configuration key under which callers set the token.
     key: &'static str,
 }
 
@@ -283,7 +284,7 @@ impl Interceptor for Pass {
     }
 }
 
-/// Whether what is sent to `host`, a name or an address, stays on this machine.
+/// Whether data sent to `host`, a name or an address, stays on this machine.
 pub fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }

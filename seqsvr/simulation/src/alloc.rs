@@ -49,15 +49,15 @@ pub(crate) struct AllocSetup {
 /// See the module.
 pub(crate) struct Alloc {
     setup: AllocSetup,
-    /// The file in its data directory: which life wrote it, and what that served.
+    /// The file in its data directory: the life that wrote it, and the sections that it served.
     file: Option<Predecessor>,
-    /// What is being written to it.
+    /// The record that is being written to it.
     writing: Option<(u64, Option<Predecessor>)>,
     ails: Option<Ailment>,
     life: Option<Life>,
 }
 
-/// What ends with the process.
+/// State that ends with the process.
 struct Life {
     incarnation: u64,
     node: Node,
@@ -77,7 +77,7 @@ struct Life {
     raising: BTreeSet<Epoch>,
     /// Between failed raises, as the raiser of each assignment makes them.
     pauses: BTreeMap<Epoch, Pauses>,
-    /// What a flawed one serves until its release is noted.
+    /// Sections that a flawed one goes on serving until their release is noted.
     unreleased: Vec<(Owner, Vec<RangeInclusive<SectionId>>)>,
     /// Since the core asked to be told.
     drain_asked: bool,
@@ -110,7 +110,7 @@ impl Alloc {
         }
     }
 
-    /// What ails it from now on; `None`: it is mended.
+    /// Sets its ailment; `None`: it is mended.
     pub(crate) fn ail(&mut self, ails: Option<Ailment>) {
         self.ails = ails;
     }

@@ -126,7 +126,7 @@ impl Arbiter {
     }
 }
 
-/// What tables say of where a node is reached.
+/// The address of a node in tables.
 pub(crate) fn address(name: &str) -> String {
     format!("http://{name}:1")
 }

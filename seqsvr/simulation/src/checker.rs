@@ -1,5 +1,5 @@
-//! What callers see, checked as it happens: for each uid no number twice, and whatever was asked after an answer is larger, the
-//! epoch never smaller (I6). Asked and answered in the one true time.
+//! Checks the answers to callers as they happen: for each uid no number twice, and each number asked for after an answer is larger,
+//! its epoch never smaller (I6). Asked and answered in the one true time.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::fmt;
 use super::At;
 use seqsvr_core::ids::{Epoch, Granted};
 
-/// What had been answered for a uid when a question was asked.
+/// The largest number and epoch that had been answered for a uid when a question was asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Floor {
     number: u64,
@@ -131,7 +131,7 @@ impl Checker {
         self.broken.get_or_insert(Broken::Refused { at, uid, got, known });
     }
 
-    /// Whatever is asked for `uid` from now on is answered above this.
+    /// Numbers asked for `uid` from now on are above this.
     pub(crate) fn advanced(&mut self, uid: u32, at_least: u64) {
         let floor = &mut self.sequences.entry(uid).or_default().floor;
         floor.number = floor.number.max(at_least);

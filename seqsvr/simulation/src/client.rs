@@ -57,7 +57,7 @@ pub(crate) struct Client {
 struct Attempt {
     ask: CallRequest,
     uids: Vec<u32>,
-    /// What had been answered for each uid.
+    /// The floor of each uid when the question was asked.
     floors: Vec<Floor>,
     to: Place,
     waits: Waits,
@@ -79,7 +79,7 @@ impl Client {
         self.asking = false;
     }
 
-    /// What it has insisted on in vain.
+    /// The uids that it has insisted on in vain.
     pub(crate) fn owed(&self) -> &[u32] {
         &self.owed
     }

@@ -32,7 +32,7 @@ impl Clock {
         Self { rate, known: (at, shown), shows }
     }
 
-    /// What the boot clock shows.
+    /// The time on the boot clock.
     pub(crate) fn read(&self, at: At) -> Moment {
         let (then, shown) = self.known;
         let passed = u128::from(at - then) * u128::from(self.rate) / 1_000_000;

@@ -28,7 +28,7 @@ use seqsvr_core::flaws::{Flaw, Flaws};
 use seqsvr_core::routing::Order;
 use seqsvr_core::store::{Layout, Moves, SetTerms, Sizes};
 
-/// Who decides on tables.
+/// The arbiters that decide on tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arbiters {
     /// Arbiters without judgement, which only keep to the rules of terms.
@@ -37,7 +37,7 @@ pub(crate) enum Arbiters {
     Real,
 }
 
-/// What a cluster is made of.
+/// The make-up of a cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     pub(crate) sizes: Sizes,
@@ -54,7 +54,7 @@ pub(crate) struct Shape {
     /// Small, so that ceilings are raised often.
     pub(crate) step: u32,
     pub(crate) lease: Duration,
-    /// Who gets what, where arbiters are real.
+    /// How real arbiters give out sections.
     pub(crate) policy: Policy,
     /// How long a question to a replica may take.
     pub(crate) patience: Duration,
@@ -71,7 +71,7 @@ pub(crate) struct Shape {
     pub(crate) flaws: Flaws,
 }
 
-/// Those who store the first configuration and change it later: two may do so at once.
+/// Processes that store the first configuration and change it later: two may do so at once.
 const REPLACERS: usize = 2;
 
 /// Uids in a section.
@@ -196,14 +196,14 @@ impl Cluster {
         }
     }
 
-    /// What ails the AllocSvr at a place from now on.
+    /// Sets the ailment of the AllocSvr at a place.
     pub(crate) fn ail(&mut self, place: Place, ails: Option<Ailment>) {
         if let Role::Alloc(alloc) = self.world.role(place) {
             alloc.ail(ails);
         }
     }
 
-    /// What the one who replaces replicas at a place has still to do.
+    /// The open task of the replacer at a place.
     pub(crate) fn task(&mut self, place: Place) -> Option<&mut Option<Task>> {
         match self.world.role(place) {
             Role::Replacer(replacer) => Some(replacer.task()),
@@ -263,7 +263,7 @@ impl Cluster {
         self.shape.wrong_list && self.shape.spares >= self.shape.sizes.n() - 1
     }
 
-    /// What the file of a role says of the stores: that of a second one, or of another.
+    /// The stores in the file of a process; `second`: of the second process of its role, whose list may be the wrong one.
     fn access(&self, second: bool) -> Access {
         let n = self.shape.sizes.n();
         let wrong = second && self.has_wrong_list();

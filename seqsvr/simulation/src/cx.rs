@@ -1,5 +1,5 @@
-//! What a process may use while it handles one input: the time, chance, the checker; and what it wants done. The world owns the rest
-//! and carries the effects out.
+//! The things that a process may use while it handles one input: the time, chance, the checker; and its effects. The world owns the
+//! rest and carries the effects out.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -14,15 +14,15 @@ use seqsvr_core::clock::Moment;
 pub(crate) struct Cx<'a> {
     /// The true time: only for callers, who are the observers.
     pub(crate) at: At,
-    /// What the clock shows that leases run on.
+    /// The time on the clock that leases run on.
     pub(crate) now: Moment,
     pub(crate) chance: &'a mut Chance,
     pub(crate) checker: &'a mut Checker,
-    /// What is to be done once the input is handled, in this order.
+    /// Carried out once the input is handled, in this order.
     pub(crate) effects: Vec<Effect>,
 }
 
-/// What a process wants done.
+/// An action that a process wants.
 pub(crate) enum Effect {
     Send(Place, Packet),
     /// To be woken when its boot clock shows that.

@@ -32,7 +32,7 @@ impl<T> Disk<T> {
         self.synced
     }
 
-    /// What was written up to `until` is durable.
+    /// The records up to `until` are durable.
     pub(crate) fn sync(&mut self, until: usize) {
         self.synced = self.synced.max(until);
     }
@@ -44,7 +44,7 @@ impl<T> Disk<T> {
         self.synced = self.records.len();
     }
 
-    /// What a reader finds.
+    /// The records that a reader finds.
     pub(crate) fn read(&self) -> &[T] {
         &self.records
     }

@@ -1,4 +1,4 @@
-//! What is explored state by state (docs/SIMULATION.md): each row a few replicas and owners, and the rule that is broken in it, if
+//! The explorations state by state (docs/SIMULATION.md): each row has a few replicas and owners, and the rule that is broken in it, if
 //! one is. The tests look at the first states of each; `cargo xtask chaos explore` at all of them.
 
 use std::fmt;
@@ -19,16 +19,16 @@ pub struct Exploration {
     pub(crate) first: usize,
 }
 
-/// What exploring a row came to.
+/// The outcome of exploring a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// The promises hold in every state; there are so many.
+    /// The promises hold in every one of this number of states.
     Holds(usize),
-    /// They hold in so many states; there are more.
+    /// They hold in this number of states; there are more.
     HoldsSoFar(usize),
-    /// A promise breaks; so many states were seen before that.
+    /// A promise breaks.
     Breaks {
-        /// How many states were seen.
+        /// How many states were seen before that.
         states: usize,
         /// The shortest history that breaks it, step by step.
         history: Vec<String>,

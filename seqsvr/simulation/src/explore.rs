@@ -28,7 +28,7 @@ use moves::{send, tell};
 /// States that wait to be looked at and are held whole; of more than these only the fingerprints are.
 const WHOLE: usize = 100_000;
 
-/// What is explored.
+/// The start of an exploration, and its limits.
 #[derive(Clone, Debug)]
 pub(crate) struct Protocol {
     pub(crate) sizes: Sizes,
@@ -39,10 +39,10 @@ pub(crate) struct Protocol {
     pub(crate) claimed: usize,
     /// How far the clock goes.
     pub(crate) ticks: u8,
-    /// Whose table each replica has; those that are not named have the first owner's. Where fewer than W have the newest, its
-    /// arbiter ended half-way.
+    /// The owner whose table each replica has; replicas without an entry have the first owner's. Where fewer than W have the newest,
+    /// its arbiter ended half-way.
     pub(crate) tables: Vec<usize>,
-    /// Calls that have begun, and whom of the replicas have been asked and have answered.
+    /// A call that has begun, and the replicas that have been asked and have answered.
     pub(crate) begun: Option<(Lane, &'static [usize])>,
     /// How often a caller gives up on an answer that may still be on its way.
     pub(crate) late: u8,
@@ -53,7 +53,7 @@ pub(crate) struct Protocol {
     pub(crate) decided: bool,
 }
 
-/// What exploring came to.
+/// The outcome of an exploration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Explored {
     /// How many different states were seen.
@@ -84,7 +84,7 @@ enum Leg {
     Given(Arc<Question>),
 }
 
-/// What changes seldom is shared between a state and those that come of it.
+/// A state; parts that change seldom are shared with the states that come of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct World {
     tick: u8,
@@ -94,7 +94,7 @@ struct World {
     owners: Vec<Owning>,
     /// The configuration that each owner goes by.
     known: Vec<u64>,
-    /// Who may still begin to replace a replica.
+    /// How many may still begin to replace a replica.
     changes: usize,
     /// How often callers may still give up.
     late: u8,
@@ -103,12 +103,12 @@ struct World {
     broken: bool,
 }
 
-/// What may come next.
+/// A step that may come next.
 #[derive(Clone, Copy, Debug)]
 enum Move {
-    /// What is on its way comes to its end.
+    /// This question or answer arrives.
     Arrive(usize),
-    /// Whoever waits for that gives up.
+    /// The caller gives up on this question or answer.
     GiveUp(usize),
     Tick,
     Begin(Lane),

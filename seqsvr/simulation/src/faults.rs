@@ -1,4 +1,4 @@
-//! What goes wrong, drawn from the seed: what is hit, when, and when it is over. Owns the list of what is to follow.
+//! Faults, drawn from the seed: the target, the beginning and the end of each. Owns the list of the steps that follow.
 
 use std::collections::BTreeSet;
 
@@ -17,14 +17,14 @@ mod stores;
 
 type Fault = fn(&mut Faults, &mut Cluster);
 
-/// What follows from a fault, in time.
+/// A step that follows from a fault, in time.
 enum Next {
     Start(Place),
     /// A replica that was replaced because it was dead is there again, with the disk that it had.
     Return(Place),
     Restart(Place),
     Resume(Place),
-    /// What ailed it is mended, and it begins a new life.
+    /// Its ailment is mended, and it begins a new life.
     Mended(Place),
     /// People ask an arbiter for that.
     Change(Place, Change),
@@ -38,7 +38,7 @@ enum Next {
 pub(crate) struct Faults {
     mix: Mix,
     nexts: Vec<(At, Next)>,
-    /// Replicas that are not started any more: others take their place.
+    /// Replicas that are not started again: others take their place.
     gone: BTreeSet<Place>,
 }
 
@@ -69,7 +69,7 @@ impl Faults {
         if cluster.shape.twin {
             cluster.world.replace(cluster.allocs[cluster.shape.allocs], cluster.allocs[0]);
         }
-        // What people have drained they take back, so that there is somebody to serve.
+        // People take back the nodes that they have drained, so that there is somebody to serve.
         for &arbiter in &cluster.arbiters {
             for name in cluster.names.clone() {
                 let change = Change::Add { addr: address(&name), name };
@@ -204,7 +204,7 @@ impl Faults {
         self.later(cluster, longest, Next::Restart(place));
     }
 
-    /// For long enough to be set aside for it, or not. What people mend then is restarted.
+    /// For long enough to be set aside for it, or not. People then mend it, and restart it.
     fn ail(&mut self, cluster: &mut Cluster) {
         let place = *cluster.world.chance.pick(&cluster.allocs);
         let ails = *cluster.world.chance.pick(&[Ailment::FullDisk, Ailment::Refused]);
@@ -216,8 +216,7 @@ impl Faults {
         self.later(cluster, 15 * SECOND, Next::Mended(place));
     }
 
-    /// What the arbiter writes next reaches one replica; before it reaches another it ends. No other arbiter can write
-    /// meanwhile.
+    /// The arbiter's next write reaches one replica; the arbiter ends before it reaches another. No other arbiter can write meanwhile.
     fn halve(&mut self, cluster: &mut Cluster) {
         let writer = *cluster.world.chance.pick(&cluster.arbiters);
         let reached = *cluster.world.chance.pick(&cluster.replicas);

@@ -38,7 +38,7 @@ use std::fmt;
 pub use explorations::{Exploration, Found, explorations};
 use trial::Trial;
 
-/// What came of one seed.
+/// The outcome of one seed.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The whole history as one number: the same for the same seed.

@@ -10,7 +10,7 @@ use seqsvr_core::flaws::{Flaw, Flaws};
 use seqsvr_core::ids::{Epoch, Granted, SectionId};
 use seqsvr_core::store::{Ceiling, Claimed, Owner};
 
-/// What a take came to.
+/// The outcome of a take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Take {
     /// The caller's.

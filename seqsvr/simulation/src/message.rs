@@ -1,4 +1,4 @@
-//! What travels between the simulated processes, and what a process sets itself to wake for. Plain values, hashed into the
+//! The packets between the simulated processes, and the ticks that a process sets itself to wake for. Plain values, hashed into the
 //! history.
 
 use super::Place;
@@ -10,7 +10,7 @@ use seqsvr_core::store::{Address, Owner};
 use seqsvr_rpc::v1;
 use std::sync::Arc;
 
-/// What happens to a process.
+/// An event that a process handles.
 #[derive(Clone, Debug, Hash)]
 pub(crate) enum Input {
     /// A new life begins.
@@ -21,7 +21,7 @@ pub(crate) enum Input {
     Tick(Tick),
 }
 
-/// What travels; `id`s are the asker's.
+/// A packet; `id`s are the asker's.
 #[derive(Clone, Debug, Hash)]
 pub(crate) enum Packet {
     /// To a replica: which member is meant, and for which configuration it counts.
@@ -30,7 +30,7 @@ pub(crate) enum Packet {
     Answer { id: u64, answer: Answer },
     /// From a caller to an AllocSvr, on that stream.
     Ask { stream: u64, frame: v1::StreamRequest },
-    /// From a caller that has ended a stream: it waits for nothing of it any more.
+    /// From a caller that has ended a stream: it waits for nothing else of it.
     Ended { stream: u64 },
     /// From people to an AllocSvr: stop in good order.
     Leave,
@@ -44,7 +44,7 @@ pub(crate) enum Packet {
     Change { id: u64, change: Change },
 }
 
-/// What a caller is told.
+/// The answer to a caller.
 #[derive(Clone, Debug, Hash)]
 pub(crate) enum Reply {
     /// Numbers.
@@ -78,7 +78,7 @@ impl From<Granted> for Reply {
     }
 }
 
-/// What a process sets itself to wake for.
+/// An alarm that a process sets itself.
 #[derive(Clone, Debug, Hash)]
 pub(crate) enum Tick {
     /// A core's own moment.

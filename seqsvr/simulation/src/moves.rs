@@ -14,7 +14,7 @@ const SECTION_SIZE: u32 = 8;
 /// Of which the first half is Set 0's at first, and the second Set 1's. Sets 2 and 3 have no stores yet.
 const SECTIONS: u32 = 6;
 const SETS: u32 = 4;
-/// What an operator does in one run.
+/// The operator's steps in one run.
 const STEPS: usize = 40;
 
 /// A file as `seqsvr backup FILE --uids A-B --to SET` writes it.
@@ -25,7 +25,7 @@ struct File {
     ceilings: BTreeMap<u32, u64>,
 }
 
-/// What the stores of a Set hold.
+/// The contents of a Set's stores.
 #[derive(Default)]
 struct Set {
     configuration: Option<Configuration>,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::chance::Chance;
 use super::{At, MICRO, MILLI, Place};
 
-/// What the network does to packets.
+/// How the network treats packets.
 #[derive(Clone, Debug)]
 pub(crate) struct Network {
     /// How many of a thousand are lost.
@@ -33,7 +33,7 @@ impl Network {
         self.cuts.insert((from, to));
     }
 
-    /// What goes from `from` to `to` takes up to `longer` more.
+    /// Packets from `from` to `to` take up to `longer` more.
     pub(crate) fn slow(&mut self, from: Place, to: Place, longer: At) {
         self.slow.insert((from, to), longer);
     }

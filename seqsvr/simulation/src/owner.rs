@@ -18,7 +18,7 @@ use seqsvr_core::store::{Ceiling, Claimed, Layout, Owner};
 /// The one section that changes hands.
 pub(crate) const SECTION: SectionId = SectionId::new(0);
 
-/// What its numbers mean.
+/// The layout of its numbers.
 pub(crate) const LAYOUT: Layout = Layout { section_size: 8, step: 2 };
 
 /// How long a lease lasts, and how long a taker waits, in ticks: between the two lies what clocks may differ by.
@@ -57,7 +57,7 @@ pub(crate) enum Call {
     Change(ChangeRound),
 }
 
-/// What a call came to.
+/// The outcome of a call.
 pub(crate) enum Done {
     Read(u8, Option<Arc<Table>>),
     Claimed(Claimed),
@@ -92,7 +92,7 @@ fn step<T>(step: Step<T>, done: impl FnOnce(T) -> Done) -> (Vec<Ask>, Option<Don
     }
 }
 
-/// What an owner begins with, and how often it may do what it can do again and again.
+/// An owner's first state, and how often it may take each step that it can repeat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Part {
     /// It serves from the beginning, from 10 on.
@@ -118,7 +118,7 @@ pub(crate) struct Part {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Owning {
     owner: Owner,
-    /// What it is by now, and may still do.
+    /// Its state by now, and the steps that are left to it.
     is: Part,
     /// Calls begun.
     serials: u8,

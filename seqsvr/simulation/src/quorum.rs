@@ -27,7 +27,7 @@ use seqsvr_core::store::{
     Address, Ceiling, Claimed, Configuration, Layout, Member, Owner, RaiseError, StoreError,
 };
 
-/// What a call came to.
+/// The outcome of a call.
 pub(crate) enum Outcome {
     Read { asked: Moment, outcome: Result<Reading, StoreError> },
     Claim { standing: Arc<Standing>, outcome: Result<Claimed, StoreError> },
@@ -68,7 +68,7 @@ struct Call {
 pub(crate) struct Quorum {
     access: Access,
     next: u64,
-    /// What is gone by, once one is known.
+    /// The configuration in use, once one is known.
     configuration: Option<Arc<Configuration>>,
     /// When the replicas of the file were asked for one.
     learned: Option<Moment>,
@@ -188,8 +188,8 @@ impl Quorum {
         }
     }
 
-    /// What an ended call learned of configurations: a newer one is followed, and a replica that missed its own gets it once
-    /// enough vote in that.
+    /// Uses the configurations that an ended call learned of: a newer one is followed, and a replica that missed the call's gets it
+    /// once enough vote in that.
     fn learned(&mut self, cx: &mut Cx<'_>, Call { configuration, tally, .. }: Call) {
         let Tally { answered, behind, newer } = tally;
         if let Some(newer) = newer {

@@ -16,7 +16,7 @@ use seqsvr_core::clock::Moment;
 use seqsvr_core::store::message::{Answer, Description, Question};
 use seqsvr_core::store::{Address, Configuration, Member, SetTerms};
 
-/// What is to be done.
+/// A task of a replacer.
 #[derive(Clone, Debug)]
 pub(crate) enum Task {
     /// The Set gets a first configuration, of the replicas that the file lists.
@@ -25,7 +25,7 @@ pub(crate) enum Task {
     Replace {
         /// The id of the member that goes.
         old: u64,
-        /// Who takes its place.
+        /// The member that takes its place.
         new: Member,
     },
     /// One more store.
@@ -61,7 +61,7 @@ pub(crate) struct Replacer {
     life: Option<Life>,
 }
 
-/// What ends with the process.
+/// State that ends with the process.
 struct Life {
     next: u64,
     /// The highest ballot that was seen.
@@ -89,7 +89,7 @@ impl Replacer {
         Self { access, task: None, life: None }
     }
 
-    /// What it begins with its next life, or goes on with.
+    /// The task that it begins with its next life, or goes on with.
     pub(crate) fn task(&mut self) -> &mut Option<Task> {
         &mut self.task
     }
@@ -263,7 +263,7 @@ impl Replacer {
             Err(ChangeError::Outbid(higher)) => life.ballot = life.ballot.max(higher),
             // It may have been cut off before enough had it.
             Err(ChangeError::Newer(newer)) => return self.carry(cx, Arc::clone(&newer), newer),
-            // Who slept through the change before is brought up to date, as by an arbiter that finds stores halted.
+            // Replicas that slept through the change before are brought up to date, as by an arbiter that finds stores halted.
             Err(ChangeError::Unavailable(_)) if current != next && current.number > 0 => {
                 return self.carry(cx, Arc::clone(&current), current);
             }

@@ -16,7 +16,7 @@ use seqsvr_core::store::message::Copy;
 use seqsvr_core::store::message::{Answer, Question};
 use seqsvr_core::store::{Address, Configuration};
 
-/// What a record of the log holds.
+/// A record of the log.
 #[derive(Clone, Debug)]
 enum Record {
     /// The first: what the replica begins with.
@@ -34,7 +34,7 @@ pub(crate) struct Replica {
     life: Option<Life>,
 }
 
-/// What ends with the process.
+/// State that ends with the process.
 struct Life {
     state: State,
     /// Answers that wait for the disk: until so much is durable.

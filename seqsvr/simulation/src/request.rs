@@ -1,4 +1,4 @@
-//! What a caller asks of a simulated AllocSvr, how far it is answered from memory, and how many numbers each section hands out.
+//! A caller's request to a simulated AllocSvr, how far it is answered from memory, and how many numbers each section hands out.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use seqsvr_core::ids::{Epoch, Granted, SectionId};
 use seqsvr_rpc::v1;
 use seqsvr_rpc::v1::stream_request::Call;
 
-/// What a caller wants for a uid.
+/// A caller's wish for a uid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Want {
     /// So many numbers.
@@ -41,7 +41,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// What a frame asks; `None`: nothing that is simulated.
+    /// The request in a frame; `None`: nothing that is simulated.
     pub(super) fn read(from: Place, stream: u64, frame: v1::StreamRequest) -> Option<Self> {
         let (uids, want, route) = match frame.call? {
             Call::Next(v1::NextRequest { uid, count, route }) => (vec![uid], Want::Next(count), route),

@@ -1,4 +1,4 @@
-//! What a process is: each kind behind the same three calls.
+//! The kinds of processes, each behind the same three calls.
 
 use super::alloc::Alloc;
 use super::arbiter::Arbiter;

@@ -183,7 +183,7 @@ fn each_rule_that_can_be_broken_is_shown_by_seeds_a_move_or_an_exploration() {
     }
 }
 
-/// What the seeds draw: a scenario that never happens would prove nothing.
+/// The seeds draw each of these: a scenario that never happens would prove nothing.
 #[test]
 fn clusters_are_drawn_as_shipped_and_faster_under_every_policy() {
     let shapes: Vec<Shape> =

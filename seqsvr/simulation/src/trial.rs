@@ -13,11 +13,11 @@ use seqsvr_core::flaws::Flaws;
 /// How long after the last fault every section must be served at the latest: an arbiter's takeover, a damped node's return and a lease.
 const QUIET: At = 45 * SECOND;
 
-/// What to run.
+/// How seeds are run.
 #[derive(Clone, Debug)]
 pub(crate) struct Trial {
     pub(crate) mix: Mix,
-    /// What of the drawn shape is otherwise.
+    /// Changes the drawn shape.
     pub(crate) bend: fn(Shape) -> Shape,
     pub(crate) flaws: Flaws,
     pub(crate) clocks: Shows,
@@ -27,7 +27,7 @@ pub(crate) struct Trial {
     pub(crate) lines: usize,
 }
 
-/// What came of it.
+/// The outcome of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
     /// The history as one number.

@@ -1,6 +1,6 @@
-//! An arbiter without judgement: it keeps to the rules of terms and tables and to nothing else. It moves sections at any moment, between
-//! nodes that live, that are gone, and that have just begun a new life, and bids for a new term whenever it likes. What holds under
-//! it hangs on no arbiter's wisdom. Service is not promised under it.
+//! An arbiter without judgement: it keeps to the rules of terms and tables and to nothing else. It moves sections at any moment,
+//! between nodes that live, that are gone, and that have just begun a new life, and bids for a new term whenever it likes. Promises
+//! that hold under it depend on no arbiter's wisdom. Service is not promised under it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

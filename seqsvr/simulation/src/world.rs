@@ -138,7 +138,7 @@ impl World {
         self.processes.len()
     }
 
-    /// What the process at a place is.
+    /// The role of the process at a place.
     pub(crate) fn role(&mut self, place: Place) -> &mut Role {
         &mut self.processes[place].role
     }

@@ -10,23 +10,23 @@ use tokio::time::Instant;
 use crate::domain::{Clock, Uid};
 use crate::store::{AccessKey, AccessKeys, Directory, StoreError};
 
-/// How long a server goes on with what it read about a key: so long may a revoked one still work.
+/// How long a server uses a key that it has read. A revoked key may still work for this time.
 const REMEMBERED: Duration = Duration::from_secs(1);
 /// Keys that a server remembers, and ids of which it remembers that they have none; what was used least is read again.
 const REMEMBERED_KEYS: usize = 10_000;
 /// The longest id of which it is remembered that it has no key: strangers choose what they ask for.
 const LONGEST_MISS: usize = 64;
-/// What ids of keys begin with, so that people recognise one.
+/// The prefix of a key's id, so that people recognise one.
 const PREFIX: &str = "TIDE";
 
-/// What an access key is to allow.
+/// The permissions of a new access key.
 #[derive(Clone, Debug)]
 pub struct NewAccessKey {
-    /// Whose tables it opens: 3 to 16 letters, digits and hyphens.
+    /// The instance that owns the tables: 3 to 16 letters, digits and hyphens.
     pub instance: String,
     /// Whether it may write.
     pub may_write: bool,
-    /// As whom it may read and write the inboxes of the chat; `None`: it may not.
+    /// The user as which it may read and write the inboxes of the chat; `None`: it may not.
     pub inbox: Option<Uid>,
 }
 
@@ -90,7 +90,7 @@ fn letters<const LENGTH: usize>() -> String {
 /// key have a place of their own, since strangers choose them: they push no key out.
 pub struct RememberedKeys {
     keys: Arc<dyn AccessKeys>,
-    /// Whose inboxes they open.
+    /// Tells whether the user behind a key is disabled or deleted.
     directory: Arc<dyn Directory>,
     remembered: Cache<String, (Instant, Arc<AccessKey>)>,
     missing: Cache<String, Instant>,

@@ -41,23 +41,23 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Sessions that an account may have at a time: a log-in beyond it ends the oldest.
 const MOST_SESSIONS: usize = 100;
 
-/// Who may make an account.
+/// The people that may make an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignUp {
     /// Everybody.
     Open,
-    /// Who has an invitation.
+    /// People with an invitation.
     Invitation,
     /// Nobody; the operator makes all accounts.
     Closed,
 }
 
-/// What accounts are held to.
+/// The options of accounts.
 #[derive(Clone, Copy, Debug)]
 pub struct AccountOptions {
-    /// Who may make an account.
+    /// The people that may make an account.
     pub sign_up: SignUp,
-    /// What invitations of accounts are held to.
+    /// The limits of invitations to sign up.
     pub sign_up_invites: SignUpInviteLimits,
     /// How long a session lasts, in days.
     pub session_days: u32,
@@ -65,18 +65,18 @@ pub struct AccountOptions {
     pub cached_sessions: usize,
     /// Tickets within 30 seconds, over all sessions.
     pub tickets: usize,
-    /// What a password costs.
+    /// The cost of hashing passwords.
     pub passwords: PasswordOptions,
 }
 
 /// A session just begun; the token is shown this once.
 #[derive(Clone, Debug)]
 pub struct SignedIn {
-    /// Whose.
+    /// The account's uid.
     pub uid: Uid,
     /// The account's name.
     pub name: String,
-    /// What the client shows from now on.
+    /// The token that the client sends from now on.
     pub token: Token,
     /// How long it is good for, in seconds.
     pub lifetime_seconds: u64,
@@ -87,7 +87,7 @@ pub struct SignedIn {
 /// An attempt to sign up or to log in, which all servers count together.
 #[derive(Clone, Debug)]
 pub struct Attempt {
-    /// What is limited, and for whom: the same text on every server.
+    /// The kind of attempt and the caller that a limit counts: the same text on every server.
     pub caller: String,
     /// Between two of them in the long run; zero lifts the limit.
     pub interval: Duration,
@@ -196,7 +196,7 @@ impl Accounts {
         }
     }
 
-    /// Why nobody can have `name` any more.
+    /// Why `name` is not free.
     async fn why_not(&self, name: &str) -> Result<AccountError, StoreError> {
         Ok(match self.0.directory.account_by_name(name.trim()).await? {
             Some(_) => AccountError::NameTaken,
@@ -297,7 +297,7 @@ impl Accounts {
         Ok(())
     }
 
-    /// A session that is to be kept before its token is told.
+    /// A session, which the caller stores before it tells the token.
     fn new_session(&self, uid: Uid, name: String, password_hash: &str, label: String) -> (SignedIn, Session) {
         let token = Token::random(&mut rand::rng());
         let created_at = self.0.clock.now();
@@ -309,8 +309,8 @@ impl Accounts {
         (SignedIn { uid, name, token, lifetime_seconds, device }, session)
     }
 
-    /// Gives the account of `session` another password. All its other sessions end; their sockets close. Other devices are not known
-    /// any more; this one is, by what is returned.
+    /// Gives the account of `session` another password. All its other sessions end; their sockets close. Other devices are no
+    /// longer known; this one is, by the returned token.
     pub async fn change_password(
         &self,
         session: &LiveSession,

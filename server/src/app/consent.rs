@@ -1,7 +1,7 @@
-//! Whether somebody may put others into groups: what those have set, and how many strangers a day it may be.
+//! Whether somebody may put others into groups: by their settings, and by a daily limit on strangers.
 //!
-//! A stranger is neither a friend nor somebody who has written to the one who adds. `Groups` asks before it makes a group or takes
-//! somebody in; who follows an invitation has consented.
+//! A stranger is neither a friend nor somebody who has written to the adding person. `Groups` asks before it makes a group or takes
+//! somebody in. A guest that follows an invitation has consented.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::store::{MessageStore, StoreError};
 /// People who are asked at once.
 const AT_ONCE: usize = 50;
 
-/// Asks those who are to be put into groups.
+/// Checks whether people may be put into groups.
 #[derive(Clone)]
 pub struct Consent {
     store: Arc<dyn MessageStore>,

@@ -1,10 +1,10 @@
-//! What follows when an account is deleted. The mark in the directory comes first and holds by itself: nobody comes in, and
-//! nobody writes to the account. Behind it this task takes back what others have of it, by the same rows as the person would
-//! have: moments, comments and likes, friendships, memberships of groups. Then its own rows go.
+//! Clears deleted accounts. The mark in the directory comes first and holds by itself: nobody logs in to the account, and
+//! nobody writes to it. Then this task takes back the account's moments, comments and likes, friendships and memberships
+//! of groups, with the rows that the person would have written. Then its own rows go.
 //!
-//! Owns nothing that lasts: what is left to do is read from the rows themselves, so a server that is killed, or another one,
-//! goes on where it ended, and two at a time change nothing twice (the names of their rows are the same). The account is walked
-//! over at once, and again when no server can still write for it. Its rows go last: they say who has what.
+//! Owns nothing that lasts: the rows themselves show the work that is left. So a server that was killed, or another one, goes
+//! on where it ended, and two at a time change nothing twice (the names of their rows are the same). The account is walked
+//! over at once, and again when no server can still write for it. Its rows go last, because the walk finds other people by them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ const PAGE: usize = 200;
 const FORGOTTEN_AT_ONCE: usize = 1_000;
 /// How soon what could not be finished is tried again.
 const AGAIN: Duration = Duration::from_secs(5);
-/// How often it is looked for what nobody told of.
+/// How often it looks for deletions that nothing told it of.
 const LOOK_EVERY: Duration = Duration::from_secs(3_600);
 /// How often a change of a group is decided again when others change it at the same moment.
 const TRIES: usize = 5;
@@ -47,9 +47,9 @@ pub struct Deletions {
     pub store: Arc<dyn MessageStore>,
     /// Their invitations into groups.
     pub invites: Arc<dyn Invites>,
-    /// Who has been a friend.
+    /// Knows current and former friends.
     pub people: People,
-    /// Who has a copy of a moment.
+    /// Knows the people with a copy of a moment.
     pub moments: Moments,
     /// The way to write.
     pub queues: Queues,
@@ -142,7 +142,7 @@ impl Deletions {
         loop {
             match self.store.forget_rows(uid, FORGOTTEN_AT_ONCE).await? {
                 Forgotten { more: false, .. } => break,
-                // What is left lies in memory, and will be in the tables by and by.
+                // The remaining rows are still in memory and reach the tables later.
                 Forgotten { removed: 0, more: true } => return Ok(false),
                 Forgotten { .. } => {}
             }
@@ -231,7 +231,7 @@ impl Deletions {
         Err(SendError::GroupChanged.into())
     }
 
-    /// Says what takes `row` back.
+    /// Publishes the row that takes `row` back.
     async fn publish(
         &self,
         uid: Uid,
@@ -247,7 +247,7 @@ impl Deletions {
     }
 }
 
-/// What may succeed later is tried later. What never will is left as it is, so that it keeps nothing else from being done.
+/// Returns an error that may pass, so that the change is tried again. Logs an error that will not pass and goes on with the rest.
 fn settled(uid: Uid, outcome: Result<(), SendError>) -> Result<(), Stopped> {
     match outcome {
         Err(error) if error.is_retryable() => Err(error.into()),

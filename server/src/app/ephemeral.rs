@@ -1,9 +1,9 @@
-//! Typing and presence: what is told to those who may know it, and never stored.
+//! Typing and presence: notices for the users that may know them, never stored.
 //!
-//! The sender's server decides what is the sender's to decide (is it shown at all, who is in the group) and hands the
-//! notice to the servers of the receivers, each of which asks what its receivers have set. All of it may be lost, and is
-//! dropped where it would have to wait. Owns nothing but the places for its reads, which are few, so that rows need not
-//! wait for them.
+//! The sender's server decides on the sender's side (whether it is shown at all, and to which members of the group) and
+//! hands the notice to the servers of the receivers, each of which reads the settings of its receivers. Any notice may be
+//! lost, and is dropped where it would have to wait. Owns nothing but the places for its reads, which are few, so that
+//! rows need not wait for them.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ const EXPIRE: Duration = Duration::from_secs(5);
 /// Servers that are known at the same time.
 const MOST_SERVERS: usize = 1_000;
 
-/// What is shown at all, and how far.
+/// Which notices are shown, and in groups of which size.
 #[derive(Clone, Copy, Debug)]
 pub struct EphemeralOptions {
     /// Whether it is shown who is typing.
@@ -57,7 +57,7 @@ pub struct Ephemerals {
 }
 
 impl Ephemerals {
-    /// Shows who is connected by `presence` what others do, as far as they may know it by `store`.
+    /// Shows the users connected in `presence` the typing and presence of others, as far as the rows of `store` allow it.
     pub fn new(store: Arc<dyn MessageStore>, presence: Presence, options: EphemeralOptions) -> Ephemerals {
         let (typing, watching) = (Semaphore::new(TYPING_AT_ONCE), Semaphore::new(WATCHING_AT_ONCE));
         Ephemerals { store, presence, options, typing: Arc::new(typing), watching: Arc::new(watching) }
@@ -68,7 +68,7 @@ impl Ephemerals {
         self.presence.join(uid)
     }
 
-    /// `who` is typing in `conversation`. Whoever may know it and is connected is told; nobody is refused.
+    /// `who` is typing in `conversation`. Tells the connected users that may know it. Never fails.
     pub async fn typing(&self, who: Uid, conversation: Conversation) {
         if !self.options.typing {
             return;
@@ -83,7 +83,7 @@ impl Ephemerals {
         }
     }
 
-    /// Whom it concerns that `who` is typing there, as far as it is not theirs to decide: those who are online at all.
+    /// The online users that may be told that `who` is typing there, before their own settings are asked.
     async fn receivers(&self, who: Uid, conversation: Conversation) -> Result<Option<Typing>, StoreError> {
         let is_other = |uid: &Uid| *uid != who && self.presence.is_online(*uid);
         let (group, receivers, is_shown) = match conversation {
@@ -111,7 +111,7 @@ impl Ephemerals {
         Ok(is_shown.then_some(Typing { sender: who, group, receivers }))
     }
 
-    /// Tells those of the receivers who are connected here and let themselves be shown it.
+    /// Tells the receivers that are connected here and whose settings show it to them.
     async fn show(&self, typing: &Typing) {
         let sender = typing.sender;
         let conversation = typing.group.map_or(Conversation::User(sender), Conversation::Group);
@@ -131,7 +131,7 @@ impl Ephemerals {
         }
     }
 
-    /// Who is online of those whom the device watches, if it was told something else. `at_once`: the device has asked.
+    /// The watched users that are online, if the device was told something else. `at_once`: the device has asked.
     pub async fn news(&self, ear: &Ear, at_once: bool) -> Option<Vec<Uid>> {
         if !at_once {
             sleep(TOGETHER).await;
@@ -150,7 +150,7 @@ impl Ephemerals {
         }
     }
 
-    /// Who of `people` is online and lets `who` see it.
+    /// The users of `people` that are online and let `who` see it.
     async fn shown(&self, who: Uid, people: &HashSet<Uid>) -> Result<HashSet<Uid>, StoreError> {
         let is_online = |uid: &Uid| *uid != who && self.presence.is_online(*uid);
         let online: Vec<Uid> = people.iter().copied().filter(is_online).collect();
@@ -172,7 +172,7 @@ impl Ephemerals {
         Ok(Privacy::read(contents(&rows).flatten().next()))
     }
 
-    /// Rows have come to the inbox of `connected`. If they change whom the person lets see what, those look again.
+    /// Rows have come to the inbox of `connected`. If they change the person's privacy, the affected devices look again.
     pub fn rows_came(&self, connected: &Connected, rows: &[Entry]) {
         if self.options.presence && rows.iter().any(|row| is_about_showing(&row.content)) {
             self.presence.changed(connected.ear.uid);
@@ -180,7 +180,7 @@ impl Ephemerals {
         }
     }
 
-    /// Keeps the table until `stopping`: whoever left goes, and the other servers are told and heard.
+    /// Keeps the table until `stopping`: removes users that left, and talks to the other servers.
     pub async fn run(self, stopping: CancellationToken) {
         let every = |period| {
             let mut ticks = interval(period);
@@ -226,7 +226,7 @@ fn contents(rows: &[Option<Entry>]) -> impl Iterator<Item = Option<&Content>> {
     rows.iter().map(|row| row.as_ref().map(|row| &*row.content))
 }
 
-/// Whether a row says who may write to its owner, or what the owner shows.
+/// Whether a row changes which users may write to its owner or see the owner's typing and presence.
 fn is_about_showing(content: &Content) -> bool {
     match content.kind {
         Kind::Friend => true,

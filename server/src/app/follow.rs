@@ -1,7 +1,7 @@
-//! What other servers of the same database write: their hints are followed, and what they cannot tell is looked up.
+//! Follows other servers of the same database: hears their hints, and looks up the changes that no hint told of.
 //!
 //! Owns nothing; one task runs it for as long as the server serves. A server that dies between its commit and its hint,
-//! or a connection that breaks, would leave a device asleep for ever. So the inboxes of all who are connected are
+//! or a connection that breaks, would leave a device asleep for ever. So the inboxes of all connected users are
 //! looked at once an interval, and after each gap at once; sessions in memory are compared with the database every ten
 //! seconds.
 
@@ -25,13 +25,13 @@ const CONFIRM_EVERY: Duration = Duration::from_secs(10);
 
 /// See the module.
 pub struct Follow {
-    /// What is raised.
+    /// Raised by hints of rows.
     pub watermarks: Watermarks,
-    /// Who is woken.
+    /// Wakes the connected devices.
     pub local: Local,
-    /// Whose sessions end.
+    /// Ends sessions here.
     pub accounts: Accounts,
-    /// What is heard.
+    /// The hints of other servers.
     pub hints: Arc<dyn Hints>,
     /// How often everybody's inbox is looked at.
     pub look_every: Duration,

@@ -19,15 +19,15 @@ const TRIES: usize = 5;
 pub struct GroupView {
     /// Which.
     pub gid: GroupId,
-    /// What people call it.
+    /// Its name.
     pub name: String,
-    /// What it is for; may be empty.
+    /// Its topic; may be empty.
     pub topic: String,
-    /// What those who join it see of what was said before.
+    /// Which earlier messages new members see.
     pub history: History,
-    /// What the one who looks may do.
+    /// The caller's role.
     pub role: Role,
-    /// Who is in it, and what they may do.
+    /// Its members and their roles.
     pub members: Vec<(Person, Role)>,
 }
 
@@ -43,7 +43,7 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Use cases over the groups of `store`. `ids` numbers new ones, `consent` asks those who are put into one, `new_uuid` names the rows that changes make.
+    /// Use cases over the groups of `store`. `ids` numbers new ones, `consent` checks people's settings, `new_uuid` names changes' rows.
     pub fn new(
         store: Arc<dyn MessageStore>,
         directory: Arc<dyn Directory>,
@@ -82,7 +82,7 @@ impl Groups {
         }
     }
 
-    /// The group, for one who is in it.
+    /// The group, for a member.
     pub async fn get(&self, by: Uid, gid: GroupId) -> Result<GroupView, SendError> {
         let group = self.store.group(gid).await.map_err(|_| SendError::Unavailable)?;
         let group = group.ok_or(SendError::UnknownGroup)?;
@@ -95,13 +95,13 @@ impl Groups {
         Ok(GroupView { gid, name, topic, history, role, members })
     }
 
-    /// What `by` may do in it.
+    /// The role of `by` in it.
     pub(super) async fn role(&self, by: Uid, gid: GroupId) -> Result<Role, SendError> {
         let group = self.store.group(gid).await.map_err(|_| SendError::Unavailable)?;
         group.and_then(|group| group.role_of(by)).ok_or(SendError::UnknownGroup)
     }
 
-    /// Who is banned from it, for its owner and administrators.
+    /// The people banned from it, for its owner and administrators.
     pub async fn banned(&self, by: Uid, gid: GroupId) -> Result<Vec<Person>, SendError> {
         let group = self.store.group(gid).await.map_err(|_| SendError::Unavailable)?;
         let group = group.ok_or(SendError::UnknownGroup)?;
@@ -129,7 +129,7 @@ impl Groups {
     pub async fn add(&self, by: Uid, gid: GroupId, uid: Uid, key: Option<ClientId>) -> Result<(), SendError> {
         let client_id = key.unwrap_or_else(|| self.new_name());
         let asked: &[Uid] = if self.is_repeated(by, key).await? { &[] } else { &[uid] };
-        // Who is not in the group learns nothing of others.
+        // A caller outside the group learns nothing about other people.
         self.role(by, gid)
             .await
             .or_else(|refusal| if asked.is_empty() { Ok(Role::Member) } else { Err(refusal) })?;
@@ -203,8 +203,7 @@ impl Groups {
         self.change(self.new_name(), by, gid, GroupAction::Remove(uid)).await.map(drop)
     }
 
-    /// Gives it another name and another topic, and says what those who join it see, as far as that is given. The owner and administrators
-    /// may.
+    /// Sets the group's name, topic and history for new members, each if it is given. The owner and administrators may.
     pub async fn describe(
         &self,
         by: Uid,
@@ -226,7 +225,7 @@ impl Groups {
         self.change(self.new_name(), by, gid, GroupAction::Role(uid, role)).await.map(drop)
     }
 
-    /// Keeps `uid` out from now on, and puts out who is in. The owner and administrators may.
+    /// Bans `uid` from now on, and removes a member. The owner and administrators may.
     pub async fn ban(&self, by: Uid, gid: GroupId, uid: Uid) -> Result<(), SendError> {
         self.change(self.new_name(), by, gid, GroupAction::Ban(uid)).await.map(drop)
     }

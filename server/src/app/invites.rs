@@ -1,5 +1,5 @@
-//! Invitations into groups: a member makes a link, a guest follows it. The invitation works as its maker: it ends when
-//! that one leaves the group.
+//! Invitations into groups: a member makes a link, a guest follows it. The invitation acts for its maker: it ends when
+//! the maker leaves the group.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::queue::SendError;
 use crate::seq::{Ids, NumberError};
 use crate::store::{self, Directory, StoreError};
 
-/// What invitations are held to.
+/// The limits of invitations.
 #[derive(Clone, Copy, Debug)]
 pub struct InviteLimits {
     /// The longest life, in seconds.
@@ -24,7 +24,7 @@ pub struct InviteLimits {
 /// An invitation just made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewInvite {
-    /// What stands in the link.
+    /// The code in the link.
     pub code: String,
     /// From when on nobody comes in by it.
     pub expires_at: Timestamp,
@@ -35,9 +35,9 @@ pub struct NewInvite {
 /// An invitation by which somebody can come in, as members see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenInvite {
-    /// What stands in the link.
+    /// The code in the link.
     pub code: String,
-    /// Who made it.
+    /// Its maker.
     pub made_by: Person,
     /// When.
     pub made_at: Timestamp,
@@ -54,9 +54,9 @@ pub struct OpenInvite {
 pub struct InviteView {
     /// Into which group.
     pub gid: GroupId,
-    /// What people call it.
+    /// The group's name.
     pub group: String,
-    /// Who invites.
+    /// The member that invites.
     pub from: Person,
 }
 
@@ -76,7 +76,7 @@ pub enum InviteError {
     /// No invitation has this code.
     #[error("this invitation does not exist; ask for a new link")]
     Unknown,
-    /// Its time is over, or whoever made it has left the group.
+    /// Its time is over, or its maker has left the group.
     #[error("the invitation has expired; ask for a new link")]
     Expired,
     /// As many came in as it was made for.
@@ -133,7 +133,7 @@ impl Invites {
         if !(60..=longest_seconds).contains(&seconds) || !(1..=most_uses).contains(&uses) {
             return Err(InviteError::Terms { longest_seconds, most_uses });
         }
-        // Who is not in it is told that there is no such group.
+        // A caller outside the group gets `UnknownGroup`.
         self.groups.role(by, gid).await?;
         let (number, code) = self.ids.invite().await?;
         let made_at = self.clock.now();
@@ -152,8 +152,8 @@ impl Invites {
         Ok(NewInvite { code: self.ids.code_of(kept.number)?, expires_at: kept.expires_at, uses })
     }
 
-    /// The invitations by which somebody can come in, oldest first: all for the owner and administrators, one's own for members. From
-    /// behind the code `after` on, at most `limit`; and `after` for the next page.
+    /// The open invitations, oldest first: all for the owner and administrators, their own for members. From behind the code `after` on,
+    /// at most `limit`; and `after` for the next page.
     pub async fn open_ones(
         &self,
         by: Uid,
@@ -200,7 +200,7 @@ impl Invites {
         Ok(self.invites.end_invite(invite.number, self.clock.now()).await?)
     }
 
-    /// What the link leads to.
+    /// The group and the maker behind a link.
     pub async fn look(&self, code: &str) -> Result<InviteView, InviteError> {
         let invite = self.open(code).await?;
         let group = self.groups.get(invite.made_by, invite.gid).await.map_err(ended)?;
@@ -248,10 +248,10 @@ impl Invites {
         }
     }
 
-    /// Whether `guest` is in the group. Sees to what an earlier call may have left: a use that let the guest in is settled, one that
-    /// is not needed any more is given back.
+    /// Whether `guest` is in the group. Cleans up after an earlier call: a use that let the guest in is settled, one that
+    /// is no longer needed is given back.
     async fn finish(&self, invite: &Invite, guest: Uid) -> Result<bool, InviteError> {
-        // In this order: who is in by the claim is found under its name.
+        // In this order: a guest that came in by the claim is found under its name.
         let inside = self.groups.has(invite.gid, guest).await?;
         if let Some(name) = self.invites.claim(invite.number, guest).await? {
             if self.groups.was_made(invite.made_by, name).await? {

@@ -1,4 +1,4 @@
-//! Moments: what people tell all their friends, and what common friends say to it (S27).
+//! Moments: posts that people share with all their friends, and the likes and comments of common friends (S27).
 //!
 //! A moment is copied into the inbox of each friend when it is posted. A like or a comment goes to the author and to
 //! those friends of both who have a copy of the moment. So nobody learns of a moment that was not meant for them.
@@ -15,7 +15,7 @@ use crate::store::{KeyState, MessageStore, Page, PendingKey, StoreError};
 const PENDING_PAGE: usize = 1_000;
 const MOST_PAGES: usize = 20;
 
-/// A page of what friends share.
+/// A page of moments and of rows about them.
 #[derive(Clone, Debug)]
 pub struct Feed {
     /// Moments, likes, comments and deletions, newest first.
@@ -98,17 +98,17 @@ impl Moments {
             return Err(SendError::NotYourMoment);
         }
         let of = content.key().ok_or(SendError::UnknownMoment)?;
-        // Whoever was a friend when it was posted still has it.
+        // A former friend may still have a copy.
         let (mut known, former) = self.people.current_and_former_friends(who).await.map_err(unavailable)?;
         known.extend(former);
         let holders = self.holders(of, known).await?;
         self.publish(who, client_id, Kind::Delete, Body::deletion(of), holders).await
     }
 
-    /// What friends share, newest first, with ids below `before`.
+    /// Moments and rows about them, newest first, with ids below `before`.
     ///
     /// # Errors
-    /// Those of the store.
+    /// The store's errors.
     pub async fn feed(&self, who: Uid, before: Option<MessageId>, limit: usize) -> Result<Feed, StoreError> {
         let page = self.store.conversation(who, Conversation::MOMENTS, before, limit).await?;
         Ok(Feed { page, read_to: self.store.read_to(who, Conversation::MOMENTS).await? })
@@ -134,7 +134,7 @@ impl Moments {
         if author == who {
             return Ok((of, self.holders(of, list.hearing.clone()).await?));
         }
-        // One who is no friend any more sees it no more.
+        // A former friend no longer sees it.
         if !list.friends.contains(&author) {
             return Err(SendError::UnknownMoment);
         }
@@ -169,7 +169,7 @@ impl Moments {
         content.filter(is_one).ok_or(SendError::UnknownMoment)
     }
 
-    /// Those of `uids` who have a copy, or are still to get one.
+    /// The users of `uids` that have a copy, or are still owed one.
     pub(super) async fn holders(&self, of: IdempotencyKey, uids: Vec<Uid>) -> Result<Vec<Uid>, SendError> {
         // Before the rows: what is delivered in between is among them.
         let owed = self.owed(of).await.map_err(unavailable)?;
@@ -178,7 +178,7 @@ impl Moments {
         Ok(holds.map(|(uid, _)| uid).collect())
     }
 
-    /// Who is still to get a copy.
+    /// The users that are still owed a copy.
     async fn owed(&self, of: IdempotencyKey) -> Result<HashSet<Uid>, StoreError> {
         let (mut after, mut owed) = (PendingKey::default(), HashSet::new());
         for _ in 0..MOST_PAGES {

@@ -13,7 +13,7 @@ use argon2::{Algorithm, Argon2, Block, Params, Version};
 use rand::Rng as _;
 use tokio::sync::oneshot;
 
-/// What a hash costs and how many there may be.
+/// The cost of a hash, and limits on concurrent hashes.
 #[derive(Clone, Copy, Debug)]
 pub struct PasswordOptions {
     /// Memory of one hash, in KiB; at least 8.
@@ -33,7 +33,7 @@ pub struct Busy;
 
 const CHECKED: &str = "the configuration and the length of the password were checked";
 
-/// What one hash after the other is computed in.
+/// The memory of one thread, used for one hash after the other.
 type Memory = Vec<Block>;
 
 type Work = Box<dyn FnOnce(&mut Memory) + Send>;
@@ -119,7 +119,7 @@ impl Passwords {
     }
 }
 
-/// Does what waits until nobody can ask any more.
+/// Runs the waiting work until the [`Passwords`] are dropped.
 fn work_off(waiting: &Mutex<Receiver<Work>>) {
     tidemark_process::yield_to_other_threads();
     let mut memory = Memory::new();

@@ -1,4 +1,4 @@
-//! What people have chosen, and who is whose friend: both are rows of their inboxes.
+//! Settings, profiles and friendships: all are rows of their users' inboxes.
 
 use std::sync::Arc;
 
@@ -28,11 +28,11 @@ pub struct Friend {
     pub name: String,
     /// Whether that one's account is deleted.
     pub is_deleted: bool,
-    /// Who wants to be whose friend.
+    /// Which of the two wants to be the other's friend.
     pub friendship: Friendship,
     /// Whether one has declined what the other one wants.
     pub declined: bool,
-    /// What the other one said with it.
+    /// The other one's greeting.
     pub greeting: Option<String>,
     /// When that last changed.
     pub changed_at: Timestamp,
@@ -68,7 +68,7 @@ impl People {
         People { store, directory, queues, most_friends }
     }
 
-    /// What sets a setting of a conversation; of one for all, that with oneself. `value`: JSON; `null` clears it.
+    /// The request that sets a setting of a conversation, or for all if `target` is the user's own. `value`: JSON; `null` clears it.
     ///
     /// # Errors
     /// When the value is not what the setting takes.
@@ -127,10 +127,10 @@ impl People {
         Ok(chosen.map(|language| language.tag))
     }
 
-    /// Says whether `who` wants to be a friend of `other`. Both are told, unless a request is declined: that is one's own affair.
+    /// Says whether `who` wants to be a friend of `other`. Both are told, but `other` is not told when `who` declines a request.
     ///
     /// # Errors
-    /// When `other` does not exist, is oneself or takes nothing from `who`; when there are too many friends; those of storing.
+    /// When `other` does not exist, is `who` or takes nothing from `who`; when there are too many friends; the errors of storing.
     pub async fn befriend(
         &self,
         who: Uid,
@@ -177,7 +177,7 @@ impl People {
         }
     }
 
-    /// Those of these people who have not blocked `who`, and are not blocked by `who`.
+    /// The people that have not blocked `who` and are not blocked by `who`.
     async fn who_hear(&self, who: Uid, people: Vec<Uid>) -> Result<Vec<Uid>, StoreError> {
         let mut hear = Vec::with_capacity(people.len());
         for some in people.chunks(AT_ONCE) {
@@ -210,7 +210,7 @@ impl People {
     }
 
     async fn has_room(&self, who: Uid) -> Result<(), SendError> {
-        // Whoever has wanted less, and was wanted by fewer, has room. Only beyond that it matters what the rows say.
+        // A user with fewer keys than that has room. Only beyond that are the rows read.
         let keys = self.store.keys_under(who, FRIENDS, self.most_friends).await;
         if keys.map_err(|_| SendError::Unavailable)? < self.most_friends {
             return Ok(());
@@ -220,7 +220,7 @@ impl People {
         let wanted = known.iter().filter(|(_, friendship)| friendship.mine).map(|(uid, _)| *uid);
         let mut wanted: Vec<Uid> = wanted.collect();
         if wanted.len() >= self.most_friends {
-            // What somebody wanted of a deleted account is shown nowhere, so it is not counted.
+            // Requests to deleted accounts are shown nowhere, so they are not counted.
             let names = self.directory.shown_names(&wanted).await.map_err(|_| SendError::Unavailable)?;
             let mut is_there = names.iter().map(|name| !name.as_ref().is_some_and(ShownName::is_deleted));
             wanted.retain(|_| is_there.next().unwrap_or_default());
@@ -254,7 +254,7 @@ impl People {
         }
     }
 
-    /// The friends of `who`, and who of them hears from `who`.
+    /// The friends of `who`, and the friends that hear from `who`.
     pub(super) async fn friend_list(&self, who: Uid) -> Result<Arc<FriendList>, StoreError> {
         let read = async {
             let (friends, _) = self.current_and_former_friends(who).await?;
@@ -264,12 +264,12 @@ impl People {
         self.queues.friends().get(who, read).await
     }
 
-    /// The friends of `who`, and those who were.
+    /// The current and the former friends of `who`.
     pub(super) async fn current_and_former_friends(
         &self,
         who: Uid,
     ) -> Result<(Vec<Uid>, Vec<Uid>), StoreError> {
-        // Who asked and was never answered is there, too: others may ask as many as they like.
+        // Unanswered requests of others are among the rows, too, and nothing limits those.
         let known = self.known(who, "", self.most_friends.saturating_mul(8)).await?;
         let (friends, others): (Vec<_>, Vec<_>) =
             known.into_iter().partition(|(_, friendship)| friendship.is_mutual());
@@ -284,7 +284,7 @@ impl People {
         after: Option<Uid>,
         limit: usize,
     ) -> Result<Vec<Friend>, StoreError> {
-        // What comes after both rows of that person.
+        // A key after both rows of that person.
         let after = after.map_or(String::new(), |uid| format!("{FRIENDS}{uid} ~"));
         // Each has one row or two, so that the first `limit` are there whole.
         let rows = self.store.newest_under(who, FRIENDS, &after, limit * 2 + 1).await?;
@@ -320,7 +320,7 @@ impl People {
     }
 }
 
-/// Where it stands that `who` has blocked `other`.
+/// The key of the block that `who` may have set on `other`.
 fn block(who: Uid, other: Uid) -> (Uid, String) {
     (who, setting_key(Setting::Block, Conversation::User(other)))
 }

@@ -1,4 +1,4 @@
-//! Sessions in memory: which tokens are known to be good, and the means to end what hangs on them.
+//! Sessions in memory: the tokens that are known to be good, and the means to end the sessions and their sockets.
 //!
 //! A bounded cache over the directory. Its promise is exactness: once [`SessionCache::end`] has returned, no
 //! caller gets that session again, and everything that watches it has been told.
@@ -18,7 +18,7 @@ use crate::store::Session;
 /// A session that somebody uses now. Sockets hold it for as long as they are open.
 #[derive(Debug)]
 pub struct LiveSession {
-    /// Whose.
+    /// Its user.
     pub uid: Uid,
     /// From when on it is worth nothing.
     pub expires_at: Timestamp,
@@ -29,7 +29,7 @@ pub struct LiveSession {
 }
 
 impl LiveSession {
-    /// What its owner calls it.
+    /// Its id.
     pub fn id(&self) -> SessionId {
         SessionId::of(&self.token_hash)
     }
@@ -45,7 +45,7 @@ impl LiveSession {
     }
 }
 
-/// What its owner calls a session: the first half of its token's hash, which leads to no token.
+/// The id of a session: the first half of its token's hash, which leads to no token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionId(pub(super) [u8; 16]);
 
@@ -79,7 +79,7 @@ impl FromStr for SessionId {
 /// A session as the owner of the account sees it.
 #[derive(Clone, Debug)]
 pub struct OpenSession {
-    /// What [`Accounts::end_session`](super::Accounts::end_session) takes.
+    /// The argument of [`Accounts::end_session`](super::Accounts::end_session).
     pub id: SessionId,
     /// When it began.
     pub created_at: Timestamp,
@@ -87,7 +87,7 @@ pub struct OpenSession {
     pub expires_at: Timestamp,
     /// Whether it is the one that asks.
     pub is_current: bool,
-    /// What the device is called; empty where nothing is known of it.
+    /// The device's label; empty where nothing is known of it.
     pub label: String,
 }
 

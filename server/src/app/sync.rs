@@ -14,7 +14,7 @@ use crate::store::{MessageStore, Page, StoreError};
 /// How often the log tells of devices that are ahead.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
-/// What a device missed, or the first part of it.
+/// The rows that a device missed, or the first part of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pulled {
     /// Rows newer than the cursor, in id order.
@@ -87,8 +87,8 @@ impl InboxSync {
         Ok(Pulled { entries, synced, more })
     }
 
-    /// What a device is told that says it has rows up to `cursor`, beyond the watermark: the latest committed id. Another server may have
-    /// written them, so it is looked up; while that cannot be, the device is believed, for it may have them from there.
+    /// The latest committed id, for a device that claims rows up to `cursor`, beyond the watermark. Another server may have written them,
+    /// so the database is asked. If it does not answer, the device is believed, for it may have them from there.
     pub async fn look_ahead(&self, watermark: &Watermark, cursor: u64) -> MessageId {
         let looked = self.watermarks.reread(watermark).await;
         let latest = watermark.latest();
@@ -105,7 +105,7 @@ impl InboxSync {
     }
 
     /// A device says that it has rows beyond the newest one: proof that older files were restored without `tidemark restored`, unless the
-    /// device is wrong. Logged once a minute at most, whoever says it.
+    /// device is wrong. Logged once a minute at most, over all devices.
     fn note_ahead(&self, watermark: &Watermark, cursor: u64) {
         let Some(left_out) = self.log.pass() else { return };
         warn!(

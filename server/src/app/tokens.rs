@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
-/// SHA-256 of a token: what memory and storage know it by.
+/// SHA-256 of a token: memory and storage keep only this.
 pub(super) type TokenHash = [u8; 32];
 
 impl Token {
@@ -30,7 +30,7 @@ impl Token {
         &self.0
     }
 
-    /// What it is known by.
+    /// Its hash, under which it is stored.
     pub fn hash(&self) -> TokenHash {
         hash_of(&self.0)
     }

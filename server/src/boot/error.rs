@@ -36,18 +36,18 @@ pub enum BootError {
     /// A command or part that knows no other database than SQLite yet.
     #[error("{what} is not possible on PostgreSQL yet")]
     OnlySqlite {
-        /// What it is.
+        /// The command or part.
         what: &'static str,
     },
-    /// Somebody else assigns the ids of messages here than the configuration says.
+    /// The ids of messages come from another source than the configuration says.
     #[error(
         "the ids of messages come from \"{agreed}\" in this installation, and [messages] ids says \"{wanted}\"; set it to \"{agreed}\", \
          or run `tidemark ids {wanted}` once"
     )]
     MessageIds {
-        /// Who assigns them here.
+        /// The source of the installation.
         agreed: String,
-        /// Who would.
+        /// The source in the configuration.
         wanted: &'static str,
     },
     /// The same for `tidemark restored`, which may be needed before anything can be changed.
@@ -56,20 +56,20 @@ pub enum BootError {
          and run `tidemark restored` again"
     )]
     RestoredIds {
-        /// Who assigns them here.
+        /// The source of the installation.
         agreed: String,
-        /// Who would.
+        /// The source in the configuration.
         wanted: &'static str,
     },
-    /// A row is above what counts as the latest id of its inbox: a later one could get its id.
+    /// A row is above the recorded latest id of its inbox: a later one could get its id.
     #[error(
         "the inbox of user {uid} has a row {newest}, and its latest id is {latest}, so that an id could come twice: rows were put there \
          by other means; stop every server, run `tidemark restored`, and start again"
     )]
     HeadBehind {
-        /// Whose inbox.
+        /// The owner of the inbox.
         uid: Uid,
-        /// What counts as its latest id.
+        /// The recorded latest id.
         latest: MessageId,
         /// The id of its newest row.
         newest: MessageId,
@@ -94,7 +94,7 @@ pub enum BootError {
     File {
         /// Which.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         why: std::io::Error,
     },
     /// The sequences cannot be served.
@@ -111,7 +111,7 @@ pub enum BootError {
     Listen {
         /// Which address.
         address: Listen,
-        /// What the system says.
+        /// The system's error.
         why: std::io::Error,
         /// Where another one is chosen.
         otherwise: &'static str,

@@ -38,7 +38,7 @@ pub struct BadFile {
     wrong: Wrong,
 }
 
-/// What is wrong with a file beside the database.
+/// The fault of a file of the installation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 enum Wrong {
     #[error(
@@ -244,12 +244,12 @@ pub(super) async fn check_and_stamp(
     Ok(Identity::finish(db, start, &roles, &fingerprint(&secret)).await?)
 }
 
-/// What identifies a secret without telling it.
+/// Identifies a secret without telling it.
 pub(super) fn fingerprint(secret: &str) -> String {
     Sha256::digest(secret.trim()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Whether what was `found` is what belongs beside the database.
+/// Checks that the file that was `found` belongs beside the database.
 fn judge(known: &Identity, role: &str, found: &Found) -> Result<(), Wrong> {
     let required = known.files.iter().any(|known| known == role);
     let stamp = match found {

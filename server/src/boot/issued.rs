@@ -45,7 +45,7 @@ pub(super) async fn numbers_of_all_else(
 /// The same for a command that makes users alone, also beside a server.
 pub async fn numbers_of_users(config: &Config, storage: &Storage) -> Result<Ids, BootError> {
     let uid = storage.directory.largest_uid().await?.map_or(0, |uid| uid.0);
-    // Whoever issues the others raises them above what is stored.
+    // A server that issues the other numbers raises them above the stored ones.
     issuer(config, storage, Stored { uid, ..Stored::default() }).await
 }
 

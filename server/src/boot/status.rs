@@ -6,7 +6,7 @@ use crate::config::{Config, DatabaseKind};
 use crate::notify::postgres::SERVED;
 use crate::store::{Facts, postgres, sqlite};
 
-/// What the database of `config` says of the installation, also while it is served.
+/// The facts about the installation in the database of `config`, also while it is served.
 ///
 /// # Errors
 /// When there is none, or it does not answer.

@@ -1,5 +1,5 @@
-//! The database under the server and its commands: SQLite or PostgreSQL, by the URL. What stands above sees traits; what only one of them
-//! can do asks for that one by name.
+//! The database under the server and its commands: SQLite or PostgreSQL, by the URL. Callers see traits. An operation that only one of
+//! them supports asks for that one by name.
 
 use std::fs;
 use std::future::pending;
@@ -45,7 +45,7 @@ pub struct Storage {
     pub access_keys: Arc<dyn AccessKeys>,
 }
 
-/// What keeps the rows of users, and what keeps those of tables.
+/// The store of users' rows, and the store of tables' rows.
 pub(super) type Rows = (Arc<dyn MessageStore>, Arc<dyn TableStore>);
 
 /// Which one it is.
@@ -108,7 +108,7 @@ impl Storage {
         Storage::or_beside(Storage::open_existing(config).await, config).await
     }
 
-    /// What was opened, or the same files beside the server that has them.
+    /// The storage that was opened, or the same files beside the server that has them.
     async fn or_beside(opened: Result<Storage, BootError>, config: &Config) -> Result<Storage, BootError> {
         match opened {
             Err(BootError::Open(OpenError::InUse { path })) => {
@@ -297,7 +297,7 @@ impl Storage {
     }
 
     /// Waits until PostgreSQL can be connected to, and for `[storage] start_seconds` at most: a server may start together with its
-    /// database. What waiting does not help is refused at once.
+    /// database. Errors that waiting does not cure are returned at once.
     ///
     /// # Errors
     /// Why the last try failed.

@@ -1,5 +1,4 @@
-//! What the commands that move data need of the database: one moment to read, an installation to fill, an inbox to add
-//! to.
+//! The database for the commands that move data: one moment to read, an installation to fill, an inbox to add to.
 
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use crate::store::archive::{ExportSnapshot, InboxImport, Restore};
 use crate::store::postgres::{PgExportSnapshot, PgInboxImport, PgRestore, listening};
 use crate::store::sqlite::{SqliteExportSnapshot, SqliteInboxImport, SqliteRestore};
 
-/// What fills an installation, as an error names it.
+/// The command that fills an installation, as an error names it.
 const IMPORT: &str = "tidemark import";
 
 /// The moment that is now, also of an installation that is served.
@@ -33,7 +32,7 @@ pub async fn export_snapshot(config: &Config) -> Result<Box<dyn ExportSnapshot>,
 }
 
 impl Storage {
-    /// What keeps servers away until it is dropped: `None` on SQLite, where the lock of the database does.
+    /// A guard that keeps servers away until it is dropped: `None` on SQLite, where the lock of the database does.
     ///
     /// # Errors
     /// [`BootError::Hints`] when one is at work.

@@ -9,7 +9,7 @@ use super::storage::{check_installed, only_on_sqlite};
 use crate::config::Config;
 use crate::store::sqlite::{Journal, required_files, verify_database, verify_log};
 
-/// What was found.
+/// The result of [`verify`].
 #[derive(Debug, Default)]
 pub struct Verified {
     /// How many files were read.
@@ -30,7 +30,7 @@ pub fn verify(
     only_on_sqlite(config, "`tidemark verify`")?;
     let main = config.storage.file()?;
     let required = required_files(&main);
-    // What does not belong to it yet may be missing.
+    // Files that do not belong to it yet may be missing.
     let beside = databases(config)?.into_iter();
     let beside = beside.filter(|(role, path)| path.exists() || required.iter().any(|known| known == role));
     let all: Vec<PathBuf> = std::iter::once(main.clone()).chain(beside.map(|(_, path)| path)).collect();

@@ -1,4 +1,4 @@
-//! `tidemark ids`: lets somebody else assign the ids of messages.
+//! `tidemark ids`: changes the source of the ids of messages.
 
 use clap::{Args, ValueEnum};
 
@@ -6,10 +6,10 @@ use super::ExitError;
 use crate::boot::{self, BootError, Storage};
 use crate::config::{Config, MessageIds};
 
-/// Who is to assign them.
+/// The arguments of `tidemark ids`.
 #[derive(Debug, Args)]
 pub(super) struct Ids {
-    /// Who assigns the ids of messages from the next start on
+    /// The source of the ids of messages from the next start on
     #[arg(value_enum)]
     from: From,
 }

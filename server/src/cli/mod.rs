@@ -46,14 +46,14 @@ Exit codes: 0 done, 1 failed, 2 wrong use.";
 #[derive(Debug, Parser)]
 #[command(name = "tidemark", about, after_help = EXAMPLES)]
 pub struct Cli {
-    /// What every command understands.
+    /// The flags of every command.
     #[command(flatten)]
     pub flags: Flags,
     #[command(subcommand)]
     command: Option<Command>,
 }
 
-/// What to do; serving when nothing is said.
+/// The commands; `serve` without one.
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Serve the chat until it is told to stop; the default

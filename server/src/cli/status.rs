@@ -82,7 +82,7 @@ fn line(fact: &Value) -> String {
     }
 }
 
-/// What the server says that listens where this configuration says.
+/// The answers of the server at the address of this configuration.
 async fn server(listen: &str) -> Value {
     let address = listen.replace("0.0.0.0:", "127.0.0.1:").replace("[::]:", "[::1]:");
     let address = address.as_str();

@@ -29,7 +29,7 @@ Examples:
   tidemark user list --json                                 an object a line, for programs
   tidemark user disable \"Ann Lee\"";
 
-/// What to do to accounts, and how to tell it.
+/// A command for accounts, and the form of its output.
 #[derive(Debug, Args)]
 pub(super) struct User {
     #[command(subcommand)]
@@ -39,7 +39,7 @@ pub(super) struct User {
     json: bool,
 }
 
-/// What to do to accounts.
+/// Commands for accounts.
 #[derive(Debug, Subcommand)]
 enum What {
     /// Make an account and print its password
@@ -65,12 +65,12 @@ enum What {
         #[arg(long, value_name = "CODE", conflicts_with_all = ["uses", "days"])]
         end: Option<String>,
     },
-    /// What is done to accounts that are there.
+    /// Commands for existing accounts.
     #[command(flatten)]
     Existing(Existing),
 }
 
-/// What to do to accounts that are there.
+/// Commands for existing accounts.
 #[derive(Debug, Subcommand)]
 enum Existing {
     /// List all accounts: uid, name, and whether it is disabled or deleted

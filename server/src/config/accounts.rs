@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, within};
 
-/// Who may make an account.
+/// The people that may make an account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SignUp {
     /// Everybody who reaches the server.
     #[default]
     Open,
-    /// Who has an invitation of somebody who has an account, or of the operator.
+    /// People with an invitation of somebody who has an account, or of the operator.
     Invitation,
     /// The operator alone, by `tidemark user add`.
     Closed,
@@ -21,7 +21,7 @@ pub enum SignUp {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AccountsSection {
-    /// Who may make an account.
+    /// The people that may make an account.
     pub sign_up: SignUp,
     /// With sign-up by invitation: how many invitations that are open an account may have.
     pub open_invites: usize,

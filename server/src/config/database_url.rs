@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-/// What stands for a password where the URL is shown.
+/// Replaces a password where the URL is shown.
 const HIDDEN: &str = "***";
 
 /// A URL as it was written. Printed, logged or serialised it has no password.
@@ -28,7 +28,7 @@ impl DatabaseUrl {
         self.0.is_empty()
     }
 
-    /// The URL with its password, for whoever connects.
+    /// The URL with its password, for connecting.
     pub fn with_password(&self) -> &str {
         &self.0
     }
@@ -42,7 +42,7 @@ impl DatabaseUrl {
     /// The file that a URL of SQLite names; `None` when it is empty.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault of the URL.
     pub(super) fn file(&self) -> Result<Option<PathBuf>, &'static str> {
         if self.0.is_empty() {
             return Ok(None);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, within};
 
-/// What one caller may ask for.
+/// The limits of one caller's requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsSection {

@@ -7,7 +7,7 @@ use toml::{Table, Value};
 use super::names::did_you_mean;
 use super::{Config, ConfigError};
 
-/// What the command line can set for every command; each wins over file and environment.
+/// The flags of every command; each wins over file and environment.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Flags {
     /// Read this TOML file; docs/tidemark.example.toml lists every key
@@ -110,7 +110,7 @@ fn known_variables(defaults: &Table) -> Vec<String> {
     keys.chain(FLAGS.iter().map(|flag| format!("{PREFIX}{flag}"))).collect()
 }
 
-/// What the reader complains of, in one line; of an unknown field, which known one is near instead of all of them.
+/// The reader's complaint in one line. For an unknown field it names the nearest known one instead of all of them.
 fn complaint(message: &str) -> String {
     let line = one_line(message);
     let unknown = line.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`'));

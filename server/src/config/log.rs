@@ -59,13 +59,13 @@ const PARTS: [&str; 16] = [
 
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// What is written to standard error.
+/// The lines on standard error.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogSection {
     /// The form of a line.
     pub format: LogFormat,
-    /// What is logged, in the notation of `tracing`: `info`, or `info,tidemark::queue=debug`.
+    /// The filter of events, in the notation of `tracing`: `info`, or `info,tidemark::queue=debug`.
     pub filter: String,
 }
 

@@ -1,4 +1,4 @@
-//! `[messages]`: who assigns the ids of messages. What the data were made with is stored with them, and compared at each start.
+//! `[messages]`: the source of the ids of messages. The source of the data is stored with them, and compared at each start.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use super::{Config, ConfigError, DatabaseKind, SequenceSource};
 /// A hundred years.
 const MOST_SECONDS: u64 = 3_155_760_000;
 
-/// Who assigns the ids of messages, as it is written in the configuration.
+/// The source of the ids of messages, as it is written in the configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MessageIdsSetting {
@@ -20,7 +20,7 @@ pub enum MessageIdsSetting {
     Seqsvr,
 }
 
-/// Who assigns the ids of messages.
+/// The source of the ids of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageIds {
     /// The database, in the transaction that stores the rows (S19).
@@ -43,7 +43,7 @@ impl MessageIds {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MessagesSection {
-    /// Who assigns their ids.
+    /// The source of their ids.
     pub ids: MessageIdsSetting,
     /// Seconds for which a message may be edited; 0: not at all.
     pub edit_seconds: u64,
@@ -68,7 +68,7 @@ impl Default for MessagesSection {
 }
 
 impl Config {
-    /// Who assigns the ids of messages, of a new installation where it is left open.
+    /// The source of the ids of messages; where it is left open, the one of a new installation.
     pub fn message_ids(&self) -> MessageIds {
         match (self.messages.ids, self.storage.database_url.kind()) {
             (MessageIdsSetting::Seqsvr, _) | (MessageIdsSetting::Auto, DatabaseKind::Sqlite) => {

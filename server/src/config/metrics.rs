@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, Listen};
 
-/// Who may read `/metrics`.
+/// Access to `/metrics`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MetricsSection {
-    /// An address of their own, at which whoever reaches it may read them; empty: none.
+    /// An address of their own, at which everybody who reaches it may read them; empty: none.
     pub listen: String,
     /// Whether everybody may read them at the server's own address. Otherwise callers on the same machine may, unless the
     /// configuration tells of a proxy.

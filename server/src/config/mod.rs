@@ -55,13 +55,13 @@ pub struct Config {
     pub sequence: SequenceSection,
     /// Passwords and sessions.
     pub accounts: AccountsSection,
-    /// What one caller may ask for.
+    /// The limits of one caller's requests.
     pub limits: LimitsSection,
     /// Where tables are served.
     pub table: TableSection,
-    /// Who may read the metrics.
+    /// Access to the metrics.
     pub metrics: MetricsSection,
-    /// What is written to standard error.
+    /// The lines on standard error.
     pub log: LogSection,
 }
 
@@ -73,7 +73,7 @@ pub enum ConfigError {
     File {
         /// The file asked for.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         why: std::io::Error,
     },
     /// The file is not what it should be.
@@ -83,7 +83,7 @@ pub enum ConfigError {
         path: PathBuf,
         /// Counted from 1.
         line: usize,
-        /// What is wrong there.
+        /// The fault there.
         why: String,
     },
     /// A variable names a key that does not exist, or its value has the wrong type.
@@ -91,7 +91,7 @@ pub enum ConfigError {
     Variable {
         /// The environment variable.
         name: String,
-        /// What is wrong with it.
+        /// The fault of the variable or its value.
         why: String,
     },
     /// A value is outside its range.
@@ -101,7 +101,7 @@ pub enum ConfigError {
         section: &'static str,
         /// The key's name.
         key: &'static str,
-        /// What it should be.
+        /// The value's rule.
         why: String,
     },
 }

@@ -20,7 +20,7 @@ pub enum SequenceSource {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SequenceSection {
-    /// Who makes them.
+    /// The service that makes them.
     pub source: SequenceSource,
     /// For `cluster`: the client configuration, a file as docs/CLUSTER-CLIENT.md describes it.
     pub client_config: String,

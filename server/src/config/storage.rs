@@ -157,7 +157,7 @@ impl StorageSection {
         if self.listen_url.is_empty() { &self.database_url } else { &self.listen_url }
     }
 
-    /// What the PostgreSQL store is opened with.
+    /// The options of the PostgreSQL store.
     pub fn postgres(&self) -> PgOptions {
         PgOptions {
             queue_connections: self.queue_connections,
@@ -172,7 +172,7 @@ impl StorageSection {
         }
     }
 
-    /// What the SQLite store is opened with.
+    /// The options of the SQLite store.
     pub fn sqlite(&self) -> SqliteOptions {
         SqliteOptions {
             readers: self.readers,

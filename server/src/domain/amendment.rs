@@ -39,13 +39,13 @@ const NAMING: [Kind; 9] = [
     Kind::Star,
 ];
 
-/// What can be deleted. PostgreSQL's `compact_entry` has the same.
+/// The kinds that can be deleted. PostgreSQL's `compact_entry` has the same.
 pub const DELETED_FROM: [Kind; 4] = [Kind::Message, Kind::Recalled, Kind::Moment, Kind::Comment];
 
 /// Makes a key of the digit before it.
 const KEYCAP: char = '\u{20e3}';
 
-/// What an amendment does to its message.
+/// The change that an amendment makes to its message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Amendment {
     /// Another text takes the place of the first.
@@ -54,7 +54,7 @@ pub enum Amendment {
     Recall,
     /// The message is deleted for the person alone who asks for it.
     Delete,
-    /// What a person reacts with from now on, in that person's order; empty: nothing any more.
+    /// The person's reactions from now on, in that person's order; empty: none.
     React(Vec<String>),
     /// The message is pinned for everybody in the conversation, or no longer.
     Pin(bool),
@@ -108,7 +108,7 @@ struct Amending<'a> {
 }
 
 impl Body {
-    /// What a person said in reply to `quoted`, a message in the same conversation. It names that message and does not carry its text,
+    /// A person's reply to `quoted`, a message in the same conversation. It names that message and does not carry its text,
     /// which may be edited or taken back. `limit` counts the characters of the text.
     ///
     /// # Errors

@@ -6,13 +6,13 @@
 
 use super::{Content, Conversation, IdempotencyKey, Kind, Setting, Uid};
 
-/// What comes before the number of the other person in the keys of friends: all of them lie side by side.
+/// The prefix of the keys of friends, before the other person's uid: all of them lie side by side.
 pub const FRIENDS: &str = "friend u:";
 
-/// What comes before the name of a setting in the keys of settings.
+/// The prefix of the keys of settings, before the name of the setting.
 pub const SETTINGS: &str = "set ";
 
-/// What comes before the message in the keys of stars.
+/// The prefix of the keys of stars, before the message.
 pub const STARS: &str = "star ";
 
 impl Content {
@@ -54,12 +54,12 @@ pub fn amendment_key((sender, client_id): IdempotencyKey) -> String {
     format!("amend {sender} {client_id}")
 }
 
-/// What comes before the message in the keys of the pins of a conversation.
+/// The prefix of the keys of a conversation's pins, before the message.
 pub fn pins(of: Conversation) -> String {
     format!("pin {of} ")
 }
 
-/// The key of a setting; of one for all conversations, `of` is the conversation with oneself.
+/// The key of a setting. For all conversations, `of` is the user's own conversation.
 pub fn setting_key(name: Setting, of: Conversation) -> String {
     format!("{SETTINGS}{} {of}", name.as_str())
 }

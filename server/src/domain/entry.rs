@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Body, ClientId, Conversation, MessageId, Timestamp, Uid};
 
-/// What a row is. Clients skip kinds that they do not know.
+/// The kind of a row. Clients skip kinds that they do not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Something a person said.
@@ -13,29 +13,29 @@ pub enum Kind {
     ReadMarker,
     /// A group was made, or somebody joined or left it.
     Membership,
-    /// Something that a program put there, of a kind of its own ([`AppKind`](super::AppKind)). It is no part of what people said.
+    /// A row that a program put there, of a kind of its own ([`AppKind`](super::AppKind)). It is no message of a person.
     App,
     /// The sender of a message changed its text.
     Edit,
     /// The sender of a message took it back.
     Recall,
-    /// What a person reacts to a message with.
+    /// A person's reactions to a message.
     Reaction,
-    /// A message that was taken back: who sent it and when, without what it said.
+    /// A message that was taken back: its sender and time, without its text.
     Recalled,
-    /// What the user has chosen, for one conversation or for all; only in the user's own inbox.
+    /// A setting of the user, for one conversation or for all; only in the user's own inbox.
     Setting,
     /// One of two people wants to be the other's friend, or no longer.
     Friend,
-    /// What a person tells all friends.
+    /// A person's post to all friends.
     Moment,
     /// A person likes a moment, or no longer.
     Like,
-    /// What a person says about a moment.
+    /// A person's comment on a moment.
     Comment,
     /// A moment or a comment is deleted for everybody, or a message for the user alone.
     Delete,
-    /// A message, a moment or a comment that was deleted: without what it said.
+    /// A message, a moment or a comment that was deleted: without its text.
     Deleted,
     /// How far the other person has got and read the user's messages, or how many members of a group have read them.
     Seen,
@@ -134,12 +134,12 @@ impl Kind {
     }
 }
 
-/// What is the same in every copy of a fan-out; copies share it by `Arc`.
+/// The part that is the same in every copy of a fan-out; copies share it by `Arc`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content {
-    /// What the row is.
+    /// The row's kind.
     pub kind: Kind,
-    /// Who said or did it.
+    /// The person that said or did it.
     pub sender: Uid,
     /// To whom, from the *sender's* side.
     pub target: Conversation,
@@ -151,7 +151,7 @@ pub struct Content {
     pub sent_at: Timestamp,
 }
 
-/// Under which a message is accepted once: its sender, and what the sender calls it (I4).
+/// The key under which a message is accepted once: its sender and its `client_id` (I4).
 pub type IdempotencyKey = (Uid, ClientId);
 
 impl Content {
@@ -216,11 +216,11 @@ impl Content {
 /// One row of one user's inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Whose inbox.
+    /// The owner of the inbox.
     pub receiver: Uid,
-    /// The number from the receiver's sequence.
+    /// The id from the receiver's sequence.
     pub message_id: MessageId,
-    /// What all copies share.
+    /// The part that all copies share.
     pub content: Arc<Content>,
 }
 

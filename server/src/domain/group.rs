@@ -10,14 +10,14 @@ use super::{GroupId, Timestamp, Uid};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MembershipEpoch(pub u32);
 
-/// What a member may do.
+/// The role of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// Write, add people, make invitations, leave.
     Member,
     /// That, and remove members, rename, set the topic, ban, and revoke invitations.
     Administrator,
-    /// That, and say who is an administrator and who the owner. Each group has one, who cannot be removed.
+    /// That, and appoint administrators and the owner. Each group has one owner, who cannot be removed.
     Owner,
 }
 
@@ -37,7 +37,7 @@ impl Role {
     }
 }
 
-/// What those who join a group later see of what was said before.
+/// Which earlier messages new members of a group see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum History {
     /// Nothing.
@@ -64,7 +64,7 @@ impl History {
         }
     }
 
-    /// Read back. What a later version of the program may write shows nothing.
+    /// Read back. A code that a later version of the program may write shows nothing.
     pub fn from_code(code: u8) -> History {
         if code == 1 { History::Visible } else { History::Hidden }
     }
@@ -125,7 +125,7 @@ impl Standing {
 /// One who is or was in a group, or is banned from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Who.
+    /// The person's uid.
     pub uid: Uid,
     /// The current or last membership epoch.
     pub epoch: MembershipEpoch,
@@ -159,11 +159,11 @@ impl Member {
 pub struct Group {
     /// Which.
     pub gid: GroupId,
-    /// What people call it.
+    /// Its name.
     pub name: String,
-    /// A line about what it is for; may be empty.
+    /// Its topic, a line of text; may be empty.
     pub topic: String,
-    /// What those who join it later see.
+    /// Which earlier messages new members see.
     pub history: History,
     /// Counts the changes; 1 after the making.
     pub version: u64,
@@ -171,19 +171,19 @@ pub struct Group {
     pub members: Vec<Member>,
 }
 
-/// What happened to a group.
+/// A change of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupStep {
     /// It was made with these people in it.
     Created {
-        /// What people call it.
+        /// Its name.
         name: String,
         /// Its first members, by uid.
         members: Vec<Uid>,
     },
     /// Somebody was added.
     Added(Uid, MembershipEpoch),
-    /// Somebody came in by an invitation, which whoever did it had made.
+    /// Somebody came in by an invitation. The step is done by the invitation's maker.
     Joined(Uid, MembershipEpoch),
     /// Somebody was put out; the membership epoch that ended.
     Removed(Uid, MembershipEpoch),
@@ -193,7 +193,7 @@ pub enum GroupStep {
     Renamed(String),
     /// It has another topic.
     Topic(String),
-    /// Those who join it from now on see more or less of what was said before.
+    /// New members see more or fewer of the earlier messages from now on.
     History(History),
     /// A member has another role. Where that is the owner's, the owner so far is an administrator.
     Role(Uid, Role),
@@ -221,7 +221,7 @@ impl GroupStep {
         }
     }
 
-    /// Whom it concerns, if anybody but whoever did it.
+    /// The person that it concerns, if it is done to one.
     pub fn concerns(&self) -> Option<Uid> {
         match *self {
             GroupStep::Created { .. }
@@ -239,7 +239,7 @@ impl GroupStep {
     }
 }
 
-/// What a step changes, and the version that it starts from (0 for the making).
+/// The changes of a step, and the version that it starts from (0 for the making).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupChange {
     /// Which group.
@@ -250,17 +250,17 @@ pub struct GroupChange {
     pub name: Option<String>,
     /// Its topic from now on, if it changes.
     pub topic: Option<String>,
-    /// What those who join it see from now on, if that changes.
+    /// Which earlier messages new members see from now on, if that changes.
     pub history: Option<History>,
-    /// Those whose membership changes, as they stand from now on, by uid.
+    /// The changed members as they stand from now on, by uid.
     pub members: Vec<Member>,
     /// The membership epoch that ends.
     pub ends: Option<(Uid, MembershipEpoch)>,
 }
 
 impl GroupChange {
-    /// What a making, joining, removal or leaving changes as such, decided on `from_version` by `by` at `at`. It says nothing of
-    /// who takes the place of an owner: [`Group::change`] does.
+    /// The direct changes of a making, joining, removal or leaving, decided on `from_version` by `by` at `at`. They name no heir of
+    /// an owner: [`Group::change`] does.
     pub fn of_step(gid: GroupId, from_version: u64, by: Uid, at: Timestamp, step: &GroupStep) -> GroupChange {
         let (name, topic, history) = (None, None, None);
         let mut change =
@@ -328,7 +328,7 @@ impl Group {
         Some(next)
     }
 
-    /// What `step` changes here, done by `by` at `at`. Where the owner goes, or there is none, the [heir](Self::owner) is the owner
+    /// The changes of `step` here, done by `by` at `at`. Where the owner goes, or there is none, the [heir](Self::owner) is the owner
     /// from then on.
     pub fn change(&self, by: Uid, at: Timestamp, step: &GroupStep) -> GroupChange {
         let mut change = GroupChange::of_step(self.gid, self.version, by, at, step);
@@ -381,7 +381,7 @@ impl Group {
         }
     }
 
-    /// What is known of `uid` here.
+    /// The entry of `uid`, a current or former member or a banned person.
     pub fn member(&self, uid: Uid) -> Option<&Member> {
         let at = self.members.binary_search_by_key(&uid, |m| m.uid).ok()?;
         Some(&self.members[at])
@@ -397,7 +397,7 @@ impl Group {
         MembershipEpoch(self.member(uid).map_or(0, |member| member.epoch.0) + 1)
     }
 
-    /// Those who are in, by uid.
+    /// The current members, by uid.
     pub fn active(&self) -> impl Iterator<Item = Member> + '_ {
         self.members.iter().copied().filter(Member::is_active)
     }
@@ -412,19 +412,19 @@ impl Group {
         self.active().min_by_key(oldest).map(|member| member.uid)
     }
 
-    /// Who is the owner when `uid` goes, if that is the owner now.
+    /// The owner after `uid` goes, if `uid` is the owner now.
     pub fn heir_of(&self, uid: Uid) -> Option<Uid> {
         let epoch = self.epoch_of(uid).filter(|_| self.owner() == Some(uid))?;
         let change = self.change(uid, Timestamp(0), &GroupStep::Left(uid, epoch));
         self.apply(&change)?.owner()
     }
 
-    /// What `uid` may do, if in it.
+    /// The role of `uid`, if in it.
     pub fn role_of(&self, uid: Uid) -> Option<Role> {
         self.role_under(self.owner(), self.member(uid)?)
     }
 
-    /// The same for who is found already, and the owner.
+    /// The same for a member that was found already, under the given owner.
     pub fn role_under(&self, owner: Option<Uid>, member: &Member) -> Option<Role> {
         let role = member.role()?;
         Some(if owner == Some(member.uid) { Role::Owner } else { role.min(Role::Administrator) })

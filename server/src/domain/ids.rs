@@ -111,7 +111,7 @@ impl PartitionKey {
         PartitionKey([digit(digest[0], 4), digit(digest[0], 0), digit(digest[1], 4), digit(digest[1], 0)])
     }
 
-    /// What these digits say; `None` for anything but 4 hex digits in lower case.
+    /// Parses 4 hex digits in lower case; `None` for anything else.
     pub fn parse(text: &str) -> Option<PartitionKey> {
         let digits: [u8; 4] = text.as_bytes().try_into().ok()?;
         let is_digit = |digit: &u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');

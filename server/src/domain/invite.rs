@@ -5,7 +5,7 @@ use super::{ClientId, GroupId, Timestamp, Uid};
 /// An invitation into a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invite {
-    /// What its code stands for: 1 and up, never given twice.
+    /// The number behind its code: 1 and up, never given twice.
     pub number: u64,
     /// Into which group.
     pub gid: GroupId,
@@ -19,7 +19,7 @@ pub struct Invite {
     pub uses: u32,
     /// How many may still come in by it.
     pub uses_left: u32,
-    /// What its maker's client calls it, if it said so: a repetition of the request finds it.
+    /// The id that its maker's client gave it, if any: a repetition of the request finds it.
     pub client_id: Option<ClientId>,
 }
 

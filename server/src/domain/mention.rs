@@ -1,4 +1,4 @@
-//! Mentions: whom a message in a group names, so that they are told of it.
+//! Mentions: the people that a message in a group names, so that they are told of it.
 //!
 //! They are said when the message is sent and stay as they are: an edit changes the text alone. Stored in the body, under
 //! `mentions`; stores look into bodies for them, so their form must stay stable.
@@ -8,13 +8,13 @@ use serde_json::json;
 
 use super::{Body, Content, Conversation, Uid};
 
-/// People whom one message names, at most.
+/// Mentioned people of one message, at most.
 pub const MOST_MENTIONS: usize = 50;
 
 /// How a body that has mentions can be told without reading it as JSON: nowhere else are these quotes without a backslash.
 const FIELD: &str = "\"mentions\":";
 
-/// Whom a message names.
+/// The people that a message mentions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mentions {
     /// These people, each once.
@@ -34,7 +34,7 @@ impl Mentions {
         self.all || self.users.contains(&uid)
     }
 
-    /// Those of them who pass, each once, in their order.
+    /// The mentions of the users that pass, each once, in their order.
     pub fn only(&self, passes: impl Fn(Uid) -> bool) -> Mentions {
         let mut users: Vec<Uid> = Vec::with_capacity(self.users.len());
         for uid in self.users.iter().copied().filter(|uid| passes(*uid)) {
@@ -73,7 +73,7 @@ impl Body {
         Body::from_stored(serde_json::Value::Object(body).to_string())
     }
 
-    /// Whom a message names.
+    /// The people that the message mentions.
     pub fn mentions(&self) -> Mentions {
         if !self.as_json().contains(FIELD) {
             return Mentions::default();

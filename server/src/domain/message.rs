@@ -66,7 +66,7 @@ impl AppKind {
 }
 
 impl Body {
-    /// What a person said. `limit` counts Unicode scalar values.
+    /// The body of a person's message. `limit` counts Unicode scalar values.
     pub fn text(text: &str, limit: usize) -> Result<Body, TextError> {
         if text.trim().is_empty() {
             return Err(TextError::Empty);
@@ -123,7 +123,7 @@ impl Body {
         Body(body.to_string().into())
     }
 
-    /// Who joins a group with this row and gets earlier messages before it, if so.
+    /// The person that joins a group with this row and gets earlier messages before it, if so.
     pub fn joins_with_history(&self) -> Option<Uid> {
         #[derive(Deserialize)]
         struct Joining {
@@ -136,7 +136,7 @@ impl Body {
         (is_joining && joining.history == History::Visible.as_str()).then_some(Uid(joining.uid))
     }
 
-    /// What a program says under a kind of its own: an object with the kind as its only key. `json` is any JSON; `limit` counts its bytes.
+    /// The body of a program's own kind: an object with the kind as its only key. `json` is any JSON; `limit` counts its bytes.
     ///
     /// # Errors
     /// When it is not JSON, or too long.
@@ -174,13 +174,13 @@ impl Body {
 /// A user with the name by which others know them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Person {
-    /// Who.
+    /// The user's id.
     pub uid: Uid,
     /// The account's name.
     pub name: String,
 }
 
-/// What was asked for under a `client_id`: the first half of SHA-256 over recipient and text.
+/// The digest of the request under a `client_id`: the first half of SHA-256 over recipient and text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest(pub [u8; 16]);
 

@@ -1,4 +1,4 @@
-//! What Tidemark talks about: ids, entries, conversations, groups, cursors. Plain values and rules, no I/O.
+//! Tidemark's vocabulary: ids, entries, conversations, groups, cursors. Plain values and rules, no I/O.
 //!
 //! Every type here is valid once constructed. Nothing in this folder knows JSON frames, SQL or sockets;
 //! wire and stored forms live at the edges and convert from and to these.

@@ -13,13 +13,13 @@ const ZERO_WIDTH_JOINER: char = '\u{200d}';
 /// Asks for the coloured form of an emoji.
 const EMOJI_FORM: char = '\u{fe0f}';
 
-/// What others see in place of the name of a deleted account. The page says it in the language of who looks.
+/// The text that others see in place of the name of a deleted account. The page shows it in the viewer's language.
 pub const DELETED_ACCOUNT: &str = "Deleted account";
 
-/// Names that no new account can have, since they stand for something else: that of deleted accounts in each language of the page.
+/// Names that no new account can have, since they stand for deleted accounts: one for each language of the page.
 const RESERVED: [&str; 2] = [DELETED_ACCOUNT, "已注销账号"];
 
-/// Names of those who run a server, and of all its people: an operator alone gives them to accounts.
+/// Names that stand for a server's operators, or for all its people: an operator alone gives them to accounts.
 const OFFICIAL: [&str; 22] = [
     "admin",
     "administrator",
@@ -90,9 +90,9 @@ pub fn is_visible(name: &str) -> bool {
     true
 }
 
-/// What a name looks like: as it is written, in small and in capital letters, each as the skeleton of Unicode UTS #39. Names that have
-/// one in common can be taken for each other. The name is taken without what is not seen, and with its compatible characters (full-width
-/// letters, ligatures) as the usual ones; any text has skeletons. Never shown.
+/// The skeletons (Unicode UTS #39) of a name as it is written, in small and in capital letters. Names that have one in common can be
+/// taken for each other. Invisible characters are left out, and compatible ones (full-width letters, ligatures) become the usual ones.
+/// Any text has skeletons. Never shown.
 pub fn skeletons(name: &str) -> BTreeSet<String> {
     let spaced = name.nfkc().map(|c| if c.is_whitespace() { ' ' } else { c });
     let seen: String = spaced.filter(|&c| c == ' ' || is_seen(c)).collect();
@@ -107,8 +107,8 @@ pub fn name_key(name: &str) -> String {
     name.to_lowercase()
 }
 
-/// What of a name's lower-case form begins inside it and has two characters or more: a part of the name is the beginning of one of
-/// these, or of the name.
+/// The endings of a name's lower-case form that begin inside it and have two characters or more: a part of the name is the beginning
+/// of one of these, or of the name.
 pub fn name_endings(name: &str) -> BTreeSet<String> {
     let key = name_key(name);
     let begins = key.char_indices().skip(1).filter(|(_, c)| *c != ' ' && !is_attached(*c));

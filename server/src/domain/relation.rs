@@ -1,5 +1,5 @@
-//! What one person lets another do, and be shown: a block, the privacy setting, and whether the two are friends. All of
-//! it is in rows of the person's own inbox, but for the other one's block.
+//! A person's permissions for another one: a block, the privacy setting, and whether the two are friends. All of it is
+//! in rows of the person's own inbox, but for the other one's block.
 
 use super::{
     Content, Conversation, Friendship, Privacy, PrivacyLevel, Setting, Uid, friend_key, setting_key,
@@ -12,9 +12,9 @@ pub struct Relation {
     pub is_blocked: bool,
     /// Whether the other one has blocked the person.
     pub has_blocked: bool,
-    /// What the person has set for all.
+    /// The person's privacy for all.
     pub privacy: Privacy,
-    /// Who of the two wants to be the other's friend.
+    /// Which of the two wants to be the other's friend.
     pub friendship: Friendship,
 }
 

@@ -14,7 +14,7 @@ pub const MOST_SETTING_BYTES: usize = 65_536;
 /// Characters of the line that a person says about himself, at most.
 pub const MOST_ABOUT: usize = 120;
 
-/// What can be set. The names are stored and go over the wire; they must stay stable.
+/// A setting. The names are stored and go over the wire; they must stay stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Setting {
     /// A text that is not sent yet: `{"text"}`.
@@ -23,13 +23,13 @@ pub enum Setting {
     Mute,
     /// The conversation stands above the others: `{"pinned": true}`.
     Pin,
-    /// The conversation is not listed until a newer row comes: `{"up_to"}`, a row of one's own inbox.
+    /// The conversation is not listed until a newer row comes: `{"up_to"}`, a row of the user's own inbox.
     Hide,
     /// The other person may not write: `{"blocked": true}`.
     Block,
-    /// Who may do what, for all: [`Privacy`].
+    /// The person's privacy, for all: [`Privacy`].
     Privacy,
-    /// What others see of a person: [`Profile`].
+    /// The person's public profile: [`Profile`].
     Profile,
     /// The language of the page, on devices where none was chosen: `{"tag"}`.
     Language,
@@ -103,21 +103,21 @@ pub enum FoundBy {
     Name,
 }
 
-/// Who may do what. A field that is absent has its default, which is the most open one.
+/// The privacy of a person. An absent field has its default, which is the most open one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Privacy {
-    /// Who may write to the person.
+    /// The people that may write to the person.
     pub write: PrivacyLevel,
-    /// Who may put the person into a group.
+    /// The people that may put the person into a group.
     pub groups: PrivacyLevel,
     /// By what others find the person.
     pub found_by: FoundBy,
     /// Whether devices do not tell others how far messages have come. Devices keep it.
     pub quiet: bool,
-    /// Whether others are shown that the person is typing. Whoever does not show it is not shown it of others.
+    /// Whether others see the person typing. A person that hides it does not see others typing.
     pub typing: bool,
-    /// Whether those who may write to the person are shown when the person is online. Whoever does not show it is not shown it of others.
+    /// Whether people that may write to the person see when the person is online. A person that hides it does not see it of others.
     pub presence: bool,
 }
 
@@ -135,7 +135,7 @@ impl Default for Privacy {
 }
 
 impl Privacy {
-    /// What the newest row of the setting says; the default without one. What a newer program has added is passed over.
+    /// Reads the newest row of the setting; the default without one. Fields that a newer program has added are passed over.
     pub fn read(row: Option<&Content>) -> Privacy {
         row.and_then(|row| row.body.setting_value()).map(Privacy::of_stored).unwrap_or_default()
     }
@@ -150,7 +150,7 @@ impl Privacy {
     }
 }
 
-/// What others see of a person beside the name.
+/// A person's public profile, beside the name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Profile {
@@ -170,7 +170,7 @@ pub enum SettingError {
     Shape {
         /// Which setting.
         setting: &'static str,
-        /// What it takes.
+        /// The expected form.
         expected: &'static str,
     },
     /// It has a NUL, which databases disagree about.

@@ -1,4 +1,4 @@
-//! What friends share: who is one, moments with likes and comments, and how far messages have come.
+//! Friendships, moments with likes and comments, and how far messages have come.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -37,7 +37,7 @@ pub const MOST_COUNTED: usize = 20;
 /// How many members of a group have read a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadCount {
-    /// What its author calls it.
+    /// The message's `client_id`.
     pub client_id: ClientId,
     /// How many.
     pub count: u32,
@@ -53,7 +53,7 @@ pub fn seen_key(progress: Progress, other: Uid) -> String {
     format!("seen {} {}", progress.as_str(), Conversation::User(other))
 }
 
-/// Who of two people wants to be the other's friend. They are friends when both do.
+/// Which of two people wants to be the other's friend. They are friends when both do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Friendship {
     /// Whether the owner of the inbox does.
@@ -126,7 +126,7 @@ impl Body {
         Ok(Body::from_stored(body.to_string()))
     }
 
-    /// That somebody wants nothing of anybody any more: the account is deleted.
+    /// That a person's account is deleted, and with it all that the person wanted of others.
     pub fn friend_deleted() -> Body {
         Body::from_stored(json!({ "wanted": false, "deleted": true }).to_string())
     }
@@ -136,7 +136,7 @@ impl Body {
         serde_json::from_str(self.as_json()).is_ok_and(|Wanted { wanted }| wanted)
     }
 
-    /// Whether somebody likes the moment `of`.
+    /// The body of a like: whether somebody likes the moment `of`.
     pub fn like(of: IdempotencyKey, liked: bool) -> Body {
         Body::from_stored(json!({ "of": named(of), "liked": liked }).to_string())
     }
@@ -146,7 +146,7 @@ impl Body {
         serde_json::from_str(self.as_json()).is_ok_and(|Liked { liked }| liked)
     }
 
-    /// What somebody says about the moment `of`. `limit` counts the characters of the text.
+    /// A comment on the moment `of`. `limit` counts the characters of the text.
     ///
     /// # Errors
     /// As [`Body::text`].

@@ -105,7 +105,7 @@ pub(super) const CODES: &[Code] = &[
     passing(503, "not_ready", "`/ready`: nothing can be stored right now, and why"),
 ];
 
-/// What is known of `code`.
+/// The entry of `code` in [`CODES`].
 pub(super) fn code(code: &str) -> Option<Code> {
     CODES.iter().copied().find(|known| known.code == code)
 }
@@ -127,7 +127,7 @@ mod tests {
         .collect()
     }
 
-    /// What a person meets on no page: mistakes of programs, and of the page itself.
+    /// Codes that no page shows to people: mistakes of programs, and of the page itself.
     const OF_PROGRAMS: [&str; 11] = [
         "malformed_json",
         "invalid_utf8",

@@ -35,12 +35,12 @@ pub(super) const LANGUAGE: Cookie =
     Cookie { name: "tidemark_language", host_name: "__Host-tidemark_language", same_site: "Lax" };
 
 impl Cookie {
-    /// What a request has in it, which came by HTTPS if it is `secure`.
+    /// Its value in a request. `secure`: the request came by HTTPS.
     pub(super) fn of(self, headers: &HeaderMap, secure: bool) -> Option<&str> {
         named(headers, if secure { self.host_name } else { self.name })
     }
 
-    /// What a request has in it, under either name: for what opens nothing.
+    /// Its value in a request, under either name: for uses that open nothing.
     pub(super) fn any(self, headers: &HeaderMap) -> Option<&str> {
         named(headers, self.host_name).or_else(|| named(headers, self.name))
     }

@@ -1,11 +1,11 @@
-//! What a device is called from its `User-Agent`, until its owner calls it something else: "Firefox on Linux". Pure.
+//! The name of a device, from its `User-Agent`, until its owner gives it another one: "Firefox on Linux". Pure.
 
 use axum::http::{HeaderMap, header};
 
 use crate::app::LABEL_CHARACTERS;
 use crate::domain::is_visible;
 
-/// What stands in the header of a browser, and its name; of two that stand there the first one here is right.
+/// Marks in the headers of browsers, and the browsers' names. If a header has several of them, the first one here is right.
 const BROWSERS: [(&str, &str); 8] = [
     ("Edg", "Edge"),
     ("OPR/", "Opera"),

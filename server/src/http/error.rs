@@ -18,7 +18,7 @@ pub(super) struct Problem {
     pub(super) status: StatusCode,
     /// Stable, for programs.
     pub(super) code: &'static str,
-    /// What to do, for people.
+    /// The reason and the remedy, for people.
     pub(super) detail: Cow<'static, str>,
     /// Whether the same request may succeed later.
     pub(super) retryable: bool,
@@ -85,7 +85,7 @@ impl Problem {
         Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
     }
 
-    /// What a JSON reader complains of.
+    /// The refusal for an error of a JSON reader.
     pub(super) fn from_json(error: &serde_json::Error) -> Problem {
         match error.classify() {
             serde_json::error::Category::Data => Problem::invalid_body(plain(&error.to_string())),
@@ -125,7 +125,7 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// What serde complains of, in the words of JSON and without those of Rust; what it repeats of the caller's words is cut.
+/// The complaint of serde, in the words of JSON and not of Rust. Text that it repeats from the caller is cut.
 fn plain(complaint: &str) -> String {
     let (reported, place) = match complaint.rfind(" at line ") {
         Some(at) => complaint.split_at(at),
@@ -172,7 +172,7 @@ pub(super) struct Document<'a> {
     /// Stable, for programs.
     #[schema(example = "rate_limited")]
     code: &'static str,
-    /// What to do, for people.
+    /// The reason and the remedy, for people.
     detail: &'a str,
     /// Whether the same request may succeed later.
     retryable: bool,

@@ -1,4 +1,4 @@
-//! What handlers ask a request for: who calls, from where, and the body or query as a checked value.
+//! Extractors for handlers: the caller's session, address and page, and the body or query as a checked value.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
@@ -26,7 +26,7 @@ use crate::app::LiveSession;
 use crate::domain::ClientId;
 use crate::workers::aside;
 
-/// The session of whoever calls; refuses those who are not logged in.
+/// The caller's session; refuses callers that are not logged in.
 pub(super) struct Session(pub(super) Arc<LiveSession>);
 
 impl FromRequestParts<HttpState> for Session {
@@ -38,7 +38,7 @@ impl FromRequestParts<HttpState> for Session {
     }
 }
 
-/// The session of whoever calls, if there is one.
+/// The caller's session, if there is one.
 pub(super) async fn session(
     headers: &HeaderMap,
     caller: Caller,

@@ -33,12 +33,12 @@ pub(super) struct Up {
 pub(super) struct Condition {
     /// `ready`.
     status: &'static str,
-    /// Pages of the database that are not as they were written, up to ten. What lies on them is refused.
+    /// Pages of the database that are not as they were written, up to ten. Reads of them are refused.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     damaged: Vec<String>,
 }
 
-/// So many damaged pages are named.
+/// The most damaged pages that are named.
 const MOST_DAMAGED: usize = 10;
 
 /// Is the process up?

@@ -86,7 +86,7 @@ pub(super) async fn ask(
     shown.await.unwrap_or_else(|problem: Problem| failure(&problem, language))
 }
 
-/// What the form says, as it was typed.
+/// The fields of the form, as they were typed.
 #[derive(Deserialize)]
 pub(super) struct Terms {
     days: String,
@@ -94,7 +94,7 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// What the form begins with.
+    /// The values that the form begins with.
     fn usual(limits: &LimitsSection) -> Terms {
         let (days, uses) = (most_days(limits).min(7), limits.invite_uses.min(10));
         Terms { days: days.to_string(), uses: uses.to_string() }

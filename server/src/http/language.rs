@@ -40,17 +40,17 @@ impl<S: Send + Sync> FromRequestParts<S> for Reads {
     }
 }
 
-/// The language of whoever sends these headers.
+/// The language for the sender of these headers.
 pub(super) fn read_by(headers: &HeaderMap) -> Language {
     chosen(headers).or_else(|| accepted(headers)).unwrap_or(Language::ENGLISH)
 }
 
-/// What the person chose.
+/// The language that the person chose on this device.
 pub(super) fn chosen(headers: &HeaderMap) -> Option<Language> {
     LANGUAGE.any(headers).and_then(Language::tagged)
 }
 
-/// What `uid` chose on this device, else what is set for all devices.
+/// The language that `uid` chose on this device, else the one that is set for all devices.
 pub(super) async fn chosen_by(
     uid: Uid,
     headers: &HeaderMap,
@@ -62,7 +62,7 @@ pub(super) async fn chosen_by(
     }
 }
 
-/// What the browser asks for first of what there is (RFC 9110, 12.5.4). `zh-TW` is content with `zh`.
+/// The language that the browser prefers among those that the pages have (RFC 9110, 12.5.4). `zh` serves `zh-TW`, too.
 fn accepted(headers: &HeaderMap) -> Option<Language> {
     let lists = headers.get_all(header::ACCEPT_LANGUAGE).iter().filter_map(|list| list.to_str().ok());
     let ranges = lists.flat_map(|list| list.split(',')).take(MOST_RANGES).filter_map(|range| {
@@ -76,7 +76,7 @@ fn accepted(headers: &HeaderMap) -> Option<Language> {
     ranges.reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(language, _)| language)
 }
 
-/// What the form says.
+/// The fields of the form.
 #[derive(Deserialize)]
 pub(super) struct Choice {
     /// The tag of a language; anything else lets the browser say again.

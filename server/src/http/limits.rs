@@ -164,7 +164,7 @@ impl ClientNetwork {
     }
 }
 
-/// All rates of one server. What an account sends is one of them, whichever door it comes through.
+/// All rates of one server. All sends of an account share one of them, through any interface.
 #[derive(Debug)]
 pub struct Rates {
     sign_ups: Buckets<ClientNetwork>,

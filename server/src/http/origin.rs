@@ -1,7 +1,7 @@
-//! Which page a request comes from: what keeps other sites out.
+//! The page from which a request comes: keeps other sites out.
 //!
-//! Every changing request and every `/ws` passes [`check`]. What a browser adds by itself, a cookie, counts only from the server's own
-//! pages and from those that the configuration allows. Whoever shows a token was given it, so that counts from anywhere.
+//! Every changing request and every `/ws` passes [`check`]. A browser adds a cookie by itself, so a cookie counts only from the server's
+//! own pages and from those that the configuration allows. A token was given to the caller that shows it, so it counts from any page.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const PREFLIGHT: Duration = Duration::from_secs(3_600);
 /// The pages whose cookies count.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Origins {
-    /// That of the server, where the configuration fixes it.
+    /// The server's own, where the configuration fixes it.
     pub(super) public: Option<String>,
     /// Others that people of this server trust as they trust its own.
     pub(super) allowed: Vec<String>,
@@ -38,7 +38,7 @@ pub(super) enum Source {
     NoPage,
 }
 
-/// Refuses what comes from another site.
+/// Refuses requests from other sites.
 pub(super) fn check(headers: &HeaderMap, caller: Caller, origins: &Origins) -> Result<Source, Problem> {
     let mut sent = headers.get_all(header::ORIGIN).iter();
     let (first, second) = (sent.next(), sent.next());

@@ -63,7 +63,7 @@ pub(super) struct Wanted {
     next: String,
     /// Whether the session that was there has ended.
     ended: Option<String>,
-    /// What stands in the link of an invitation to sign up.
+    /// The code in the link of an invitation to sign up.
     #[serde(default)]
     invite: String,
 }
@@ -165,12 +165,12 @@ pub(super) async fn asset(Path(path): Path<String>, headers: HeaderMap) -> Respo
     }
 }
 
-/// What lets the chat open without the server. Another version is other bytes, which browsers ask for.
+/// The service worker: opens the chat without the server. Another version has other bytes, for which browsers ask.
 pub(super) async fn service_worker() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "text/javascript; charset=utf-8")], web::service_worker())
 }
 
-/// What makes the chat installable.
+/// The manifest: makes the chat installable.
 pub(super) async fn manifest() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/manifest+json")], web::manifest())
 }

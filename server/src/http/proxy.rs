@@ -1,4 +1,4 @@
-//! Who is calling, seen past the proxies that the configuration trusts, and past no others.
+//! Finds the client behind the proxies that the configuration trusts, and behind no others.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use axum::http::HeaderMap;
 
 use crate::config::Cidr;
 
-/// What is believed about the way that a request came.
+/// The way that a request came, as far as the server believes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Caller {
     /// The client's address.

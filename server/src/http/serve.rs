@@ -27,12 +27,12 @@ use crate::workers::watched;
 /// Bytes that one connection reads ahead, and so the longest head of a request; without a limit of ours it is 400 KiB.
 const MOST_BUFFERED: usize = 32 << 10;
 
-/// What becomes of a request whose client closes its sending side, or hangs up, before the answer.
+/// How to treat a request whose client closes its sending side, or hangs up, before the answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum HalfClose {
-    /// Its future is dropped, so that nothing is done for those who have gone.
+    /// Its future is dropped, so that nothing is done for clients that are gone.
     Cancels,
-    /// It is answered: what it asked for may be stored already. A client that has gone is noticed when the answer is written.
+    /// It is answered: its change may be stored already. A client that has gone is noticed when the answer is written.
     IsAnswered,
 }
 

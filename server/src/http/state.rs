@@ -1,4 +1,4 @@
-//! What handlers work with, in parts: each takes the part that it needs.
+//! The state of the handlers, in parts: each handler takes the part that it needs.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub struct UseCases {
     pub conversations: Conversations,
     /// Settings, friends and profiles.
     pub people: People,
-    /// What friends share.
+    /// Moments, shared among friends.
     pub moments: Moments,
     /// Groups.
     pub groups: Groups,
@@ -54,16 +54,16 @@ pub type NewRequestId = Arc<dyn Fn() -> String + Send + Sync>;
 /// How the server is, as `/ready` tells it.
 #[derive(Debug, Default)]
 pub struct Fitness {
-    /// What keeps it from its work now, if anything.
+    /// The reason why it cannot serve now, if any.
     pub trouble: Option<Arc<str>>,
-    /// What of its data is damaged and refused.
+    /// Damaged pages of its data. Reads of them are refused.
     pub damaged: Vec<String>,
 }
 
 /// Asked by `/ready`.
 pub type Readiness = Arc<dyn Fn() -> Fitness + Send + Sync>;
 
-/// What the HTTP side asks of the composition root.
+/// The dependencies that the HTTP side gets from the composition root.
 pub struct Dependencies {
     /// Told by `/health`.
     pub version: Version,
@@ -71,19 +71,19 @@ pub struct Dependencies {
     pub new_request_id: NewRequestId,
     /// Asked by `/ready`.
     pub readiness: Readiness,
-    /// Shared with whatever else sends in an account's name.
+    /// Shared with everything else that sends in an account's name.
     pub rates: Arc<Rates>,
     /// Served at an address of their own, if at all.
     pub tables: Option<Tables>,
 }
 
-/// What is fixed for the life of the process.
+/// Settings that are fixed for the life of the process.
 pub(super) struct Settings {
     pub(super) server: ServerSection,
     pub(super) limits: LimitsSection,
     /// Which pages requests may come from.
     pub(super) origins: Origins,
-    /// Who may make an account.
+    /// Whether sign-up is open, by invitation or closed.
     pub(super) sign_up: SignUp,
     /// Whether everybody may read `/metrics`.
     pub(super) public_metrics: bool,
@@ -159,14 +159,14 @@ pub(super) struct AppState {
     pub(super) settings: Arc<Settings>,
     pub(super) rates: Arc<Rates>,
     pub(super) budget: Budget,
-    /// Whose turn it is to have a password hashed: addresses take turns.
+    /// The line for hashing passwords, in which addresses take turns.
     pub(super) password_turns: Turns,
     pub(super) metrics: Arc<Metrics>,
     pub(super) sockets: Sockets,
     pub(super) clock: Clock,
     pub(super) readiness: Readiness,
     pub(super) docs: Arc<Docs>,
-    /// What the pages of tables ask, if tables are served.
+    /// The services behind the pages of tables, if tables are served.
     pub(super) tables: Option<BrowsedTables>,
 }
 

@@ -27,7 +27,7 @@ pub(super) struct EntryForm {
     /// The first 4 hex digits of md5 of the receiver's uid in decimal ASCII.
     #[schema(pattern = "^[0-9a-f]{4}$", example = "9103")]
     partition_key: String,
-    /// Whose inbox it is.
+    /// The uid of the inbox's owner.
     receiver: u32,
     /// The id of the row in this inbox.
     #[schema(minimum = 1, example = 41)]
@@ -39,12 +39,12 @@ pub(super) struct EntryForm {
     /// `u:UID`, the other user from the receiver's side; `g:GID`; `u:0`, what friends share.
     #[schema(pattern = "^[ug]:[0-9]+$", example = "u:10001")]
     conversation: String,
-    /// Who did it.
+    /// The uid of the user that acted.
     sender: u32,
     /// The sender's idempotency key; absent in a `receipt`.
     #[schema(nullable = false)]
     client_id: Option<Uuid>,
-    /// What it says, by its kind.
+    /// The content, by kind.
     body: BodyForm,
     /// When it was accepted, in UTC. It orders nothing.
     #[schema(format = DateTime, example = "2026-11-22T06:41:08.236Z")]
@@ -59,7 +59,7 @@ pub(super) struct EntryForm {
 enum BodyForm {
     /// Of a `message` and of a `moment`.
     Message {
-        /// What was said.
+        /// The text.
         text: String,
         /// Whether it was edited.
         #[schema(nullable = false)]
@@ -67,7 +67,7 @@ enum BodyForm {
         /// The message that it replies to.
         #[schema(nullable = false)]
         reply_to: Option<QuoteForm>,
-        /// Whom it names, in a group.
+        /// Mentions, in a group.
         #[schema(nullable = false)]
         mentions: Option<MentionsForm>,
     },
@@ -75,7 +75,7 @@ enum BodyForm {
     Edit {
         /// Which message.
         of: OfForm,
-        /// The body that it has from now on: that of a `message`.
+        /// The body that it has from now on, as in a `message`.
         body: serde_json::Map<String, serde_json::Value>,
     },
     /// Of a `reaction`.
@@ -116,7 +116,7 @@ enum BodyForm {
     Setting {
         /// `draft`, `mute`, `pin`, `hide`, `block`, `privacy`, `profile` or `language`.
         name: String,
-        /// What it is set to; `null`: nothing.
+        /// The value; `null`: none.
         #[schema(nullable = true)]
         value: Option<serde_json::Map<String, serde_json::Value>>,
     },
@@ -142,7 +142,7 @@ enum BodyForm {
     Comment {
         /// Which moment.
         of: OfForm,
-        /// What `sender` says about it.
+        /// The text of the comment.
         text: String,
     },
     /// Of a `seen` row.
@@ -167,31 +167,31 @@ enum BodyForm {
     },
     /// Of a `membership`.
     Membership {
-        /// What happened.
+        /// The kind of change.
         action: ActionForm,
         /// Which group.
         group: u64,
-        /// What people call it.
+        /// The group's name.
         name: String,
-        /// Whom it concerns.
+        /// The uid of the user that the change concerns.
         uid: u32,
         /// The name of that user.
         user_name: String,
-        /// Who did it.
+        /// The uid of the user that acted.
         by: u32,
         /// The name of that user.
         by_name: String,
-        /// Of `topic`: what the group is for now.
+        /// Of `topic`: the group's topic from now on.
         #[schema(nullable = false)]
         topic: Option<String>,
-        /// Of `history`: what those who join it from now on see of what was said before. Of `added` and `joined`: `visible`, where
-        /// the one who joins got earlier messages before this row.
+        /// Of `history`: whether members that join from now on see earlier messages. Of `added` and `joined`: `visible`, where the new
+        /// member got earlier messages before this row.
         #[schema(nullable = false)]
         history: Option<History>,
-        /// Of `role`: what the user may do from now on.
+        /// Of `role`: the user's role from now on.
         #[schema(nullable = false)]
         role: Option<Role>,
-        /// Of `left`: who owns the group from now on, where the owner left.
+        /// Of `left`: the owner of the group from now on, where the owner left.
         #[schema(nullable = false)]
         owner: Option<u32>,
         /// The name of that user.
@@ -205,7 +205,7 @@ enum BodyForm {
 #[schema(as = MessageKey)]
 #[expect(dead_code, reason = "describes what is stored as JSON")]
 struct OfForm {
-    /// Who sent it.
+    /// The uid of the sender.
     sender: u32,
     /// Its idempotency key.
     client_id: Uuid,
@@ -241,12 +241,12 @@ struct QuoteForm {
     of: OfForm,
 }
 
-/// Whom a message in a group names.
+/// Mentions of a message in a group.
 #[derive(ToSchema)]
 #[schema(as = Mentions)]
 #[expect(dead_code, reason = "describes what is stored as JSON")]
 pub(super) struct MentionsForm {
-    /// Members, by uid, each once. Who is not in the group is left out when the message is accepted.
+    /// Mentioned members, by uid, each once. Users that are not members are dropped when the message is accepted.
     #[schema(nullable = false, max_items = 50)]
     users: Option<Vec<u32>>,
     /// Everybody in the group.

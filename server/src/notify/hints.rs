@@ -1,5 +1,5 @@
-//! What the servers of one database tell each other. A hint says where to look, and never what is there: one that is
-//! lost or comes twice costs time, not rows.
+//! Hints between the servers of one database. A hint says where to look and carries no rows: one that is lost or comes
+//! twice costs time, not rows.
 
 use async_trait::async_trait;
 
@@ -26,7 +26,7 @@ pub enum Hint {
     Everything,
 }
 
-/// What a server hears of the others.
+/// Something that a server hears from the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// A hint of another server.
@@ -39,15 +39,15 @@ pub enum Heard {
 /// The way to the other servers and from them.
 #[async_trait]
 pub trait Hints: Send + Sync + 'static {
-    /// Tells all others. Never waits; what cannot be told now is told later, or becomes [`Hint::Everything`].
+    /// Tells all others. Never waits; a hint that cannot be told now is told later, or becomes [`Hint::Everything`].
     fn tell(&self, hint: Hint);
 
-    /// What the others say next. One task calls it.
+    /// Waits for the next hint of the others. One task calls it.
     async fn hear(&self) -> Heard;
 
-    /// Tells all others what is never stored. Never waits; what cannot be told now is dropped, and no hint waits for it.
+    /// Tells all others a notice that is never stored. Never waits; one that cannot be told now is dropped, and no hint waits for it.
     fn tell_ephemeral(&self, said: Ephemeral);
 
-    /// What another server says next of that kind. One task calls it; what it does not take in time is dropped.
+    /// Waits for the next such notice of another server. One task calls it; a notice that it does not take in time is dropped.
     async fn hear_ephemeral(&self) -> (Server, Ephemeral);
 }

@@ -1,10 +1,10 @@
 //! "uid U has something new": wakes connections, carries no rows, promises nothing.
 //!
-//! A lost or doubled notice is harmless, since rows are pulled by cursor. What a notice of this process missed, the
-//! next heartbeat finds; what a hint of another server missed, `app::follow` finds within one heartbeat interval.
+//! A lost or doubled notice is harmless, since rows are pulled by cursor. If this process loses a notice, the next
+//! heartbeat finds the rows. If a hint of another server is lost, `app::follow` finds them within one heartbeat interval.
 //! Called by the queues after the commit (step 3) and subscribed to by connections. [`Local`] wakes the connections of
-//! this process; [`Shared`] also tells the other servers of the same database, by [`Hints`]. [`Presence`] has what is
-//! told to connections and stored nowhere.
+//! this process; [`Shared`] also tells the other servers of the same database, by [`Hints`]. [`Presence`] holds the
+//! notices that are told to connections and stored nowhere.
 
 use crate::domain::{MessageId, Uid};
 
@@ -19,7 +19,7 @@ pub use local::{Local, Wake};
 pub use presence::{Connected, Ear, Presence};
 pub use shared::Shared;
 
-/// Wakes whoever watches a user's inbox.
+/// Wakes the connections that watch a user's inbox.
 pub trait Notifier: Send + Sync + 'static {
     /// Rows up to these ids are visible. Never waits.
     fn notify(&self, rows: &[(Uid, MessageId)]);

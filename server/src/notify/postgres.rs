@@ -37,13 +37,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const LAST_WORD: Duration = Duration::from_secs(1);
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(500);
-/// What was heard and nobody has taken; beyond it, it is a gap.
+/// Hints that were heard and not yet taken; beyond this many they become a gap.
 const UNHEARD: usize = 1_024;
 
 /// The lock that each server shares while it listens, by the schema. Stored by nobody; all programs must agree on it.
 pub const SERVED: &str = "hashtextextended('tidemark served ' || current_schema(), 0)";
 
-/// What PostgreSQL says when a lock did not come in time.
+/// PostgreSQL's error code for a lock that did not come in time.
 const LOCK_NOT_AVAILABLE: &str = "55P03";
 
 /// The hints cannot be opened; the text says what to do.
@@ -122,7 +122,7 @@ impl Waiting {
     }
 }
 
-/// What both tasks know.
+/// The state of both tasks.
 struct Line {
     pool: PgPool,
     channel: String,
@@ -273,7 +273,7 @@ impl Line {
         }
     }
 
-    /// Tells what is never stored, after the hints. What cannot be told is dropped.
+    /// Sends the notices that are never stored, after the hints. Notices that cannot be sent are dropped.
     async fn say_ephemeral(&self, waiting: &Waiting) {
         let said = waiting.ephemeral().take();
         let payloads: Vec<String> =
@@ -287,7 +287,7 @@ impl Line {
         }
     }
 
-    /// What waits when the server stops. If it cannot be told now, the others find it by themselves.
+    /// Sends the waiting hints when the server stops. If they cannot be sent now, the other servers find the rows by themselves.
     async fn say_the_rest(&self, waiting: &Waiting) {
         let hints = waiting.outbox().take();
         let payloads: Vec<String> = hints.iter().flat_map(|hint| encode(self.server, hint)).collect();

@@ -1,9 +1,9 @@
-//! Who is connected, who watches whom, and what each connection is to be told of it.
+//! Which users are connected, which devices watch them, and the notices for each connection.
 //!
-//! Nothing here is stored or journalled, and all of it is bounded by the connections and by what each of them watches.
-//! A person is online while a connection exists, here or at another server. Whoever is back within [`GRACE`] has not
-//! been away. Other servers tell again and again who is connected to them; of a server that is silent for [`LIFETIME`],
-//! or has said that it stops and that longer ago than the grace, nobody is connected any more. Called by the sessions; `app::ephemeral` runs it.
+//! Nothing here is stored or journalled, and all of it is bounded by the connections and by the people that each of them
+//! watches. A person is online while a connection exists, here or at another server. An absence shorter than [`GRACE`]
+//! does not count. Other servers tell again and again which users are connected to them. A server has no connected users
+//! after [`LIFETIME`] of silence, or the grace after it said that it stops. Called by the sessions; `app::ephemeral` runs it.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,7 +38,7 @@ pub struct Presence(Arc<Inner>);
 
 struct Inner {
     shards: Vec<Mutex<HashMap<Uid, Person>>>,
-    /// Whose last connection here has ended, and when, in this order.
+    /// The people whose last connection here has ended, and when, in this order.
     leaving: Mutex<VecDeque<(Instant, Uid)>>,
     next: AtomicU64,
     others: Option<Arc<dyn Hints>>,
@@ -74,7 +74,7 @@ impl Person {
 /// A connection that is counted until this is dropped.
 pub struct Connected {
     presence: Presence,
-    /// What it is to be told.
+    /// The notices for it.
     pub ear: Arc<Ear>,
 }
 
@@ -110,7 +110,7 @@ impl Presence {
         Presence(Arc::new(Inner { shards, leaving: Mutex::default(), next: AtomicU64::new(0), others }))
     }
 
-    /// Who tells and hears the other servers, if there may be any.
+    /// The hints to and from other servers, if there may be any.
     pub fn others(&self) -> Option<&Arc<dyn Hints>> {
         self.0.others.as_ref()
     }
@@ -210,7 +210,7 @@ impl Presence {
         }
     }
 
-    /// What `uid` shows, and to whom, may have changed: whoever watches looks again, also at other servers.
+    /// The visibility of `uid` may have changed: the watchers look again, also at other servers.
     pub fn changed(&self, uid: Uid) {
         self.changed_here(uid);
         self.tell(Ephemeral::Changed(vec![uid]));
@@ -222,7 +222,7 @@ impl Presence {
         }
     }
 
-    /// Takes in what another server says; typing is for the caller, who knows who may be shown it.
+    /// Takes in a notice of another server. Typing is returned to the caller, which knows the users that may be shown it.
     pub fn hear(&self, server: Server, said: Ephemeral) -> Option<Typing> {
         match said {
             Ephemeral::Typing(typing) => return Some(typing),
@@ -246,7 +246,7 @@ impl Presence {
         None
     }
 
-    /// Whoever is connected to a server that stops has the grace to come to another one.
+    /// The users of a server that stops have the grace to connect to another one.
     fn soon_gone(&self, server: Server) {
         let until = Instant::now() + GRACE;
         for shard in &self.0.shards {
@@ -256,7 +256,7 @@ impl Presence {
         }
     }
 
-    /// Forgets what other servers have not said again for too long.
+    /// Forgets connections that other servers have not repeated for too long.
     pub fn expire(&self) {
         let now = Instant::now();
         for shard in &self.0.shards {

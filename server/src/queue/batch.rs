@@ -1,6 +1,6 @@
 //! The requests of one batch and their answers, as far as they are known.
 //!
-//! Owned by the writer from the first step to the last. Whatever has no answer in the end is refused for the moment.
+//! Owned by the writer from the first step to the last. A request that has no answer in the end gets [`SendError::Unavailable`].
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) struct Accepting {
     /// The place of its request in the batch.
     pub(super) at: usize,
     pub(super) content: Arc<Content>,
-    /// Who joins a group with it and gets earlier messages first, if that is to be written by this queue.
+    /// The joiner that gets earlier messages first, if this queue writes its copy.
     pub(super) joiner: Option<Recipient>,
     /// Receivers of other queues, by queue.
     pub(super) elsewhere: HashMap<usize, Vec<Recipient>>,
@@ -63,8 +63,8 @@ impl Batch {
         self.repeated.push((at, first));
     }
 
-    /// What is written of the batch: the acceptances, by the places of their requests, but nothing that would overtake a request of
-    /// its pipeline that is refused for the moment. `elsewhere`: the other queue to which a receiver belongs.
+    /// The writes of the batch: the acceptances, by the places of their requests, except those that would overtake a request of their
+    /// pipeline with a retryable refusal. `elsewhere`: the other queue to which a receiver belongs.
     pub(super) fn admit(
         &mut self,
         accepts: Vec<(usize, Result<ToAccept, SendError>)>,
@@ -159,7 +159,7 @@ impl Accepting {
                 joins = Some(*recipient);
                 continue;
             }
-            // What has no id in this queue is written later, or resumed from the store.
+            // A copy without an id in this queue is written later, or resumed from the store.
             if let Some(queue) = elsewhere(recipient.uid) {
                 by_queue.entry(queue).or_default().push(*recipient);
             }

@@ -1,7 +1,8 @@
-//! Wakes receivers a little later than their rows are stored, where there are many and more comes for them.
+//! Wakes receivers a little later than their rows are stored, where there are many receivers and more rows follow.
 //!
-//! A moment goes to thousands of devices, and to wake one costs more than to store its row. So they are woken when no further moment has been
-//! stored for [`SETTLE`], or after a pause. The rows are visible at once. Whoever asks gets them, and so does whoever is woken by something else.
+//! A moment goes to thousands of devices, and to wake one costs more than to store its row. So they are woken when no further moment has
+//! been stored for [`SETTLE`], or after a pause. The rows are visible at once: a device gets them when it asks, or when something else
+//! wakes it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,7 +26,7 @@ const AT_ONCE: usize = 256;
 /// Without a further row for so long, those who wait are woken. Nobody notices it, and an author's next moment comes in it.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// Those who are to be woken; at most one entry for each user.
+/// The receivers to wake; at most one entry for each user.
 pub(super) struct DelayedWakes {
     notifier: Arc<dyn Notifier>,
     waiting: Mutex<HashMap<Uid, MessageId>>,

@@ -1,9 +1,8 @@
-//! What somebody who joins a group gets of what was said before, where the group's history is visible.
+//! Reads the earlier messages that a joiner of a group gets, where the group's history is visible.
 //!
-//! Read from the inbox of the member who has been in it for longest: which messages, and their order. What a message says
-//! is taken from its sender's own copy, so that what somebody has deleted for oneself is neither missing nor decides for
-//! others; an edited message says what it says now, and what was taken back is left out. Owns nothing; asked by
-//! `joining` for each copy that it writes.
+//! The inbox of the longest-standing member gives the messages and their order. The sender's own copy gives the text of a message, so a
+//! member's deletion of the own copy neither loses the message nor decides for others. An edited message has its newest text, and a
+//! recalled one is left out. Owns nothing; asked by `joining` for each copy that it writes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -21,7 +20,7 @@ const PAGE: usize = 200;
 const MOST_ROWS: usize = 2_000;
 /// Members who are asked whether they have the row of the joining.
 const MOST_ASKED: usize = 16;
-/// What a row weighs beside its body.
+/// The weight of a row beside its body.
 const ROW: usize = 256;
 
 /// One look.
@@ -35,7 +34,7 @@ pub(super) struct LookBack<'a> {
     pub(super) is_near: &'a (dyn Fn(Uid) -> bool + Sync),
 }
 
-/// What the rows of one member say.
+/// The messages and reactions among the rows of one member.
 #[derive(Default)]
 struct Found {
     /// Messages, the newest first; also such as that member has deleted.
@@ -47,7 +46,7 @@ struct Found {
 }
 
 impl LookBack<'_> {
-    /// What comes before the row `joined` in the inbox of `to`, the oldest first.
+    /// The rows before the row `joined` in the inbox of `to`, the oldest first.
     pub(super) async fn run(&self, joined: &Content, to: Recipient) -> Result<Vec<Arc<Content>>, StoreError> {
         let (Conversation::Group(gid), Some(key)) = (joined.target, joined.key()) else {
             return Ok(Vec::new());
@@ -83,7 +82,7 @@ impl LookBack<'_> {
         Ok(all)
     }
 
-    /// Who has been in the group for longest of those who are near, and that one's row of the joining.
+    /// The near member that has been in the group for longest and has the row of the joining, and the id of that row.
     async fn member(
         &self,
         group: &Group,
@@ -129,7 +128,7 @@ impl LookBack<'_> {
         }
     }
 
-    /// Who comes back gets nothing twice.
+    /// Leaves out the messages that `to` has: a member that comes back gets nothing twice.
     async fn leave_out_known(&self, messages: &mut Vec<Arc<Content>>, to: Uid) -> Result<(), StoreError> {
         let mut unknown = Vec::with_capacity(messages.len());
         for message in messages.drain(..) {
@@ -142,8 +141,7 @@ impl LookBack<'_> {
         Ok(())
     }
 
-    /// The messages as they stand, in the same order. What only one member has was not said to the group, but put into that inbox by a
-    /// program: it is left out.
+    /// The messages as they stand, in the same order. A message that only one member has is left out: a program put it into that inbox.
     async fn as_said(
         &self,
         group: &Group,
@@ -169,7 +167,7 @@ impl LookBack<'_> {
                 Some(Kind::Message) => said.push(Arc::clone(&own[&key])),
                 Some(Kind::Deleted) if message.kind == Kind::Message => said.push(message),
                 Some(Kind::Recalled) => {}
-                // The sender's account is deleted. What a program puts into one inbox is recorded under its id there.
+                // The sender's account is deleted. A row that a program puts into one inbox is recorded under its id there.
                 None if message.kind == Kind::Message
                     && records.get(&key).is_some_and(|id| order.get(&key) != Some(id)) =>
                 {
@@ -205,7 +203,7 @@ impl LookBack<'_> {
         Ok(rows.find(|content| content.kind == Kind::Message))
     }
 
-    /// An edit or a recall may have come to the one who joins before the message.
+    /// An edit or a recall may have come to the joiner before the message.
     async fn amend(&self, messages: &mut Vec<Arc<Content>>, to: Uid) -> Result<(), StoreError> {
         let keys = messages.iter().filter_map(|message| Some((to, amendment_key(message.key()?))));
         let keys: Vec<(Uid, String)> = keys.collect();
@@ -221,7 +219,7 @@ impl LookBack<'_> {
         Ok(())
     }
 
-    /// The pins of messages that the one who joins has or gets; where that one comes back, also that something is pinned no longer.
+    /// The pins of messages that the joiner has or gets; for a joiner that comes back, also the pins that have ended.
     async fn pins(
         &self,
         member: Uid,

@@ -50,7 +50,7 @@ pub enum SendError {
     /// The message is too old for it.
     #[error("a message can be changed like this for {} after it was sent", spoken(*.0))]
     TooLate(Duration),
-    /// What is to be reacted with breaks a rule.
+    /// The emoji of a reaction break a rule.
     #[error(transparent)]
     Emoji(#[from] EmojiError),
     /// The receiver takes nothing from the sender.
@@ -65,7 +65,7 @@ pub enum SendError {
     /// A setting's value breaks a rule.
     #[error(transparent)]
     Setting(#[from] SettingError),
-    /// What friends would share breaks a rule.
+    /// A greeting breaks a rule.
     #[error(transparent)]
     Social(#[from] SocialError),
     /// The person has so many friends already, or has asked so many.

@@ -1,6 +1,6 @@
-//! What the decisions of a batch rest on, asked for all its requests at once.
+//! Reads the facts on which the decisions of a batch rest, for all its requests at once.
 //!
-//! Owns nothing; the writer calls it first. What cannot be read refuses the requests that need it, and no others.
+//! Owns nothing; the writer calls it first. A fact that cannot be read refuses the requests that need it, and no others.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
@@ -34,22 +34,22 @@ enum Fact {
     Row(Uid, MessageId),
     ReadMarker(Uid, Conversation),
     MayWrite(Pair),
-    /// What somebody wants last of being another one's friend.
+    /// Whether the first wants to be a friend of the second, as last said.
     Wish(Pair),
-    /// What the second has told the first of how far the first one's messages have come.
+    /// How far the first one's messages have come, as the second has told last.
     Told(Uid, Uid, Progress),
-    /// What an author knows of how many have read in a group.
+    /// The read counts of a group that an author knows.
     Counted(Uid, GroupId),
-    /// What is pinned in a conversation, as somebody has it.
+    /// The messages pinned in a conversation, as one user has it.
     Pins(Uid, Conversation),
-    /// What somebody has starred.
+    /// The messages that a user has starred.
     Stars(Uid),
 }
 
 /// Why requests of a batch are refused before they are decided.
 #[derive(Debug, Default)]
 pub(super) struct Unread {
-    /// Facts that could not be read, and what that means for a request which needs one.
+    /// Facts that could not be read, with the refusal of a request that needs one.
     facts: HashMap<Fact, SendError>,
     /// Refusals by the limits of a day, one place for each request.
     limits: Vec<Option<SendError>>,
@@ -142,7 +142,7 @@ fn permission(who: Uid, conversation: Conversation) -> Option<Fact> {
     }
 }
 
-/// What says who gets what is sent there.
+/// The fact that says which users receive messages there.
 fn receivers(conversation: Conversation) -> Fact {
     match conversation {
         Conversation::User(other) => Fact::Person(other),
@@ -151,7 +151,7 @@ fn receivers(conversation: Conversation) -> Fact {
 }
 
 impl Writer<'_> {
-    /// Reads what the decisions of a batch rest on.
+    /// Reads the facts on which the decisions of a batch rest.
     pub(super) async fn facts(&self, requests: &[Queued]) -> (Facts, Unread) {
         let (mut keys, mut people, mut groups) = (Vec::new(), Vec::new(), Vec::new());
         let (mut rows, mut markers) = (Vec::new(), Vec::new());
@@ -340,7 +340,7 @@ impl Writer<'_> {
         unread.facts.insert(fact, self.refusal(fact, error));
     }
 
-    /// What it means for requests that something cannot be read.
+    /// The refusal of requests for which `what` cannot be read.
     fn refusal(&self, what: impl Debug, error: &StoreError) -> SendError {
         if error.is_retryable() {
             if let Some(left_out) = self.shard.log.pass() {
@@ -354,7 +354,7 @@ impl Writer<'_> {
     }
 }
 
-/// Who owns a group after those who leave it: the row that says so names them.
+/// The next owners of groups that their owners leave: the row of the leaving names them.
 fn heirs<'a>(requests: &'a [Queued], facts: &'a Facts) -> impl Iterator<Item = Uid> + 'a {
     requests.iter().filter_map(|queued| match &queued.request {
         Request::Group { gid, action: GroupAction::Remove(uid), .. } if *uid == queued.who => {

@@ -1,6 +1,6 @@
-//! How much an account has stored with others: rows times bytes of what it says to groups and to all its friends.
+//! How much an account has stored with others: rows times bytes of its messages to groups and to all its friends.
 //!
-//! What one message costs is known only when it is decided, so it is charged then, and what comes next is refused until that is made up
+//! The cost of a message is known only when it is decided, so it is charged then, and the next requests are refused until that is made up
 //! for. The two rows of a message to a person are not counted: the rate of messages holds them.
 
 use std::time::Duration;
@@ -24,7 +24,7 @@ const ROW: usize = 256;
 /// Rows that every message has.
 const FREE_ROWS: usize = 2;
 
-/// What accounts have stored lately.
+/// The amounts that accounts have stored lately.
 pub(super) struct FanOut {
     /// In a second, in the long run; 0 lifts the limit.
     bytes: u64,
@@ -39,13 +39,13 @@ impl FanOut {
         FanOut { bytes: bytes_per_second, whole: Cache::new(KNOWN), quota }
     }
 
-    /// Refuses what would be stored with many while `who` has stored too much.
+    /// Refuses requests that store rows with many while `who` has stored too much.
     pub(super) fn check(&self, who: Uid, request: &Request, now: Instant) -> Result<(), SendError> {
         let is_for_many = match request {
             Request::Message(draft) => matches!(draft.to, Conversation::Group(_)),
             Request::Amend(amend) => matches!(amend.conversation, Conversation::Group(_)),
             Request::Publish(publish) => publish.target == Conversation::MOMENTS,
-            // Who joins may get much of what was said before.
+            // A new member may get many earlier messages.
             Request::Group { action, .. } => matches!(action, GroupAction::Add(_)),
             Request::Post(_) | Request::Read { .. } | Request::Seen { .. } | Request::ReadCounts { .. } => {
                 false
@@ -64,7 +64,7 @@ impl FanOut {
     /// So many rows are stored.
     pub(super) fn charge(&self, content: &Content, rows: usize, now: Instant) {
         let row = content.body.as_json().len() + ROW;
-        // What the server itself says of how far others have read is nothing that the account has caused.
+        // The quota leaves out `seen` rows, which tell how far messages have come.
         if content.kind != Kind::Seen {
             self.quota.charge(content.sender, rows.saturating_mul(row));
         }

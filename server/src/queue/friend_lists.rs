@@ -1,7 +1,7 @@
-//! Who is whose friend, and who of them hears from a person. Each moment and each like asks, and the answer is read from
-//! thousands of rows, so that it is remembered: of some people, until one of those rows changes here. Those who ask while
-//! it is read wait for that one reading, unless somebody's friends have changed since it began. Where other servers write,
-//! too, nobody gets a list whose reading began more than [`LIFETIME`] before.
+//! The friends of a person, and the friends that hear from the person. Each moment and each like asks for the list. It is read from
+//! thousands of rows, so it is remembered: for some people, until one of those rows changes here. Callers that ask during a reading wait
+//! for that one, unless somebody's friends have changed since it began. Where other servers write, too, nobody gets a list whose reading
+//! began more than [`LIFETIME`] before.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -33,7 +33,7 @@ pub struct FriendLists {
     lifetime: Option<Duration>,
 }
 
-/// Held by whoever remembers a list or forgets one, so that what was read before a change is never known after it.
+/// Locked while a list is remembered or forgotten, so that a list read before a change is never known after it.
 #[derive(Default)]
 struct Readings {
     /// Counts the changes.
@@ -135,7 +135,7 @@ mod tests {
         Ok(FriendList { friends: vec![friend], hearing: vec![friend] })
     }
 
-    /// Whose list holds whom, as it is known; where it is not, it is read as empty.
+    /// The first friend in the list of `who`, as it is known; an unknown list is read as empty.
     async fn friend_of(lists: &FriendLists, who: Uid) -> Option<Uid> {
         let empty = async { Ok::<_, &str>(FriendList::default()) };
         lists.get(who, empty).await.expect("read").friends.first().copied()

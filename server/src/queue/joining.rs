@@ -1,9 +1,9 @@
 //! Somebody joins a group whose history is visible: the copy of the row that says so comes after the newest messages of
 //! the group, in one write.
 //!
-//! The copy is owed by the acceptance, and resumed like any other, so whoever joined gets all of it or has none of it yet
-//! (I5). What comes before it is read when the copy is written: what was accepted before the joining is there by then.
-//! [`Earlier`](super::earlier) says what that is. Each such copy is a commit of its own.
+//! The acceptance owes the copy, which is resumed like any other, so the joiner gets all of it or has none of it yet (I5). The rows
+//! before it are read when the copy is written: all that were accepted before the joining are there by then.
+//! [`Earlier`](super::earlier) chooses them. Each such copy is a commit of its own.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use super::writer::Writer;
 use crate::domain::{Body, Content, Kind, MessageId, Uid};
 use crate::store::{CommitError, CopyOutcome, Deliver, Earlier, Outcome, Recipient, Row, StoreError, Write};
 
-/// How often what comes before the copy is read again, where the inbox gets other rows meanwhile.
+/// How often the rows before the copy are read again, where the inbox gets other rows meanwhile.
 const TRIES: usize = 8;
 
-/// Who joins with this content and gets earlier messages before it, if so.
+/// The joiner that gets earlier messages before this content, if there is one.
 pub(super) fn joiner(content: &Content) -> Option<Uid> {
     if content.kind == Kind::Membership { content.body.joins_with_history() } else { None }
 }
@@ -92,7 +92,7 @@ impl Writer<'_> {
         Ok(left)
     }
 
-    /// Writes one copy, after what was said before. The inbox must get nothing else in between: an edit of what is read could be missed.
+    /// Writes one copy, after the earlier messages. The inbox must get nothing else in between: an edit of one of them could be missed.
     async fn write_joining(
         &mut self,
         behind: &HashSet<Uid>,
@@ -132,7 +132,7 @@ impl Writer<'_> {
         Err(StoreError::unavailable("the inbox of somebody who joins keeps getting rows").into())
     }
 
-    /// What comes before the copy. What can never be read is left out: the joining must not wait for it for ever.
+    /// The rows before the copy; none if they can never be read: the joining must not wait for them for ever.
     async fn look_back(
         &self,
         content: &Arc<Content>,
@@ -175,7 +175,7 @@ impl Writer<'_> {
     }
 }
 
-/// What comes before the copy, under its ids; `ids` has one more, for the copy.
+/// The rows before the copy, with their ids; `ids` has one more, for the copy.
 fn earlier(to: Recipient, joined: &Content, before: Vec<Arc<Content>>, ids: &[MessageId]) -> Vec<Earlier> {
     let [_, .., last, _] = ids else { return Vec::new() };
     let marker = Content {

@@ -4,11 +4,12 @@
 //! that queue's writer, one batch at a time. Where the store assigns them, the writer of the *sender's* queue writes all
 //! copies, and the store's lock of each inbox keeps the order. [`Queues`] is the bounded way in, called by `app`.
 //!
-//! Inside: `writer` is the loop (decide, number, commit, answer) over a `batch` of `request`s; `facts` reads what `plan` decides on
-//! without I/O; `numbering` asks for the numbers, `outage` knows where there are none, and `overtaken` numbers again; `fan_out` bounds
-//! what one account has stored with others, `quota` what it has stored at all, `first_messages` to how many strangers it writes, and `daily` counts such things; `slices` writes what goes to thousands bit by bit, and `delayed_wakes` wakes the receivers
-//! together; `joining` writes what somebody gets who joins a group, and `earlier` reads it; `read_counts` tells authors how many have read; `pipeline` keeps the
-//! order of what is refused; `recovery` resumes what is owed; `shard` keeps a writer alive.
+//! Inside: `writer` is the loop (decide, number, commit, answer) over a `batch` of `request`s; `facts` reads the facts on which `plan`
+//! decides without I/O; `numbering` asks for the numbers, `outage` knows where there are none, and `overtaken` numbers again; `fan_out`
+//! bounds the rows that one account has stored with others, `quota` all rows that it has stored, `first_messages` the strangers to whom
+//! it writes, and `daily` counts such things; `slices` writes rows for thousands bit by bit, and `delayed_wakes` wakes the receivers
+//! together; `joining` writes the earlier messages for a joiner of a group, and `earlier` reads them; `read_counts` tells authors how
+//! many have read; `pipeline` keeps the order of refused requests; `recovery` resumes pending copies; `shard` keeps a writer alive.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -154,14 +155,14 @@ impl Default for Options {
     }
 }
 
-/// What the queues work with: numbers, rows, notices, and time and chance as arguments (I10).
+/// The parts that queues work with: numbers, rows, notices, and time and chance as arguments (I10).
 #[derive(Clone)]
 pub struct Parts {
     /// Step 1.
     pub numbers: Numbers,
     /// Step 2.
     pub store: Arc<dyn MessageStore>,
-    /// Who exists.
+    /// The accounts that exist.
     pub directory: Arc<dyn Directory>,
     /// Step 3.
     pub notifier: Arc<dyn Notifier>,
@@ -171,7 +172,7 @@ pub struct Parts {
     pub clock: Clock,
     /// Names for rows that the server makes itself.
     pub new_uuid: Arc<dyn Fn() -> Uuid + Send + Sync>,
-    /// What all servers of one database may do together; `None` where this one is alone.
+    /// Rates that all servers of one database share; `None` where this one is alone.
     pub rates: Option<Arc<dyn SharedRates>>,
 }
 

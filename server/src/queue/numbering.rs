@@ -17,14 +17,14 @@ use crate::domain::{Content, Conversation, GroupId, MessageId, Uid};
 use crate::seq::NumberError;
 use crate::store::{Accept, Deliver, Recipient, Row, Write};
 
-/// What a batch writes, numbered.
+/// The writes of a batch, numbered.
 #[derive(Default)]
 pub(super) struct Numbered {
     /// Copies of earlier acceptances.
     pub(super) copies: Vec<Write>,
     /// For each plan the place of its request and the acceptance, or why there is none.
     pub(super) accepts: Vec<(usize, Result<ToAccept, SendError>)>,
-    /// What stays owed.
+    /// The copies that stay pending.
     pub(super) left: LeftBehind,
 }
 
@@ -35,17 +35,17 @@ pub(super) struct ToAccept {
     pub(super) later: Vec<Recipient>,
 }
 
-/// What a batch leaves owed to receivers who have no numbers.
+/// The copies that a batch leaves pending for receivers without numbers.
 #[derive(Debug, Default)]
 pub(super) struct LeftBehind {
-    /// Those to whom nothing was owed before.
+    /// Receivers without pending copies before.
     pub(super) receivers: HashSet<Uid>,
-    /// What the acceptances weigh that owe them copies.
+    /// The weight of the acceptances that owe them copies.
     pub(super) weight: usize,
 }
 
 impl LeftBehind {
-    /// Adds what is left behind by something else.
+    /// Adds the copies that something else leaves behind.
     pub(super) fn add(&mut self, more: LeftBehind) {
         self.receivers.extend(more.receivers);
         self.weight += more.weight;
@@ -61,7 +61,7 @@ enum Number {
     Exhausted,
 }
 
-/// What an acceptance weighs that waits for the numbers of `copies` receivers.
+/// The weight of an acceptance that waits for the numbers of `copies` receivers.
 pub(super) fn weight(content: &Content, copies: usize) -> usize {
     content.body.as_json().len() + 200 + 8 * copies
 }
@@ -219,7 +219,7 @@ impl Numbering<'_> {
             if self.writer.outages.owed() + owed > self.writer.options.owed_bytes {
                 refusal = Some(SendError::Unavailable);
             } else if late > 0 {
-                // What waits elsewhere is counted there.
+                // Copies that wait in other queues are counted there.
                 self.owed = owed;
             }
         }

@@ -34,20 +34,20 @@ pub(super) enum WritePermission {
     FriendsOnly,
 }
 
-/// Who is written to, and who writes.
+/// The receiver, and the writer.
 pub(super) type Pair = (Uid, Uid);
 
 /// The permissions that were asked for lately.
 pub(super) struct WritePermissions {
     known: Cache<Pair, (Instant, WritePermission)>,
     lifetime: Option<Duration>,
-    /// Counts the changes. Held by whoever remembers or forgets, so that what was read before a change is never known after it.
+    /// Counts the changes. Locked while answers are remembered or forgotten, so that none read before a change is known after it.
     changes: Mutex<u64>,
     /// They rest on some of the same rows.
     friends: Arc<FriendLists>,
 }
 
-/// What a commit changes.
+/// The permissions that a commit changes.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     pairs: Vec<Pair>,
@@ -104,7 +104,7 @@ impl WritePermissions {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets what rests on rows that have changed.
+    /// Forgets the answers that rest on changed rows.
     pub(super) fn forget(&self, changes: &Changes) {
         self.friends.forget(&changes.pairs);
         if !changes.all && changes.pairs.is_empty() {
@@ -122,7 +122,7 @@ impl WritePermissions {
 }
 
 impl Changes {
-    /// What these writes change.
+    /// The permissions that these writes change.
     pub(super) fn of(writes: &[Write]) -> Changes {
         let mut changes = Changes::default();
         for write in writes {

@@ -35,10 +35,10 @@ pub(super) struct Limits {
     pub(super) stars: usize,
 }
 
-/// What the decisions of a batch rest on, read before it.
+/// The facts on which the decisions of a batch rest, read before it.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
-    /// What there is under the idempotency keys of the batch.
+    /// The states of the idempotency keys of the batch.
     pub(super) keys: HashMap<IdempotencyKey, KeyState>,
     /// Names of the people whom the batch mentions, where they exist.
     pub(super) people: HashMap<Uid, String>,
@@ -48,7 +48,7 @@ pub(super) struct Facts {
     pub(super) groups: HashMap<GroupId, Arc<Group>>,
     /// The rows that requests name, where those exist and are no read markers.
     pub(super) rows: HashMap<(Uid, MessageId), Arc<Content>>,
-    /// Whether those who are written to let the writers write.
+    /// Whether receivers let the writers write.
     pub(super) permissions: HashMap<Pair, WritePermission>,
     /// Whether people want to be others' friends.
     pub(super) wishes: HashMap<Pair, bool>,
@@ -62,7 +62,7 @@ pub(super) struct Facts {
     pub(super) pins: HashMap<(Uid, Conversation), Vec<IdempotencyKey>>,
     /// The messages that people have starred.
     pub(super) stars: HashMap<Uid, Vec<IdempotencyKey>>,
-    /// What authors know of how many have read in groups.
+    /// The read counts of groups that authors know.
     pub(super) counted: HashMap<(Uid, GroupId), Vec<ReadCount>>,
 }
 
@@ -97,7 +97,7 @@ pub(super) struct Plan {
     pub(super) unused: Option<Unused>,
 }
 
-/// What a request leads to.
+/// The decision about a request.
 #[derive(Debug)]
 pub(super) enum Decision {
     /// Nothing to write.
@@ -108,7 +108,7 @@ pub(super) enum Decision {
     SameAs(usize),
 }
 
-/// What there is under the key of a request.
+/// The state of the key of a request.
 enum Under {
     /// An acceptance, of earlier or of this batch.
     Answered(Box<Decision>),
@@ -177,14 +177,14 @@ impl Planner {
         }))
     }
 
-    /// Those of them who are in the group. A message must not fail because somebody has left while it waited to be sent.
+    /// The mentioned users that are members. A message must not fail because somebody has left while it waited to be sent.
     fn members_among(&self, to: Conversation, mentions: &Mentions) -> Mentions {
         let Conversation::Group(gid) = to else { return Mentions::default() };
         let group = self.facts.groups.get(&gid).filter(|_| !mentions.is_empty());
         group.map_or_else(Mentions::default, |group| mentions.only(|uid| group.epoch_of(uid).is_some()))
     }
 
-    /// Who gets what `who` sends there, `who` first, and the version of the group that says so.
+    /// The receivers of rows that `who` sends there, `who` first, and the version of the group that names them.
     fn recipients(&self, who: Uid, to: Conversation) -> Result<(Vec<Recipient>, Option<u64>), SendError> {
         match to {
             Conversation::User(other) => {
@@ -274,7 +274,7 @@ impl Planner {
         }))
     }
 
-    /// Whether others are told. Whoever declines wanted nothing before, and keeps it to himself.
+    /// Whether others are told. Declining changes nothing for the other person, so only the decliner gets a row.
     fn is_told(&mut self, who: Uid, publish: &Publish) -> bool {
         let (Kind::Friend, Conversation::User(other)) = (publish.kind, publish.target) else { return true };
         let wanted = publish.body.wanted();
@@ -336,7 +336,7 @@ impl Planner {
         let message = self.row_in(who, conversation, message_id)?;
         let body = Body::amendment(amendment, of, message, self.limits.text)?;
         let content = self.content(amendment.kind(), who, conversation, Some(client_id), body);
-        // What follows in the batch finds the message as it is then.
+        // Later requests of the batch find the amended message.
         if let Some(amended) = message.amended(&content) {
             self.facts.rows.insert((who, message_id), Arc::new(amended));
         }
@@ -388,7 +388,7 @@ impl Planner {
         }))
     }
 
-    /// What there is under a key. The first answer comes before any check: a sender since removed from the group still gets it (I4).
+    /// The state of a key. The first answer comes before any check: a sender since removed from the group still gets it (I4).
     fn under(&self, key: IdempotencyKey, digest: Digest) -> Result<Under, SendError> {
         let unused = match self.facts.keys.get(&key) {
             Some(KeyState::Used(record)) if record.digest != digest => return Err(SendError::ClientIdReused),

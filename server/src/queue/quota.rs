@@ -1,8 +1,8 @@
-//! How much one account may have stored in a day: all rows that it causes, its own and those of others.
+//! How much one account may have stored in a day: all rows that it causes, in its own inbox and in others.
 //!
-//! A day's amount, not one for ever: what was said is kept for those who got it, so an account that has reached an amount for ever could
-//! do nothing about it. Counted by chunks, so that a message asks nobody: an account takes a chunk, uses it up, and takes the next one.
-//! What one message stores is known only when it is decided, so the last one of a day may go beyond its end.
+//! A day's amount, not one for ever: messages are kept for their receivers, so an account that has reached an amount for ever could do
+//! nothing about it. Counted by chunks, so that a message asks nobody: an account takes a chunk, uses it up, and takes the next one.
+//! The size of a message is known only when it is decided, so the last one of a day may go beyond the amount.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -24,8 +24,7 @@ pub(super) struct Quota {
     kib: u32,
     /// Of chunks.
     limit: DailyLimit,
-    /// What each has left of the chunks that it took, in bytes, and on which day. Locked while an amount is changed: the writers of all queues
-    /// charge.
+    /// The day of each account, and the bytes left of its chunks. Locked while an amount is changed: the writers of all queues charge.
     left: Mutex<Cache<Uid, (i64, i64)>>,
 }
 

@@ -1,9 +1,9 @@
-//! Tells authors how many members of a group have read what they wrote last.
+//! Tells authors how many members of a group have read their newest messages.
 //!
-//! A writer says when a read marker moved in a group ([`Marks::moved`]). One task waits for a moment, so that what many read at once is
-//! told at once, then counts anew from the read markers as they stand and puts one row into the inbox of each author. Nothing rests on what it
-//! remembers: an author whom it misses is told with the next read of one of their messages. What is refused for the moment is counted
-//! again and told a moment later. Who is quiet is neither counted nor told.
+//! A writer says when a read marker moved in a group ([`Marks::moved`]). One task waits a little, so that many reads are told together.
+//! It then counts anew from the read markers as they stand, and puts one row into the inbox of each author. Nothing rests on its memory:
+//! an author that it misses is told with the next read of one of their messages. After a retryable refusal it counts again a little
+//! later. Users with [`Privacy::quiet`] are neither counted nor told.
 //!
 //! Other servers of the database tell the same authors. So each server asks for leave before it writes a row ([`SharedRates`]): all of them
 //! together get leave for one row in each pause, for each author in each group. A server that gets none counts again when it may ask again.
@@ -40,7 +40,7 @@ const REMEMBERED: usize = 100_000;
 /// Rows of a group that are read at once.
 const PAGE: usize = 100;
 
-/// Pages of one reader that are looked at for what is newly read. Whoever has more to catch up with counts for the newest of it.
+/// Pages of one reader that are searched for newly read messages. A reader with more to catch up with counts for the newest of them.
 const MOST_PAGES: usize = 5;
 
 /// Authors who are told at a time.
@@ -116,7 +116,7 @@ impl Waiting {
 pub(super) struct Counter {
     store: Arc<dyn MessageStore>,
     queues: Queues,
-    /// What all servers of the database ask for leave; `None` where this one is alone.
+    /// Gives leave to all servers of the database; `None` where this one is alone.
     rates: Option<Arc<dyn SharedRates>>,
     /// Between two rows for one author in one group.
     pause: Duration,
@@ -125,7 +125,7 @@ pub(super) struct Counter {
     log: LogLimit,
 }
 
-/// By what the rate of these rows is known: a text that begins as that of no other rate.
+/// The key of the rate of these rows: the hash of a text that begins unlike the text of any other rate.
 fn caller(author: Uid, gid: GroupId) -> [u8; 32] {
     Sha256::digest(format!("read counts for {author} in group {}", gid.0)).into()
 }
@@ -206,7 +206,7 @@ impl Counter {
     ) -> Result<Option<Duration>, StoreError> {
         let known = self.known(author, gid).await?;
         let counts = self.counts(author, gid, newly, &known, read).await?;
-        // What is no news needs no leave, so that it delays nobody.
+        // Counts that have not grown need no leave, so that they delay nobody.
         if grown(&known, &counts).is_none() {
             return Ok(None);
         }
@@ -220,13 +220,13 @@ impl Counter {
         Ok(told.is_err_and(|refusal| refusal.is_retryable()).then_some(self.pause))
     }
 
-    /// What the author knows already.
+    /// The counts that the author knows already.
     async fn known(&self, author: Uid, gid: GroupId) -> Result<Vec<ReadCount>, StoreError> {
         let told = self.store.newest(&[(author, read_counts_key(gid))]).await?.pop().flatten();
         Ok(told.map(|row| row.content.body.counts()).unwrap_or_default())
     }
 
-    /// Who wrote what these have newly read, and is still in the group; with the newest of those messages.
+    /// The authors of newly read messages that are still in the group, with the newest of those messages.
     async fn authors(
         &self,
         group: &Group,

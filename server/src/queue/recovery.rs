@@ -1,5 +1,5 @@
-//! What is owed is written: by a writer before its first request, after every outcome that it did not learn (I1, I5,
-//! S18), and when sections have numbers again.
+//! A writer writes pending copies before its first request, after every outcome that it did not learn (I1, I5, S18), and when sections
+//! have numbers again.
 //!
 //! A recovery reads the unsettled watermarks again and writes, under new and larger ids, the copies that the store says
 //! are still owed to this queue's receivers, in the order of their acceptance. Until it has succeeded, requests are
@@ -24,7 +24,7 @@ const PAGE: usize = 256;
 /// Pages between two batches: more than a batch may add, so that a pass comes to its end.
 const PAGES: usize = 8;
 
-/// Why what is owed is not written yet.
+/// Why pending copies are not written yet.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Setback {
     #[error(transparent)]
@@ -40,19 +40,18 @@ pub(super) struct Pass {
     after: PendingKey,
     /// Receivers whom it had to leave behind.
     pub(super) behind: HashSet<Uid>,
-    /// What the acceptances weigh that wait for them.
+    /// The weight of the acceptances that wait for them.
     owed: usize,
     resumed: usize,
 }
 
 impl Writer<'_> {
-    /// Recovers, with growing pauses between tries; while the server stops, there is one try. What is owed then lies in the store for the
-    /// next start. `hand_on`: this process has run before, so copies that this
-    /// queue's senders owe to other queues may have been lost on the way there and are handed on again; at a
-    /// process's start every queue finds its own.
+    /// Recovers, with growing pauses between tries; while the server stops, there is one try. Pending copies then lie in the store for
+    /// the next start. `hand_on`: this process has run before, so copies that this queue's senders owe to other queues may have been lost
+    /// on the way there and are handed on again; at a process's start every queue finds its own.
     ///
-    /// Where the store itself refuses copies that come too early there is one try, and what is owed is looked for again and again: so a
-    /// part of the store that is away holds up nobody else.
+    /// Where the store itself refuses copies that come too early there is one try, and pending copies are looked for again and again: so
+    /// a part of the store that is away holds up nobody else.
     pub(super) async fn recover(&mut self, hand_on: bool) {
         if self.parts.store.refuses_early_copies() {
             if let Err(setback) = self.try_to_recover(hand_on).await {
@@ -186,7 +185,7 @@ impl Writer<'_> {
     pub(super) fn leave_behind(&mut self, left: LeftBehind) {
         let LeftBehind { receivers, weight } = left;
         if let Some(pass) = &mut self.shard.pass {
-            // Whoever falls behind while a pass is under way is not caught up by it.
+            // The pass that is under way does not catch up receivers that fall behind now.
             pass.behind.extend(&receivers);
             pass.owed += weight;
         }

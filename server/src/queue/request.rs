@@ -1,7 +1,6 @@
-//! What somebody wants written, and the answer: the first and the last stage of the way of a message.
+//! A request to write something, and the answer: the first and the last stage of the way of a message.
 //!
-//! `app` makes requests and gets acknowledgements; `plan` decides what a request leads to. [`Queued`] is a request in
-//! its queue.
+//! `app` makes requests and gets acknowledgements; `plan` decides about them. [`Queued`] is a request in its queue.
 
 use std::borrow::Cow;
 
@@ -14,29 +13,29 @@ use crate::domain::{
     ReadCount, Role, Timestamp, Uid,
 };
 
-/// What somebody wants written.
+/// A request to write something.
 #[derive(Clone, Debug)]
 pub enum Request {
     /// Say something to a person or group.
     Message(Draft),
     /// Put a row into one inbox, without a copy for the sender.
     Post(Post),
-    /// Edit or take back one's own message, react to any, pin any, or star or delete one's own copy of any.
+    /// Edit or take back a message of the caller, react to any, pin any, or star or delete the caller's copy of any.
     Amend(Amend),
-    /// Put a row into one's own inbox and into those of others whom the caller has found out.
+    /// Put a row into the caller's inbox and into the inboxes of others that the caller has found out.
     Publish(Publish),
-    /// Move one's own read marker.
+    /// Move the caller's read marker.
     Read {
         /// Where.
         conversation: Conversation,
-        /// Up to which row of one's own inbox.
+        /// Up to which row of the caller's inbox.
         message_id: MessageId,
     },
     /// Tell another person how far that person's messages have come.
     Seen {
-        /// Who sent them.
+        /// The sender of the messages.
         of: Uid,
-        /// The last of them: a row of one's own inbox.
+        /// The last of them: a row of the caller's inbox.
         message_id: MessageId,
         /// How far.
         progress: Progress,
@@ -54,7 +53,7 @@ pub enum Request {
         client_id: ClientId,
         /// Which group; for a making, a number never used before.
         gid: GroupId,
-        /// What is to happen.
+        /// The change.
         action: GroupAction,
     },
 }
@@ -114,13 +113,13 @@ impl Request {
 pub struct Draft {
     /// By which a repetition is known: it gets the first answer (I4).
     pub client_id: ClientId,
-    /// To whom.
+    /// The receiver.
     pub to: Conversation,
-    /// What.
+    /// The text.
     pub text: String,
     /// The row of the sender's own inbox that it replies to: a message of the same conversation.
     pub reply_to: Option<MessageId>,
-    /// Whom it names. Who is not in the group is left out.
+    /// Mentioned users. Those that are not members are dropped.
     pub mentions: Mentions,
 }
 
@@ -150,7 +149,7 @@ pub struct Amend {
     pub conversation: Conversation,
     /// The caller's own copy.
     pub message_id: MessageId,
-    /// What.
+    /// The amendment.
     pub amendment: Amendment,
 }
 
@@ -173,18 +172,18 @@ impl Amend {
 pub struct Publish {
     /// By which a repetition is known: it gets the first answer (I4).
     pub client_id: ClientId,
-    /// What it is.
+    /// The kind of the row.
     pub kind: Kind,
     /// In which conversation, from the sender's side.
     pub target: Conversation,
-    /// What it says.
+    /// The body of the row.
     pub body: Body,
-    /// Who gets it beside the sender; each of them exists.
+    /// The receivers beside the sender; each of them exists.
     pub others: Vec<Uid>,
 }
 
 impl Publish {
-    /// The receivers are not in it: among whom something is told may have changed before a repetition.
+    /// Leaves out the receivers: they may have changed before a repetition.
     pub(super) fn digest(&self) -> Digest {
         let Publish { kind, body, .. } = self;
         // No text of a person begins with a zero byte.
@@ -192,18 +191,18 @@ impl Publish {
     }
 }
 
-/// A row for one inbox (S19): what a program puts there through the table `inbox`.
+/// A row that a program puts into one inbox through the table `inbox` (S19).
 #[derive(Clone, Debug)]
 pub struct Post {
     /// By which a repetition is known; without it each one is new.
     pub client_id: Option<ClientId>,
-    /// Whose inbox.
+    /// The owner of the inbox.
     pub receiver: Uid,
     /// In which conversation, as the sender sees it: with the receiver, or in a group that both are in.
     pub target: Conversation,
     /// [`Kind::Message`] or [`Kind::App`].
     pub kind: Kind,
-    /// What.
+    /// The body of the row.
     pub body: Body,
 }
 
@@ -215,12 +214,12 @@ impl Post {
     }
 }
 
-/// What is to happen to a group.
+/// A change of a group.
 #[derive(Clone, Debug)]
 pub enum GroupAction {
     /// Make it; the maker is in it without being named.
     Create {
-        /// What people will call it.
+        /// Its name.
         name: String,
         /// Its first members.
         members: Vec<Uid>,
@@ -229,29 +228,29 @@ pub enum GroupAction {
     Add(Uid),
     /// Take somebody in who follows an invitation.
     Admit {
-        /// Who.
+        /// The guest.
         guest: Uid,
-        /// When the invitation was made: who was removed since then stays out.
+        /// When the invitation was made: a guest that was removed since then stays out.
         made_at: Timestamp,
     },
     /// Put somebody out; oneself: leave.
     Remove(Uid),
     /// Give it another name.
     Rename(String),
-    /// Say what it is for.
+    /// Set its topic.
     Topic(String),
-    /// Say what those who join it see of what was said before.
+    /// Set whether new members see earlier messages.
     History(History),
     /// Give a member another role.
     Role(Uid, Role),
-    /// Keep somebody out, and put out who is in.
+    /// Keep somebody out; a member is put out.
     Ban(Uid),
-    /// Let who was banned come in again.
+    /// Lift a ban.
     Unban(Uid),
 }
 
 impl GroupAction {
-    /// Whom it names, but for a making.
+    /// The user that it names; none for a making.
     pub(super) fn concerns(&self) -> Option<Uid> {
         match *self {
             GroupAction::Create { .. }
@@ -267,7 +266,7 @@ impl GroupAction {
         }
     }
 
-    /// What is asked for, so that a repetition is told from another request. A new group is none of it: each request brings its own.
+    /// Tells a repetition from another request. The gid of a new group is no part of it: each request brings its own.
     pub(super) fn digest(&self, gid: GroupId) -> Digest {
         let (gid, what) = match self {
             GroupAction::Create { name, members } => {
@@ -291,7 +290,7 @@ impl GroupAction {
 /// The acknowledgement of a request: it survives a power cut (I3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendAck {
-    /// The id of the sender's own copy; of a post, that of its row.
+    /// The id of the sender's own copy, or of a post's row.
     pub message_id: MessageId,
     /// When it was accepted.
     pub sent_at: Timestamp,
@@ -299,21 +298,21 @@ pub struct SendAck {
     pub repeated: bool,
 }
 
-/// What comes back for a request.
+/// The answer to a request.
 pub(super) type Answer = Result<SendAck, SendError>;
 
 /// A request in its queue, with the way back.
 pub(super) struct Queued {
     pub(super) who: Uid,
     pub(super) request: Request,
-    /// What keeps its order.
+    /// Its place in a pipeline, which keeps its order.
     pub(super) place: Option<Place>,
     /// Absent once it is answered.
     pub(super) reply: Option<oneshot::Sender<Answer>>,
 }
 
 impl Queued {
-    /// Whose queue it goes through: that of the user whose row answers it.
+    /// The user whose queue it goes through: the owner of the row that answers it.
     pub(super) fn goes_through(who: Uid, request: &Request) -> Uid {
         match request {
             Request::Post(post) => post.receiver,
@@ -331,7 +330,7 @@ impl Queued {
         if let Some(place) = &self.place
             && answer.as_ref().is_err_and(SendError::is_retryable)
         {
-            // Before the answer: whoever gets it can send nothing but this one through the pipeline.
+            // Before the answer: a client that gets it can send nothing but this one through the pipeline.
             place.refused();
         }
         if let Some(reply) = self.reply.take() {

@@ -39,7 +39,7 @@ pub(super) struct Delivery {
     pub(super) to: Vec<Recipient>,
 }
 
-/// What a queue is, apart from the writer that works it.
+/// The state of a queue, apart from the writer that works it.
 pub(super) struct Shard {
     pub(super) index: usize,
     pub(super) requests: mpsc::Receiver<Queued>,
@@ -54,7 +54,7 @@ pub(super) struct Shard {
     pub(super) waiting: VecDeque<Queued>,
     /// Receivers to whom copies are owed for want of numbers; they get nothing more before those.
     pub(super) behind: HashSet<Uid>,
-    /// What the acceptances weigh that owe them.
+    /// The weight of the acceptances that owe them.
     pub(super) owed: usize,
     /// The walk that catches them up, if one is under way.
     pub(super) pass: Option<Pass>,
@@ -68,7 +68,7 @@ pub(super) struct Shard {
     pub(super) unsettled: Vec<Uid>,
 }
 
-/// What the writers of all queues share.
+/// The parts that the writers of all queues share.
 #[derive(Clone)]
 struct Around {
     parts: Arc<Parts>,
@@ -178,7 +178,7 @@ async fn keep_alive(shard: Arc<Mutex<Shard>>, around: Around) {
         match life.await {
             Err(end) if end.is_panic() => {
                 error!(replaced, "a queue's writer panicked; another one replaces it");
-                // What made it panic may lie in the store: do not spin on it. One that has lived for long begins anew.
+                // The cause of the panic may lie in the store: do not spin on it. After a long life the pauses begin anew.
                 if began.elapsed() > longest_pause {
                     pause = first_pause;
                 }

@@ -1,8 +1,9 @@
-//! What goes to thousands of inboxes at once is written in slices while others write, too, so that nobody waits for all of it.
+//! Writes the copies for thousands of inboxes in slices while others write, too, so that nobody waits for all of them.
 //!
-//! Moments are such, and no reader misses one that comes a moment later. The acceptance has the first slice; the store knows to whom copies are
-//! owed (I5), so a restart goes on with them. The next slices follow between the requests of others, with pauses, so that others have most of
-//! the writer and of the disk. Requests of the same sender wait until the last one is written (I12). While nobody else writes, nothing is sliced.
+//! Moments go to thousands, and no reader misses one that comes a little later. The acceptance has the first slice; the store knows the
+//! receivers of pending copies (I5), so a restart goes on with them. The next slices follow between the requests of others, with pauses,
+//! so that others have most of the writer and of the disk. Requests of the same sender wait until the last slice is written (I12). While
+//! nobody else writes, nothing is sliced.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -22,7 +22,7 @@ use crate::store::{MessageStore, StoreError};
 #[derive(Debug, Default)]
 struct Slot {
     latest: AtomicU64,
-    /// What another server says that the latest id is; 0: nothing that has not been looked up.
+    /// The latest id as another server says, until it has been looked up; 0: none.
     hinted: AtomicU64,
     /// The latest id that a [look](Watermarks::look) has found; those who use the watermark were woken for it.
     looked_at: AtomicU64,
@@ -37,7 +37,7 @@ pub struct Watermark {
 }
 
 impl Watermark {
-    /// Whose inbox.
+    /// The owner of the inbox.
     pub fn uid(&self) -> Uid {
         self.uid
     }
@@ -52,7 +52,7 @@ impl Watermark {
         cursor < self.latest() || cursor.get() < self.hinted()
     }
 
-    /// What another server says that the latest id is. To be read before the rows, for [`looked_up`](Self::looked_up).
+    /// The latest id as another server says; 0: none. Read it before the rows, for [`looked_up`](Self::looked_up).
     pub(crate) fn hinted(&self) -> u64 {
         self.slot.hinted.load(Ordering::Acquire)
     }

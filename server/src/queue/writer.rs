@@ -111,7 +111,7 @@ impl Writer<'_> {
             waiting.extend(held);
             requests.extend(free);
         }
-        // Those who wait for slices have left the lane and must not become more than it would hold.
+        // Requests that wait for slices have left the lane; they must not become more than it would hold.
         let may_take_requests = may_take_requests && waiting.len() < self.options.length.max(1);
         let slice = slices.due();
         if requests.is_empty() {
@@ -213,7 +213,7 @@ impl Writer<'_> {
         let mut planner = Planner::new(facts, limits, self.parts.clock.now());
         let (mut batch, mut plans) = (Batch::new(requests), Vec::new());
         let (mut at, mut rows, mut is_full, now) = (0, 0, false, Instant::now());
-        // What they send next waits for their slices.
+        // Senders whose next requests wait for their slices.
         let mut cut = Vec::new();
         while at < batch.requests().len() && rows < self.options.batch_rows && !is_full {
             let queued = &batch.requests()[at];
@@ -233,7 +233,7 @@ impl Writer<'_> {
                             cut.push(queued.who);
                         }
                         rows += plan.recipients.len();
-                        // Whoever joins gets what was said before, and then what is said from here on.
+                        // A joiner gets the earlier messages, and then the messages from here on.
                         is_full = plan.joiner.is_some();
                         plans.push(plan);
                     }
@@ -259,7 +259,7 @@ impl Writer<'_> {
         self.permissions.forget(&changes);
         match &committed {
             Ok(outcomes) => self.show(outcomes, &may_wait),
-            // What it stored, if anything, is not visible yet; a recovery reads it.
+            // Rows that it stored, if any, are not visible yet; a recovery reads them.
             Err(CommitError::Unknown(_)) => return committed,
             Err(CommitError::Refused(_) | CommitError::Behind(_) | CommitError::Stale(_)) => {}
         }
@@ -272,7 +272,7 @@ impl Writer<'_> {
         let mut tries = 0..overtaken::TIMES;
         loop {
             match self.parts.store.commit(writes).await {
-                // What was read for it may have changed, too.
+                // The earlier messages that were read for it may have changed, too.
                 Err(CommitError::Behind(behind)) if behind.writes.iter().any(Write::has_earlier) => {
                     return Err(CommitError::Behind(behind));
                 }

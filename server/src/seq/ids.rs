@@ -21,16 +21,16 @@ const USERS: &str = "user";
 const GROUPS: &str = "group";
 const INVITES: &str = "invite";
 
-/// Codes of invitations are drawn from so many, so that one is not found by trying: 58^10 and more.
+/// Codes of invitations are drawn from this many, so that one is not found by trying: 58^10 and more.
 const INVITE_CODES: u64 = 1 << 60;
 
-/// What the code of an invitation to sign up is signed with: a signature of something else is none.
+/// The prefix of the signed text behind a sign-up code, so that a signature of something else is not valid for one.
 const SIGN_UP_PURPOSE: &str = "tidemark sign-up invitation 1";
 
 /// How often numbers are skipped again where another server of the database did so in between.
 const SKIP_TRIES: u32 = 100;
 
-/// What is stored already: nothing at or below is issued again, also when the issuer's file was lost.
+/// The largest stored numbers: nothing at or below them is issued again, also when the issuer's file was lost.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stored {
     /// The largest user id.
@@ -171,8 +171,8 @@ impl Ids {
         self.0.codes.decode(code).ok()
     }
 
-    /// What the code of an invitation to sign up is made of that `by` makes under `key`: always the same, and only who has the secret
-    /// can tell it. So the code need not be stored for who asks again.
+    /// The bytes of the code of an invitation to sign up that `by` makes under `key`: always the same, and only a server with the secret
+    /// can compute them. So the code need not be stored for a repetition.
     pub fn sign_up_code(&self, by: Uid, key: ClientId) -> [u8; 32] {
         let mut mac = Hmac::<Sha256>::new_from_slice(self.0.secret.as_bytes()).expect("any length is a key");
         mac.update(format!("{SIGN_UP_PURPOSE}\n{by}\n{key}").as_bytes());
@@ -185,7 +185,7 @@ impl Ids {
     }
 }
 
-/// What is issued, and how: nothing at or below what is stored.
+/// The lines of numbers and their options: nothing at or below `stored` is issued.
 fn lines(stored: Stored) -> [(&'static str, SegmentOptions); 3] {
     let few = SegmentOptions { step: 100, step_min: 20, step_max: 10_000, ..SegmentOptions::default() };
     let users = SegmentOptions {

@@ -8,14 +8,14 @@ use sqlx::{FromRow, Row};
 use super::StoreError;
 use crate::domain::{Timestamp, Uid};
 
-/// What a program signs its requests to tables with. It belongs to one instance.
+/// An id and a secret, with which a program signs its requests to tables. The key belongs to one instance.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AccessKey {
-    /// What requests name it by.
+    /// Requests name the key by this id.
     pub id: String,
-    /// What both sides compute signatures with. It is kept as it is, since a hash could not compute them.
+    /// Both sides compute signatures with it. It is kept as it is, since a hash could not compute them.
     pub secret: String,
-    /// Whose tables it opens.
+    /// The instance whose tables it opens.
     pub instance: String,
     /// Whether it may write.
     pub may_write: bool,

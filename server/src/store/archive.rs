@@ -179,7 +179,7 @@ pub struct About {
 }
 
 impl About {
-    /// What stands for these tables, whose rows and counters have come to `state`.
+    /// A hash of these tables and of `state`, which stands for their rows and counters; 0 without tables.
     pub fn tables_at(tables: &[TableRecord], state: impl fmt::Display) -> u64 {
         if tables.is_empty() {
             return 0;
@@ -202,7 +202,7 @@ impl About {
 /// It is taken beside a serving process, without its lock, and stays the same however much that one writes.
 #[async_trait]
 pub trait ExportSnapshot: Send {
-    /// What it holds.
+    /// How much it holds, and of which life of the data.
     async fn about(&mut self) -> Result<About, StoreError>;
 
     /// The records of `section` after `after` (a key of that section; `None`: from its beginning), in order, at most

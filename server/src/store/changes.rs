@@ -1,12 +1,12 @@
-//! What rows in memory do to earlier rows of the same inbox, until that is done in the tables: edits and recalls change
-//! messages, and of the rows with one compaction key only the newest is shown.
+//! Changes that rows in memory make to earlier rows of the same inbox, until the tables have them: edits and recalls
+//! change messages, and of the rows with one compaction key only the newest is shown.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::domain::{Content, Entry, IdempotencyKey, Kind, MessageId, Uid};
 
-/// What the rows of one inbox in one memtable do.
+/// The changes that the rows of one inbox in one memtable make.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InboxChanges {
     /// Edits and recalls by the message that they are about, in their order, with their own ids.

@@ -1,4 +1,4 @@
-//! What else lets people in: codes for who has forgotten the password, and invitations to make an account.
+//! Credentials other than passwords: recovery codes for a forgotten password, and invitations to make an account.
 
 use async_trait::async_trait;
 
@@ -14,7 +14,7 @@ pub type CodeHash = [u8; 32];
 pub struct SignUpInvite {
     /// Of what stands in its link.
     pub code_hash: CodeHash,
-    /// Who made it; `None`: the operator.
+    /// The user that made it; `None`: the operator.
     pub made_by: Option<Uid>,
     /// When.
     pub made_at: Timestamp,
@@ -33,7 +33,7 @@ impl SignUpInvite {
     }
 }
 
-/// What became of a sign-up.
+/// The outcome of a sign-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignedUp {
     /// The account is made.

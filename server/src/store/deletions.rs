@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use super::StoreError;
 use crate::domain::{DELETED_ACCOUNT, Timestamp, Uid};
 
-/// What an account is called, as others see it.
+/// The name of an account, as others see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShownName {
     /// As the person wrote it.
@@ -29,7 +29,7 @@ impl ShownName {
     }
 }
 
-/// What is left of a user's rows.
+/// The progress of the removal of a user's rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Forgotten {
     /// How many were removed now.

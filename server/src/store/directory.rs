@@ -44,7 +44,7 @@ pub struct Session {
     pub created_at: Timestamp,
     /// From when on it is worth nothing.
     pub expires_at: Timestamp,
-    /// What the owner of the account calls the device; empty where nothing is known of it.
+    /// The name of the device, which the owner can change; empty where nothing is known of it.
     pub label: String,
 }
 
@@ -84,8 +84,8 @@ pub trait Directory: Credentials + Deletions {
     /// The account of this uid.
     async fn account(&self, uid: Uid) -> Result<Option<Account>, StoreError>;
 
-    /// What these accounts are called, in order. Served from a bounded memory where possible: queues ask it for every
-    /// batch to learn whether senders and receivers exist, and lists ask it for titles.
+    /// The names of these accounts as others see them, in order. Served from a bounded memory where possible: queues
+    /// ask it for every batch to learn whether senders and receivers exist, and lists ask it for titles.
     async fn shown_names(&self, uids: &[Uid]) -> Result<Vec<Option<ShownName>>, StoreError>;
 
     /// The same as texts.

@@ -14,7 +14,7 @@ pub enum StoreError {
     /// Too many reads wait already. Trying again in a moment helps.
     #[error("too many reads are waiting")]
     Busy,
-    /// What is stored cannot be read as what it should be. Trying again does not help.
+    /// Stored data cannot be read in its expected form. Trying again does not help.
     #[error("storage holds something unreadable: {0}")]
     Corrupt(Arc<str>),
 }
@@ -54,11 +54,11 @@ pub enum CommitError {
     Unknown(StoreError),
 }
 
-/// A commit whose numbers came from a sequence that is behind the rows.
+/// A commit whose ids came from a sequence that is behind the rows.
 #[derive(Clone, Debug)]
 pub struct Behind {
-    /// What was to be stored, to be numbered again.
+    /// The writes of the commit, which need new ids.
     pub writes: Vec<Write>,
-    /// The latest id of each inbox that the numbers must come after.
+    /// The latest id of each inbox that the new ids must come after.
     pub latest: Vec<(Uid, MessageId)>,
 }

@@ -12,7 +12,7 @@ use tokio::sync::{Semaphore, watch};
 
 use super::*;
 
-/// What happens to one commit.
+/// The fault that one commit meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// None.
@@ -61,7 +61,7 @@ impl FaultyStore {
         }
     }
 
-    /// What becomes of the coming commits, in the order in which they come.
+    /// Adds faults for the coming commits, in the order in which they come.
     pub fn script(&self, faults: impl IntoIterator<Item = Fault>) {
         self.script.lock().unwrap_or_else(PoisonError::into_inner).extend(faults);
     }

@@ -9,7 +9,7 @@ use sqlx::migrate::{Migration, MigrationType, Migrator};
 pub(super) static SQLITE: LazyLock<Migrator> =
     LazyLock::new(|| migrator(include!(concat!(env!("OUT_DIR"), "/sqlite.rs"))));
 
-/// What a program makes of a PostgreSQL database.
+/// The migrations and stored functions that a program puts into a PostgreSQL database.
 #[derive(Debug)]
 pub(super) struct PostgresSchema {
     pub(super) migrations: Migrator,

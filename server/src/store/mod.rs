@@ -1,10 +1,10 @@
-//! What survives a power cut: rows, acceptances, groups, accounts. Its traits, and who implements them.
+//! The durable state: rows, acceptances, groups and accounts survive a power cut. Its traits, and their implementations.
 //!
-//! [`MessageStore`] holds everything that is stamped by sequences; the queues alone write to it. [`Directory`] holds
-//! accounts and sessions, [`Invites`] invitations, [`tables::TableStore`] tables, [`AccessKeys`] what those are opened with;
-//! [`directory`] has what servers of one database share besides, and [`archive`] what moves data in and out. SQLite and
-//! PostgreSQL implement them for real, `memory` for tests; one suite (`conformance`) is run by each. This layer knows neither
-//! sequences nor sockets.
+//! [`MessageStore`] holds everything that is stamped by sequences; the queues alone write to it. [`Directory`] holds accounts
+//! and sessions, [`Invites`] invitations, [`tables::TableStore`] tables, [`AccessKeys`] the keys that open them;
+//! [`directory`] also has tickets and rates, which servers of one database share, and [`archive`] moves data in and out.
+//! SQLite and PostgreSQL implement them for real, `memory` for tests; one suite (`conformance`) is run by each. This layer
+//! knows neither sequences nor sockets.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,7 +61,7 @@ pub struct AcceptanceId(pub u64);
 /// numbers of different senders are not compared. The default comes before all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PendingKey {
-    /// Who sent it.
+    /// The sender.
     pub sender: Uid,
     /// Which one.
     pub acceptance: AcceptanceId,
@@ -73,7 +73,7 @@ impl Default for PendingKey {
     }
 }
 
-/// What the store has under an idempotency key.
+/// The state of an idempotency key in the store.
 #[derive(Clone, Copy, Debug)]
 pub enum KeyState {
     /// A message was accepted under it.
@@ -107,7 +107,7 @@ pub struct IdempotencyRecord {
     pub message_id: MessageId,
     /// When it was accepted.
     pub sent_at: Timestamp,
-    /// What was asked.
+    /// The digest of the request.
     pub digest: Digest,
 }
 
@@ -132,12 +132,12 @@ impl Pending {
 /// Rows of a conversation among which a message of the other person is looked for.
 const HEARD_AMONG: usize = 200;
 
-/// What comes after all compaction keys that begin with `prefix`.
+/// A string that comes after all compaction keys that begin with `prefix`.
 fn beyond(prefix: &str) -> String {
     format!("{prefix}\u{7f}")
 }
 
-/// What is said of an installation, in this order, each under a name.
+/// Facts about an installation, in this order, each under a name.
 pub type Facts = Vec<(&'static str, serde_json::Value)>;
 
 /// How a store is doing.
@@ -153,9 +153,9 @@ pub struct Health {
     pub failed_flushes: u64,
     /// Rows that the tables do not take and that lie in `set_aside`, since the first start.
     pub set_aside: u64,
-    /// Pages of the database, and of the files beside it, that were found damaged since the process began. What lies on them is refused.
+    /// Pages of the database, and of the files beside it, that were found damaged since the process began. Reads of them are refused.
     pub damaged: Vec<String>,
-    /// What is left on the disk of the database; `None` where that is not known.
+    /// The bytes left on the disk of the database; `None` where the number is not known.
     pub free_bytes: Option<u64>,
     /// Connections to the database, by what they are for; empty where there are none.
     pub pools: Vec<PoolUse>,
@@ -164,7 +164,7 @@ pub struct Health {
 /// How many connections to a database there are for one purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolUse {
-    /// What they are for.
+    /// The purpose.
     pub name: &'static str,
     /// How many there may be.
     pub most: usize,
@@ -180,20 +180,21 @@ pub struct PoolUse {
 ///
 /// - **Durable first.** [`commit`](Self::commit) returns `Ok` only when the writes survive a power cut (I3).
 ///   Readers see a write when it is durable, not before, and then whole.
-/// - **One writer per receiver**, where the caller numbers the rows. Callers guarantee that two commits with such rows of one receiver
-///   never overlap, and that ids of one receiver grow from commit to commit. Rows that the store numbers may come from anywhere. The store relies on it and refuses a smaller id: the whole
-///   call, if the inbox held a newer row before it (`CommitError::Behind`), so that the caller can number it again in order;
-///   that write alone, if the row comes from the same call (`Rejected`). Copies of acceptances that owe nothing are not looked at.
+/// - **One writer per receiver**, where the caller gives the ids. Callers guarantee that two commits with such rows of one receiver never
+///   overlap, and that ids of one receiver grow from commit to commit. Rows that get their ids from the store may come from anywhere. The
+///   store relies on it and refuses a smaller id: the whole call, if the inbox held a newer row before it (`CommitError::Behind`), so that
+///   the caller can give new ids in order; that write alone, if the row comes from the same call (`Rejected`). Copies of acceptances that
+///   owe nothing are not looked at.
 /// - **All writes of one call in one transaction**, several calls may share one. If the database refuses one
 ///   write, the store retries the others without it; the order of a receiver's rows is kept. The distributed layout of PostgreSQL has a
 ///   transaction for each sender and each receiver instead: a write by itself may be [`Stale`](Outcome::Stale) or
 ///   [`Refused`](Outcome::Refused), and the copies of an acceptance that are missing in its outcome stay owed.
 /// - **Once.** A copy of the same acceptance for the same receiver is stored at most once (`Already`). A write under a key that has a
 ///   record is `Rejected`, whatever proof it carries, or stale (below).
-/// - **Earlier rows.** What a [`Deliver`] has to come before its copy is stored with the copy or not at all. It has no idempotency record of
-///   its own, and nothing is owed for it. Its ids come from the caller, also where the store numbers the others.
-/// - **Amendments.** A row that amends a message (`Content::changes_message`) changes the message in the same inbox that came before it, if it is
-///   there; whoever reads it from then on finds it changed. Callers do not edit what was taken back. Of the rows of one inbox with one
+/// - **Earlier rows** of a [`Deliver`] come before its copy, and are stored with the copy or not at all. They have no idempotency records
+///   of their own, and nothing is owed for them. Their ids come from the caller, also where the store gives the others.
+/// - **Amendments.** A row that amends a message (`Content::changes_message`) changes the message in the same inbox that came before it,
+///   if it is there; every later read finds it changed. Callers do not edit recalled messages. Of the rows of one inbox with one
 ///   compaction key only the newest is shown; the ids of the others are gaps (I15).
 /// - **Membership epochs.** A row whose content ends one (`GroupStep::ends`) closes it in its own transaction; later rows
 ///   of that epoch in that inbox are `Void` (I13).
@@ -210,7 +211,7 @@ pub trait MessageStore: Send + Sync + 'static {
     /// Makes `writes` durable, in order. One [`Outcome`] per write.
     async fn commit(&self, writes: Vec<Write>) -> Result<Vec<Outcome>, CommitError>;
 
-    /// What there is under these keys, in order.
+    /// The states of these keys, in order.
     async fn keys(&self, keys: &[IdempotencyKey]) -> Result<Vec<KeyState>, StoreError>;
 
     /// Acceptances after `after` with copies owed, at most `limit`, in the order of acceptance; in the distributed layout, of each sender.

@@ -95,7 +95,7 @@ impl Found {
 pub(super) struct Search {
     /// The part as names are compared.
     pub(super) part: String,
-    /// What stands behind everything that begins with it.
+    /// A string that comes after everything that begins with the part.
     pub(super) beyond: String,
     /// How many are wanted.
     pub(super) limit: usize,

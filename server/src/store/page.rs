@@ -1,6 +1,6 @@
 //! A page of one inbox, and how it is filled: row after row, up to its limits and no further.
 //!
-//! Whoever reads rows for a page reads them into a [`Filling`], which says when to stop.
+//! Readers put the rows of a page into a [`Filling`], which says when to stop.
 
 use super::changes::Changes;
 use crate::domain::{Entry, PageLimit};

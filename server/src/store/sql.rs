@@ -84,7 +84,7 @@ const FULL: i32 = 13;
 /// An extended code: the memory that connections share lies in a file, which cannot grow.
 const NO_ROOM_TO_SHARE: i32 = 4_874;
 
-/// What a full disk is called.
+/// The message for a full disk.
 pub(super) const NO_ROOM: &str = "the disk is full";
 
 fn is_full(extended: Option<i32>) -> bool {

@@ -1,5 +1,5 @@
 //! Where tables with an auto-increment key column are kept (S19): definitions, rows as bytes, and a counter for each value of a first
-//! key column. What the bytes mean is the business of those above; here keys are compared, byte by byte.
+//! key column. The layers above give the bytes their meaning; here keys are compared, byte by byte.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ where
     Ok(TableRecord { id, instance, name, definition, created_at })
 }
 
-/// What became of an attempt to make a table.
+/// The outcome of an attempt to make a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TableMade {
     /// It is there now.
@@ -66,7 +66,7 @@ pub enum RowKey {
     },
 }
 
-/// What begins an encoded integer of a key, as in `tidemark_table`; `server/src/table` compares the two.
+/// The first byte of an encoded integer of a key, as in `tidemark_table`; `server/src/table` compares the two.
 pub const INTEGER_TAG: u8 = 0x10;
 
 /// The largest number that a counter gives: 2^53 - 1, the largest that every JSON reader keeps exact.
@@ -112,7 +112,7 @@ impl RowKey {
     }
 }
 
-/// What a change was decided on.
+/// The state of the row that a change was decided on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// Nothing: it is right whatever is there.
@@ -128,7 +128,7 @@ pub enum Expected {
 pub struct RowChange {
     /// Which row.
     pub key: RowKey,
-    /// What it was decided on; [`Expected::Anything`] for a key that the store assigns.
+    /// The state that it was decided on; [`Expected::Anything`] for a key that the store assigns.
     pub expected: Expected,
     /// The row from now on; `None`: it is deleted.
     pub row: Option<Arc<[u8]>>,
@@ -147,7 +147,7 @@ pub struct TableWrite {
     pub changes: Vec<RowChange>,
 }
 
-/// What became of a [`TableWrite`].
+/// The outcome of a [`TableWrite`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TableOutcome {
     /// It is durable. For each change the assigned number, if its key has one.

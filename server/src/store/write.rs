@@ -1,4 +1,4 @@
-//! What is to be made durable, and what became of it: the arguments and the answers of `MessageStore::commit`.
+//! Writes and their outcomes: the arguments and the answers of `MessageStore::commit`.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::domain::{Content, Digest, GroupChange, MembershipEpoch, MessageId, Ui
 /// A copy to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Whose inbox.
+    /// The owner of the inbox.
     pub receiver: Uid,
     /// The new id; larger than every id in that inbox. [`MessageId::ZERO`]: the store assigns the next one in the transaction that
     /// stores the row (S19), and the outcome tells it.
@@ -41,7 +41,7 @@ impl Row {
 /// One to whom a copy is still owed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recipient {
-    /// Whose inbox.
+    /// The owner of the inbox.
     pub uid: Uid,
     /// The membership epoch in which the acceptance counted the receiver in; `MembershipEpoch(0)` outside groups.
     pub epoch: MembershipEpoch,
@@ -50,9 +50,9 @@ pub struct Recipient {
 /// The first half of a fan-out (I5): the sender's copy, the idempotency record, the members, in one transaction.
 #[derive(Clone, Debug)]
 pub struct Accept {
-    /// What is said or done.
+    /// The content of all copies.
     pub content: Arc<Content>,
-    /// What was asked, for telling a repetition from a misuse of the same `client_id` (I4).
+    /// The digest of the request: it tells a repetition from a misuse of the same `client_id` (I4).
     pub digest: Digest,
     /// Copies of this transaction. The one that answers the sender comes first: the sender's own, or the only one of a post.
     pub rows: Vec<Row>,
@@ -87,7 +87,7 @@ pub struct Deliver {
     pub content: Arc<Content>,
     /// The copies.
     pub rows: Vec<Row>,
-    /// What the receiver gets before the copy, if the copy is stored. Only where there is one copy.
+    /// Rows that the receiver gets before the copy, if the copy is stored. Only where there is one copy.
     pub earlier: Vec<Earlier>,
 }
 
@@ -140,7 +140,7 @@ impl Write {
         }
     }
 
-    /// What receivers get before its copies, if these are stored.
+    /// Rows that receivers get before its copies, if these are stored.
     pub(super) fn earlier(&self) -> impl Iterator<Item = (Uid, MessageId, Arc<Content>)> + '_ {
         let deliver = match self {
             Write::Deliver(deliver) => Some(deliver),
@@ -166,7 +166,7 @@ impl Write {
     }
 }
 
-/// What became of one copy.
+/// The outcome of one copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyOutcome {
     /// It is a row now.
@@ -177,7 +177,7 @@ pub enum CopyOutcome {
     Void,
 }
 
-/// What became of one write.
+/// The outcome of one write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// An [`Accept`], durable now; its rows, in their order, and what became of them. The first is the sender's own.

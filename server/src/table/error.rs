@@ -26,12 +26,12 @@ pub(super) fn too_slow() -> TableError {
     )
 }
 
-/// What went wrong is in the log.
+/// The cause is in the log.
 pub(super) fn internal() -> TableError {
     TableError::new(ErrorCode::InternalServerError, "Internal server error.")
 }
 
-/// A read failed. What is unreadable goes to the log.
+/// A read failed. Unreadable rows go to the log.
 pub(super) fn unread(error: &StoreError) -> TableError {
     if error.is_retryable() { busy() } else { unreadable(error) }
 }

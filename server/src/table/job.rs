@@ -1,4 +1,4 @@
-//! What waits for a writer: writes to rows of one table under one value of its first key column, with the way back.
+//! Jobs that wait for a writer: writes to rows of one table under one value of its first key column, with the way back.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::domain::PartitionKey;
 /// The store completes keys that are encoded here.
 const _: () = assert!(crate::store::tables::INTEGER_TAG == tidemark_table::rows::key::INTEGER_TAG);
 
-/// What is to be done.
+/// The work of a job.
 #[derive(Debug)]
 pub(super) enum Work {
     /// Writes, one after the other; an atomic one is done whole or not at all.
@@ -24,7 +24,7 @@ pub(super) enum Work {
     Sweep(Vec<u8>),
 }
 
-/// What a job came to.
+/// The outcome of a job.
 #[derive(Debug)]
 pub(super) struct Answers {
     /// One for each row, in order.

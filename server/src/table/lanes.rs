@@ -108,7 +108,7 @@ async fn keep_alive(lane: Arc<Mutex<Lane>>, writer: Writer) {
         match life.await {
             Err(end) if end.is_panic() => {
                 error!(replaced, "a writer of tables panicked; another one replaces it");
-                // What made it panic may lie in the store: do not spin on it. One that has lived for long begins anew.
+                // The cause of the panic may lie in the store: do not spin on it. One that has lived for long begins anew.
                 if began.elapsed() > longest_pause {
                     pause = first_pause;
                 }

@@ -1,7 +1,7 @@
-//! How much the requests with an access key read and write: so much at once, and so much a second after it. Those beyond wait.
+//! Limits how much the requests with an access key read and write: at once, and each second after it. Requests beyond it wait.
 //!
-//! A request [enters](Meter::enter) with what is known of it: its bytes. What else it reads and writes is [counted](Meter::count) when it
-//! is known, and the key's next requests wait for it. Few reads of a key work at once, so what they turn out to read is bounded.
+//! A request [enters](Meter::enter) with its known bytes. The others that it reads and writes are [counted](Meter::count) when they
+//! are known, and the key's next requests wait for them. Few reads of a key work at once, which bounds their bytes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use super::error::busy;
 /// A request that would wait longer is refused.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-/// What a key may use at once: as much as in this time.
+/// The bytes that a key may use at once: as many as in this time.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// The bytes that a request counts for beside its own.

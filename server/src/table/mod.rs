@@ -1,10 +1,10 @@
-//! The service that carries out what programs ask of tables (S19): operations in, answers out, both as bytes.
+//! The service that carries out programs' operations on tables (S19): operations in, answers out, both as bytes.
 //!
-//! `http` calls [`TableService::call`]. What operations mean is `tidemark_table`'s business; here is what lies between that and the store.
-//! Inside: `catalog` knows the tables; `tables` has what makes and changes them, `reads`, `range` and `split` what reads rows, `writes`
-//! what writes them: those with the placeholder at once where the store groups commits (`assigned`), all others through the writers.
-//! `writer` is their loop (read, decide, commit, answer) over jobs from `lanes`, `plan` its pure part. `sweeper` removes what is past
-//! its TTL.
+//! `http` calls [`TableService::call`]. `tidemark_table` defines the meaning of operations; this module connects it with the store.
+//! Inside: `catalog` knows the tables; `tables` makes and changes them; `reads`, `range` and `split` read rows; `writes` writes them:
+//! those with the placeholder at once where the store groups commits (`assigned`), all others through the writers. `writer` is their
+//! loop (read, decide, commit, answer) over jobs from `lanes`, `plan` its pure part. `sweeper` removes rows and versions past their
+//! TTL.
 //! `inbox` shows the chat's inboxes as a table beside the others. `browse` has the reads that pages make.
 
 use std::sync::Arc;
@@ -114,16 +114,16 @@ impl Default for Options {
     }
 }
 
-/// Who calls, as the access key says.
+/// The caller, as the access key says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// The access key, by its id.
     pub key: String,
-    /// Whose tables it opens.
+    /// The instance whose tables it opens.
     pub instance: String,
     /// Whether it may change tables and rows.
     pub may_write: bool,
-    /// As whom it may read and write the inboxes of the chat; `None`: it may not.
+    /// The user in whose name it may read and write the inboxes of the chat; `None`: it may not.
     pub inbox: Option<Uid>,
 }
 
@@ -137,7 +137,7 @@ pub struct TableService {
     rates: Arc<Rates>,
     meter: Arc<Meter>,
     lanes: Lanes,
-    /// What is put into inboxes; `None`: nothing can be.
+    /// Writes to inboxes; `None`: nothing can be written.
     posts: Option<Posts>,
     closing: CancellationToken,
     tasks: TaskTracker,
@@ -171,8 +171,8 @@ impl TableService {
         self.meter.enter(key, if reads { Way::Read } else { Way::Write }, bytes).await
     }
 
-    /// Carries out an operation and returns the bytes of its answer. What a write asks for is done although the future is dropped, once it
-    /// waits in a writer's lane or the store has it.
+    /// Carries out an operation and returns the bytes of its answer. A write is done although the future is dropped, once it waits in
+    /// a writer's lane or the store has it.
     ///
     /// # Errors
     ///

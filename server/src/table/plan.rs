@@ -1,4 +1,4 @@
-//! What the jobs of a batch lead to, without I/O: each row is decided over what earlier jobs of the batch leave.
+//! The results of the jobs of a batch, without I/O: each row is decided over the rows that earlier jobs of the batch leave.
 //!
 //! Rows with a placeholder come after all others of the batch: their numbers are not known before the commit, so nobody who asks for a row
 //! by its number can mean one of them.
@@ -39,7 +39,7 @@ pub(super) fn rows_to_read(job: &Job) -> impl Iterator<Item = (TableId, Partitio
 /// How a row stands after the jobs so far.
 #[derive(Clone)]
 struct Standing {
-    /// What the first change was decided on.
+    /// The state of the stored row that the first change was decided on.
     expected: Expected,
     columns: Option<Columns>,
     is_changed: bool,
@@ -58,7 +58,7 @@ struct Group {
     is_sent: bool,
 }
 
-/// What a row is answered; the number of a key that the store completes is not known yet.
+/// The answer to a row; the number of a key that the store completes is not known yet.
 struct Answer {
     consumed: Consumed,
     outcome: Result<Option<Returned>, TableError>,
@@ -81,7 +81,7 @@ pub(super) struct Plan {
     answers: Vec<JobAnswer>,
 }
 
-/// What a job is answered.
+/// The answer to a job.
 struct JobAnswer {
     group: usize,
     rows: Vec<Answer>,
@@ -180,12 +180,12 @@ impl Plan {
         }
     }
 
-    /// What is to be committed; asked for once.
+    /// The writes to commit; asked for once.
     pub(super) fn writes(&mut self) -> Vec<TableWrite> {
         self.groups.iter_mut().filter(|group| group.is_changed()).map(Group::write).collect()
     }
 
-    /// Answers the jobs, and gives those back that are to be decided again. `outcomes`: one for each write, in order.
+    /// Answers the jobs, and returns those that must be decided again. `outcomes`: one for each write, in order.
     pub(super) fn answer(self, jobs: Vec<Job>, outcomes: Vec<TableOutcome>) -> Vec<Job> {
         let mut outcomes = outcomes.into_iter();
         let outcome_of = |group: &Group| match group.is_sent {

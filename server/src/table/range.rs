@@ -22,14 +22,14 @@ const MOST_AT_ONCE: usize = 1_000;
 /// Bytes that the meter counts for a row beside its own.
 const EACH_ROW: usize = 32;
 
-/// What was found in a range.
+/// The rows found in a range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     /// Its rows, in the range's direction.
     pub rows: Vec<Row>,
     /// The key of the first one that was not looked at; `None`: the whole range was.
     pub next: Option<PrimaryKey>,
-    /// What looking cost.
+    /// The units that looking consumed.
     pub consumed: Consumed,
 }
 

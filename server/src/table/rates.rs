@@ -22,7 +22,7 @@ impl Rates {
     pub(super) fn allow(&self, instance: &str) -> bool {
         let (now, each) = (Instant::now(), Duration::from_secs(1) / self.a_second);
         let mut instances = self.instances.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whoever has waited long enough is like one who never came.
+        // An instance that has waited long enough needs no entry.
         instances.retain(|_, free| *free > now);
         let free = instances.get(instance).copied().unwrap_or(now) + each;
         let is_allowed = free - now <= each * self.a_second;

@@ -35,7 +35,7 @@ impl TableService {
         Ok(aside(bytes, || read::answer(consumed, row.as_ref())).await)
     }
 
-    /// What is shown of the row with this key, and what looking cost.
+    /// The selected part of the row with this key, and the units that reading consumed.
     pub(super) async fn read_row(
         &self,
         caller: &Caller,
@@ -98,7 +98,7 @@ impl TableService {
                 found.extend(self.store.rows(some).await.map_err(|error| unread(&error))?);
                 let bytes: usize = found.iter().flatten().map(|row| row.row.len()).sum();
                 self.meter.count(&caller.key, bytes + found.len() * ROW);
-                // What is little of each row is much of all.
+                // The work is little for each row, and much for all.
                 tokio::task::consume_budget().await;
             }
             let row = found.pop_front().ok_or_else(internal)?.map(|row| row.row);
@@ -116,7 +116,7 @@ impl TableService {
         Ok(aside(MAX_BATCH_BYTES - left, || batch::answer_reads(answers)).await)
     }
 
-    /// What is shown of a row, and the bytes that were read for it.
+    /// The selected part of a row, and the bytes that were read for it.
     fn shown(
         &self,
         table: &Table,

@@ -131,7 +131,7 @@ impl Sweeper {
         Ok(rows.len())
     }
 
-    /// What a row's writer is to do, if the row has something to lose.
+    /// The job for a row's writer, if the row has something to lose.
     fn job(&self, table: &Arc<Table>, row: &StoredRow) -> Option<(Job, Answering)> {
         let columns = Columns::decode(&row.row).ok()?;
         if sweep(&table.definition.options, columns, self.clock.now().0) == Effect::Nothing {

@@ -1,4 +1,4 @@
-//! What makes, tells, changes and deletes tables.
+//! Operations that make, tell, change and delete tables.
 
 use std::sync::Arc;
 
@@ -94,7 +94,7 @@ impl TableService {
             return Err(busy());
         }
         let changed = self.tasks.spawn(change).await.map_err(|_| internal())?;
-        // What a store that does not answer was asked to do may be done.
+        // A store that does not answer may have made the change.
         changed.map_err(|error| if error.is_retryable() { timeout() } else { unread(&error) })
     }
 }

@@ -28,7 +28,7 @@ use crate::workers::{ROW, aside_at_once};
 /// something, so that one of them goes on; it is many, since the same one may be first again and again.
 pub(super) const MOST_TRIES: usize = 64;
 
-/// What a lane is, apart from the writer that works it.
+/// A lane, apart from the writer that works it.
 pub(super) struct Lane {
     pub(super) jobs: mpsc::Receiver<Job>,
     /// For the lines that every refused batch would repeat.

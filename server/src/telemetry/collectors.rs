@@ -1,4 +1,4 @@
-//! What other layers count, asked at each scrape: the queues' depths, the sequence service, and how long polls take.
+//! Metrics of other layers, read at each scrape: the queues' depths, the sequence service, and how long polls take.
 
 use std::fmt;
 use std::sync::Arc;

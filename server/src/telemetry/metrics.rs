@@ -25,7 +25,7 @@ type OfAnswer = [(&'static str, String); 3];
 /// Seconds.
 const REQUEST_BUCKETS: [f64; 6] = [0.005, 0.025, 0.1, 0.5, 2.5, 10.0];
 
-/// What the HTTP layer counts. Labelled ones are looked up once, but for those of answers: counting is one atomic addition.
+/// The metrics of the HTTP layer. Labelled ones are looked up once, except for answers: counting is one atomic addition.
 #[derive(Debug)]
 pub struct Metrics {
     version: Version,
@@ -58,12 +58,12 @@ pub struct Metrics {
     pub deliver_seconds: Histogram,
     /// `tidemark_connections`: open WebSockets.
     pub connections: Gauge,
-    /// What the listener of tables counts.
+    /// The metrics of the tables' listener.
     pub tables: TableMetrics,
 }
 
 impl Metrics {
-    /// Metrics at zero, with `tidemark_build_info{version,commit}`. `parts` tell what other layers count, at each scrape.
+    /// Metrics at zero, with `tidemark_build_info{version,commit}`. `parts` add the metrics of other layers, at each scrape.
     pub fn new(version: Version, parts: Vec<Box<dyn Collector>>) -> Metrics {
         let mut registry = Registry::default();
         let messages = Family::<Labels, Counter>::default();

@@ -1,7 +1,7 @@
-//! What an operator sees: log lines on standard error and metrics for Prometheus.
+//! Logs and metrics for operators: log lines on standard error and metrics for Prometheus.
 //!
 //! Logs never hold a message's text, a password or a token. Metrics are made once, in [`Metrics::new`], and
-//! handed to those who count; nothing here is global but the subscriber of `tracing`.
+//! handed to the parts that count; nothing here is global but the subscriber of `tracing`.
 
 mod collectors;
 mod logs;

@@ -1,4 +1,4 @@
-//! What the listener of tables counts.
+//! The metrics of the tables' listener.
 
 use std::time::Duration;
 

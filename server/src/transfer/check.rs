@@ -1,5 +1,5 @@
-//! What a good archive holds: the rules that go beyond one line. Pure; the whole file is checked before the first
-//! record of it is imported.
+//! The rules of a good archive that go beyond one line. Pure; the whole file is checked before the first record of it
+//! is imported.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -77,7 +77,7 @@ fn largest_plausible(rows: u64) -> u64 {
     rows.saturating_mul(1_000).saturating_add(1_000_000_000_000).min(MessageId::MAX.get())
 }
 
-/// What was seen so far, as far as later lines depend on it.
+/// The state after the lines so far, as far as later lines depend on it.
 struct Rules {
     adjacent: u32,
     header: Option<Header>,

@@ -15,7 +15,7 @@ pub enum TransferError {
     File {
         /// The archive.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The file to be written is there already.
@@ -29,7 +29,7 @@ pub enum TransferError {
     CannotResume {
         /// The archive.
         path: PathBuf,
-        /// What it is instead.
+        /// The reason.
         why: String,
     },
     /// A line is not what it should be. Nothing was imported.
@@ -39,7 +39,7 @@ pub enum TransferError {
         path: PathBuf,
         /// Counted from 1.
         number: u64,
-        /// What is wrong with it.
+        /// The fault of the line.
         why: String,
     },
     /// The file ends too early. Nothing was imported.

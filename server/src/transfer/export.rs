@@ -18,7 +18,7 @@ use crate::store::archive::{About, ExportSnapshot, Key, Record, Section};
 /// Records that are read at a time.
 const PAGE: usize = 1_000;
 
-/// What to do with a file of that name.
+/// Whether the file is new or an interrupted export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
     /// Refuse it: the file is new.
@@ -27,7 +27,7 @@ pub enum Begin {
     Resume,
 }
 
-/// What an export came to.
+/// The result of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exported {
     /// Records in the file.
@@ -36,8 +36,8 @@ pub struct Exported {
     pub is_begun_anew: bool,
 }
 
-/// Writes everything that `snapshot` holds into the file at `path`. When it returns, the file is durable. Whatever was interrupted and changed
-/// in between, it holds what `snapshot` does and nothing else.
+/// Writes everything that `snapshot` holds into the file at `path`. When it returns, the file is durable. It holds exactly the contents of
+/// `snapshot`, even after interruptions and changes.
 ///
 /// The file holds password hashes, so only its owner may read it. It is written with blocking calls: the command
 /// that calls this has nothing else to do.
@@ -91,13 +91,13 @@ pub async fn export(
     Ok(Exported { records, is_begun_anew })
 }
 
-/// What an interrupted export left.
+/// The state of the file of an interrupted export.
 enum Found {
-    /// All of it.
+    /// It is complete.
     Whole,
-    /// A part of what is there now.
+    /// A part of the current contents.
     Part(Box<Part>),
-    /// A part of what was there once.
+    /// A part of earlier contents.
     Outdated,
     /// No byte.
     Nothing,

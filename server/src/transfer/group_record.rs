@@ -21,7 +21,7 @@ pub(super) struct GroupLine {
     members: Vec<MemberPart>,
 }
 
-/// What those who join it see; absent: nothing of what was said before.
+/// Which earlier messages new members see; absent: none.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum HistoryPart {
@@ -34,13 +34,13 @@ struct MemberPart {
     uid: u32,
     epoch: u32,
     active: bool,
-    /// What else there is to say: `administrator`, `owner`, `removed`, `banned`.
+    /// Any further standing: `administrator`, `owner`, `removed`, `banned`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     standing: Option<String>,
-    /// Of who is in: since which version; 0 where that is not known.
+    /// Of current members: since which version; 0 where that is not known.
     #[serde(default, skip_serializing_if = "is_zero")]
     since: u64,
-    /// Of who was removed or banned: when.
+    /// Of removed or banned people: when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     at: Option<String>,
 }

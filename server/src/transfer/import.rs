@@ -17,8 +17,8 @@ const CHUNK: usize = 5_000;
 /// Bytes of rows of tables in a transaction, each of which may have megabytes; a chunk with so many is stored.
 const CHUNK_BYTES: usize = 16 << 20;
 
-/// Begins to fill the installation from the archive that `checked` is about, or finds that this was begun. What else belongs to a new
-/// life of the data is done after it and before [`import`], which may be called without it.
+/// Begins to fill the installation from the archive that `checked` is about, or finds that this was begun. Other work for a new life of
+/// the data is done after it and before [`import`], which may be called without it.
 ///
 /// # Errors
 /// When the installation is not empty or another import was begun, and nothing may be done to it.

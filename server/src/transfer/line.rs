@@ -12,9 +12,9 @@ use crate::store::archive::{About, Record, SECTIONS};
 
 /// The name of the format, in the header.
 const FORMAT: &str = "tidemark-export";
-/// What is written.
+/// The version that is written.
 const VERSION: u32 = 3;
-/// What a build before 0.1.0 wrote of an installation without tables: the same, but that nothing is said of tables.
+/// The version that builds before 0.1.0 wrote for an installation without tables: the same, but nothing is said of tables.
 const WITHOUT_TABLES: u32 = 2;
 
 /// A line of an archive.
@@ -224,7 +224,7 @@ mod tests {
             let mut text = which.to_owned();
             text.replace_range(from.min(to)..from.max(to), &piece);
             match Line::read(&text) {
-                // What was read is written so that it reads the same.
+                // A line that was read is written so that it reads the same.
                 Ok(line) => {
                     let written = line.write().expect("what was read can be written");
                     let again = Line::read(written.trim_end_matches('\n')).expect("and read again");

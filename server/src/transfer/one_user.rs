@@ -33,7 +33,7 @@ pub struct Installation<'a> {
     pub sequencer: Option<&'a dyn Sequencer>,
 }
 
-/// What became of a user's rows.
+/// The outcome for a user's rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Appended {
     /// Stored under new ids.
@@ -44,7 +44,7 @@ pub struct Appended {
     pub left_out: u64,
 }
 
-/// The user of the archive at `path` whom `who` names: a uid, or a name without regard to case.
+/// The user of the archive at `path` that `who` names: a uid, or a name without regard to case.
 pub fn find_user(path: &Path, who: &str) -> Result<Option<Uid>, TransferError> {
     let mut reader = Reader::open(path)?;
     let (number, name) = (who.parse::<Uid>().ok(), who.to_lowercase());
@@ -186,8 +186,8 @@ impl<'a> Mover<'a> {
         Ok(self.to.append.append(rows, Vec::new()).await?)
     }
 
-    /// Whether a row says how things stood that stand otherwise here: what was said later, or by another account, counts. What was hidden
-    /// is named by an old id.
+    /// Whether a row sets a state that counts no longer: this installation has a newer row for it, or the row is a friendship of another
+    /// account. Hidden conversations never count, since they name an old id.
     async fn stands_otherwise(&self, content: &Content) -> Result<bool, StoreError> {
         match content.kind {
             Kind::Friend if self.from != self.into => return Ok(true),

@@ -1,7 +1,7 @@
 //! One record of an archive: how each type is written as JSON and read back.
 //!
-//! The written form is stored by others and must stay stable; `docs/EXPORT.md` describes it. What is read is checked
-//! here as far as one line can be: domain values are valid once a line has become a [`Record`].
+//! The written form is stored by others and must stay stable; `docs/EXPORT.md` describes it. Each line that is read is
+//! checked here as far as one line can be: domain values are valid once a line has become a [`Record`].
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What has to be done after files or a database were restored: a new history, and numbers beyond any that the lost
+//! The repair after files or a database were restored: a new history, and numbers beyond any that the lost
 //! time can have used (I14).
 
 use futures_util::future::try_join_all;

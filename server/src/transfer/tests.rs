@@ -129,7 +129,7 @@ impl Place {
     }
 }
 
-/// Commits what the moves come to. What was decided on something else is left out.
+/// Commits the writes of the moves. Stale writes are left out.
 async fn commit(store: &dyn MessageStore, history: &mut History, moves: &[Move]) {
     let mut writes: Vec<Write> = moves.iter().filter_map(|step| history.write(step)).collect();
     let done = loop {

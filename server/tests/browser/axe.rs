@@ -1,5 +1,5 @@
-//! What axe finds wrong (npm's `axe-core`, unchanged): on every page of the chat, in every language and all colours, on a desktop
-//! and a phone.
+//! Axe (npm's `axe-core`, unchanged) finds nothing wrong: on every page of the chat, in every language and all colours, on a
+//! desktop and a phone.
 
 use std::sync::LazyLock;
 
@@ -16,7 +16,7 @@ static AXE: LazyLock<String> = LazyLock::new(|| {
     std::fs::read_to_string(folder.join("node_modules/axe-core/axe.min.js")).expect("axe")
 });
 
-/// Whatever axe finds wrong.
+/// Everything that axe finds wrong.
 pub(crate) async fn faults(window: &Window) -> String {
     if window.run("return !window.axe").await == true {
         window.run(AXE.as_str()).await;
@@ -316,7 +316,7 @@ async fn axe_finds_nothing_in_the_description_of_the_interface() {
         window.run("document.querySelector('details')?.setAttribute('open', '')").await;
         look(&window, path).await;
     }
-    // What it would say of a name without what is seen (WCAG 2.5.3). Not every release of axe has that rule among its tags.
+    // Axe reports a name without the visible text (WCAG 2.5.3). Not every release of axe has that rule among its tags.
     window.goto(&world.at("/nothing")).await;
     window.run("document.querySelector('a.button').ariaLabel = 'Start again'").await;
     let found = faults(&window).await;

@@ -1,4 +1,4 @@
-//! What axe finds wrong in requests and friends, in moments with all that is said below them, and while the connection is away: in
+//! Axe finds nothing wrong in requests and friends, in moments with everything below them, and while the connection is away: in
 //! every language and all colours, on a desktop and a phone.
 
 use serde_json::{json, value::to_raw_value};

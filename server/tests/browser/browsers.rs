@@ -29,7 +29,7 @@ pub(crate) struct Browsers {
 /// One of them, with its driver.
 pub(crate) struct Browser {
     pub(crate) client: Client,
-    /// What WebDriver does not offer.
+    /// Commands that WebDriver does not offer.
     pub(crate) own: Own,
     _driver: Driver,
 }

@@ -6,7 +6,7 @@ use super::axe::{LANGUAGES, choose, faults};
 use super::window::Window;
 use super::world::{World, connected};
 
-/// What the page says once an account has had its one download of the day, and without a connection, in each of `LANGUAGES`.
+/// The page's words once an account has had its one download of the day, and without a connection, in each of `LANGUAGES`.
 const REFUSED: [[&str; 2]; 2] = [
     [
         "That was too often. Try again after {}.",
@@ -20,7 +20,7 @@ const LISTEN: &str = "const { createObjectURL } = URL, { click } = HTMLElement.p
     URL.createObjectURL = (file) => { window.saved = file; return createObjectURL(file); };
     HTMLElement.prototype.click = function () { window.savedAs = this.download; click.call(this); };";
 
-/// What stands below a link to the file.
+/// The note below a link to the file.
 const NOTE: &str = "document.querySelector('LINK').parentElement.nextElementSibling";
 
 async fn says(window: &Window, link: &str, text: &str) {

@@ -35,7 +35,7 @@ async fn an_account_is_deleted_in_the_settings_and_others_see_that() {
         "document.getElementById('delete-password-problem').textContent === 'This is not your current password.'",
     )
     .await;
-    // Whoever thinks better of it keeps the account, and what was typed.
+    // Answering no keeps the account, and the typed password.
     try_to_delete(&ada, PASSWORD, "no").await;
     ada.until("document.activeElement.id === 'delete-password'").await;
     ada.write("#delete-password", ENTER).await;

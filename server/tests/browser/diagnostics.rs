@@ -1,4 +1,4 @@
-//! What the settings tell the curious: how far this browser is, and how far the server is.
+//! Diagnostics in the settings: how far this browser is, and how far the server is.
 
 use super::installed::kept;
 use super::window::Window;

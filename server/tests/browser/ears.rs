@@ -7,11 +7,11 @@ use super::amend::choose;
 use super::window::{ENTER, Window};
 use super::world::{World, befriend, connected, say};
 
-/// What is said with its role; its own content is its name, or is within it.
+/// Roles that are said; the node's own content is its name, or is within it.
 const WHOLE: [&str; 8] = ["button", "link", "image", "heading", "textbox", "combobox", "checkbox", "option"];
-/// What is said with its role, and then what it holds.
+/// Roles that are said before their content.
 const HOLDS: [&str; 8] = ["log", "list", "navigation", "form", "feed", "article", "dialog", "group"];
-/// What is said of a control besides.
+/// States that are said with a control.
 const STATES: [&str; 5] = ["pressed", "hasPopup", "expanded", "disabled", "checked"];
 
 /// The nodes of the accessibility tree.
@@ -32,7 +32,7 @@ impl Tree {
             .map(|node| (text(node, "role"), text(node, "name")))
     }
 
-    /// What is said of the first with this role, in order: a line for each text and each control.
+    /// The lines said for the first node with this role, in order: one for each text and each control.
     pub(crate) fn said(&self, role: &str) -> Vec<String> {
         let by_id = |id: &Value| self.0.iter().find(|node| node["nodeId"] == *id).expect("a node");
         let first = self.0.iter().find(|node| node["ignored"] == false && text(node, "role") == role);

@@ -65,7 +65,7 @@ impl Engine {
         Some(port.parse().expect("a port"))
     }
 
-    /// What is asked of the driver for a browser; its profile is in that folder.
+    /// The capabilities asked of the driver for a browser; its profile is in that folder.
     pub(crate) fn capabilities(self, profile: &Path) -> Value {
         match self {
             Engine::Chromium => {
@@ -76,7 +76,7 @@ impl Engine {
             Engine::Firefox => json!({"browserName": "firefox", "webSocketUrl": true,
             "moz:firefoxOptions": {"binary": "/usr/bin/firefox-esr", "args": ["-headless"], "prefs": {
                 "intl.accept_languages": "en-GB, en",
-                // What is JSON is a page like any other.
+                // JSON is a page like any other.
                 "devtools.jsonview.enabled": false,
                 // There is no network but this machine's; without it, offline is what people know.
                 "network.disable-localhost-when-offline": true,

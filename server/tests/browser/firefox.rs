@@ -9,7 +9,7 @@ use tokio::process::Command;
 use super::engine::{Engine, VARIABLE};
 use super::world::Turn;
 
-/// What each expectation rests on, without what only Chromium's own protocol can ask.
+/// The tests that each expectation rests on, without those that need Chromium's own protocol.
 const CHOSEN: &[&str] = &[
     "amend::a_message_is_forwarded_and_a_conversation_is_kept_at_the_top_on_every_device",
     "amend::a_message_that_is_taken_back_is_gone_from_every_screen",

@@ -63,7 +63,7 @@ async fn what_is_wrong_stands_beside_the_field() {
     }
 }
 
-/// What the page says where the operator alone makes accounts, in each of `LANGUAGES`.
+/// The page's words where the operator alone makes accounts, in each of `LANGUAGES`.
 const CLOSED: [&str; 2] = [
     "New accounts are made by the person who runs this server. Ask them for one.",
     "本服务器未开放注册，请联系管理员开通账号。",
@@ -90,7 +90,7 @@ async fn where_sign_up_is_closed_there_is_no_form_for_it_and_the_page_says_whom_
     }
     let refused = world.server.http().expect("an address").sign_up("Ben", PASSWORD).await;
     assert_eq!(refused.expect_err("closed").code(), Some("sign_up_closed"));
-    // Who has an account comes in as ever, and has no invitations to give.
+    // A person with an account logs in as ever, and has no invitations to give.
     world.log_in(&window, "Ada").await;
     window.goto(&world.at("/contacts")).await;
     window.until("document.getElementById('contacts-link')").await;
@@ -155,7 +155,7 @@ async fn a_language_is_chosen_before_one_has_an_account() {
     window.until("document.getElementById('password-problem').textContent === '用户名或密码不正确。'").await;
     // Scripts bring the texts of this language alone.
     window.until("[...document.scripts].filter((it) => it.src.includes('/texts-')).map((it) => it.src.split('/').pop()).join() === 'texts-zh.js'").await;
-    // What only templates say is not among them.
+    // Texts that only templates use are not among them.
     let brought =
         "return ['cancel', 'error.busy', 'settings.colours', 'keys.send'].map((key) => key in tidemarkTexts)";
     assert_eq!(window.run(brought).await, json!([true, true, false, false]));

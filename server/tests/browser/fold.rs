@@ -1,4 +1,4 @@
-//! What a browser shows is the same, whatever way the rows came.
+//! A browser shows the same, whatever way the rows came.
 
 use std::env;
 
@@ -27,7 +27,7 @@ async fn a_page_shows_the_same_in_whatever_pieces_rows_and_history_come() {
     }
 }
 
-/// What a script finds in a page without a database of its own.
+/// The result of a script in a page without a database of its own.
 async fn found_by(script: &str) -> Value {
     let world = World::start().await;
     let window = world.window().await;

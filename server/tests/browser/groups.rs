@@ -19,7 +19,7 @@ async fn a_typed_name_is_taken_or_asked_about() {
     // Enter in the name makes no group of one.
     ada.write("#group-name", &format!("Harbour walk{ENTER}")).await;
     ada.until("document.activeElement.id === 'group-find'").await;
-    // Whoever presses at once is answered, and what is found after that does not take the answer away.
+    // Pressing at once gets an answer, and later search results do not take it away.
     let type_and_press = |name: &str| {
         format!(
             "const field = document.getElementById('group-find'); field.value = '{name}'; \

@@ -132,7 +132,7 @@ async fn moments_and_contacts_are_shown_without_the_server() {
         window.reload().await;
         shows(&window, "Low tide is at ten").await;
     }
-    // What is done there stands there at once, and is done later.
+    // Actions without the server show at once, and are carried out later.
     window.write(".moment input", &format!("Bring boots{ENTER}")).await;
     shows(&window, "Bring boots").await;
     window.goto(&format!("{}/contacts", gone.address())).await;

@@ -1,4 +1,4 @@
-//! What a browser keeps: rows, cursor, drafts; and tabs that share them.
+//! The data that a browser keeps: rows, cursor, drafts; and tabs that share them.
 
 use tidemark_client::Conversation;
 

@@ -1,4 +1,4 @@
-//! What each page fetches: the scripts that it needs, and others when somebody asks for what they show.
+//! The scripts that each page fetches: those that it needs, and others when somebody opens the parts that they show.
 
 use serde_json::{Value, json};
 

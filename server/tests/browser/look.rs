@@ -101,7 +101,7 @@ async fn both_sets_of_colours_can_be_read() {
         window.reload().await;
         window.until(&format!("document.documentElement.dataset.theme === '{theme}'")).await;
     }
-    // What was chosen counts, whatever the system has; then the system's colours count again, whenever they change.
+    // The chosen colours count, whatever the system has; then the system's colours count again, whenever they change.
     window.colours(Colours::Light).await;
     window.until("document.documentElement.dataset.theme === 'dark'").await;
     window.click("#open-settings").await;

@@ -86,7 +86,7 @@ async fn a_new_device_learns_of_mentions_and_a_mute_does_not_hide_them() {
     assert_eq!(window.title().await, "Tidemark");
     say("@all: it is cancelled", &[], true).await;
     window.until(&format!("{AT} && document.title === '(1) Tidemark'")).await;
-    // What is taken back mentions nobody any more.
+    // A message that was taken back mentions nobody.
     let newest = ben.http.conversations().await.expect("the list")[0].last.clone().expect("a row");
     let recall = format!("/conversations/g:{gid}/messages/{}/recall", newest.message_id);
     let of_ben = world.visitor("Ben").await;

@@ -14,7 +14,7 @@ async fn unfold(window: &Window, chosen: usize, all: usize) {
     window.until(&format!("{boxes}').length === {all} && {boxes}:checked').length === {chosen}")).await;
 }
 
-/// What moments say, the newest first.
+/// The texts of moments, the newest first.
 const FEED: &str = "return [...document.querySelectorAll('.moment .words')].map((it) => it.innerText)";
 
 #[tokio::test]
@@ -30,7 +30,7 @@ async fn a_post_to_all_friends_but_one_is_seen_by_the_others_alone() {
         "[...document.querySelectorAll('.moment-form label')].map((it) => it.innerText.trim()).sort().join()";
     ada.until(&format!("{said} === 'Ben,Cleo,Dan'")).await;
     ada.click(&format!(".moment-form input[value='{}']", cleo.uid)).await;
-    // What was chosen stays while it is folded.
+    // The choice stays while it is folded.
     ada.click(".moment-form summary").await;
     unfold(&ada, 2, 3).await;
     ada.write("#moment-text", "A surprise for Cleo").await;
@@ -78,7 +78,7 @@ async fn the_mark_of_new_moments_goes_on_every_device_and_stands_right_in_a_new_
         window.until(unmarked).await;
     }
 
-    // What one does oneself is nothing new, nor is a comment; what is deleted is new no more.
+    // The user's own actions are nothing new, nor is a comment; a deleted moment stops being new.
     press(&phone, "Like").await;
     phone.write("#moment-text", "Boots are needed").await;
     press(&phone, "Post").await;

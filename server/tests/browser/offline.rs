@@ -155,7 +155,7 @@ async fn a_message_whose_answer_was_lost_is_shown_once() {
     window.offline(true).await;
     say(&window, "lost answer").await;
     window.until("document.querySelector('.own .state').ariaLabel === 'Waiting'").await;
-    // What the browser sent before it went away: the same message, accepted long ago.
+    // The send that the browser made before it went away: the same message, accepted long ago.
     let ask = "const open = indexedDB.open('tidemark-UID-Ada'), done = arguments[0]; open.onsuccess = () => {
         const all = open.result.transaction('outbox').objectStore('outbox').getAll();
         all.onsuccess = () => done(all.result[0].client_id);
@@ -202,7 +202,7 @@ async fn a_device_that_was_away_gets_exactly_what_it_missed() {
     assert_eq!(seen, format!("before,{}", all.join(",")));
 }
 
-/// What the page asks before two messages are lost, in each of `LANGUAGES`.
+/// The page's question before two messages are lost, in each of `LANGUAGES`.
 const UNSENT: [&str; 2] = [
     "2 messages are not sent yet. If you log out, they are lost.",
     "有 2 条消息尚未发送，退出登录后将会丢失。",

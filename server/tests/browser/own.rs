@@ -1,4 +1,4 @@
-//! What each browser offers beside WebDriver: Chromium its DevTools protocol, Firefox WebDriver BiDi and scripts with its own rights.
+//! Each browser's interface beside WebDriver: Chromium's DevTools protocol, Firefox's WebDriver BiDi and scripts with its own rights.
 
 use fantoccini::Client;
 use futures_util::{SinkExt as _, StreamExt as _};

@@ -19,7 +19,7 @@ async fn choose(window: &Window, name: &str, value: &str) {
         .await;
 }
 
-/// What the server keeps of a setting of the person of this window, once it is as it should be.
+/// Waits until the server's settings of the person of this window pass the test.
 pub(crate) async fn is_kept(window: &Window, test: &str) {
     let read = "const done = arguments[0]; const ask = () => fetch('/api/v1/settings').then((answer) => answer.json())
         .then(({ rows }) => (TEST)(Object.fromEntries(rows.map(({ body }) => [body.name, body.value])))
@@ -182,7 +182,7 @@ async fn ones_own_link_is_a_qr_code_when_asked_for() {
         .await;
     ada.until("getComputedStyle(document.querySelector('#contacts-qr path')).fill === 'rgb(0, 0, 0)'").await;
 
-    // Whoever opens it without an account makes one first.
+    // A guest who opens the link makes an account first.
     let guest = world.window().await;
     guest.goto(&link).await;
     guest.until("location.pathname === '/login'").await;

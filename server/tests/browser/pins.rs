@@ -65,7 +65,7 @@ async fn a_pinned_message_stands_above_the_log_of_everybody_and_leads_there() {
             ))
             .await;
     }
-    // What is taken back is pinned no more: nobody could unpin it.
+    // A message that was taken back is no longer pinned: nobody could unpin it.
     owner.click("#pins").await;
     choose(&owner, "number 299", "Take back…").await;
     owner.click("#ask-yes").await;

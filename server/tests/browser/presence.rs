@@ -1,4 +1,4 @@
-//! Who is typing and who is online, between windows.
+//! Typing and online, as other windows show them.
 
 use super::people::is_kept;
 use super::window::{ENTER, Window};
@@ -52,7 +52,7 @@ async fn typing_is_shown_until_the_message_comes_or_the_person_stops() {
     ben.write("#text", &format!(" morning{ENTER}")).await;
     ada.sees("Good morning").await;
     about(&ada, "online").await;
-    // What somebody begins and leaves is shown for some seconds.
+    // Typing without sending is shown for some seconds.
     ben.write("#text", "Well").await;
     about(&ada, typing).await;
     about(&ada, "online").await;

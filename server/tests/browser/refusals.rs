@@ -11,7 +11,7 @@ use super::world::{World, connected, find, say, stored};
 /// With these the time to change a message is over at once.
 const TIMES: [&str; 2] = ["TIDEMARK_MESSAGES__EDIT_SECONDS", "TIDEMARK_MESSAGES__RECALL_SECONDS"];
 
-/// What the page calls it, in each of `LANGUAGES`: to edit, to take back, and that it is too late.
+/// The page's words, in each of `LANGUAGES`: to edit, to take back, and that it is too late.
 const WORDS: [[&str; 3]; 2] = [
     ["Edit", "Take back…", "Not changed: This message is too old to be edited or taken back."],
     ["编辑", "撤回…", "修改失败：消息发送时间过久，无法再修改或撤回。"],
@@ -76,7 +76,7 @@ async fn a_change_that_comes_too_late_is_refused_in_ones_language_and_what_was_t
     assert_eq!(stored(&ben, "This was for Cleo").await, 2);
 }
 
-/// What the page says of a mute and of a profile that have a value of another kind, in each of `LANGUAGES`.
+/// The page's notes on a mute and on a profile that the server refuses, in each of `LANGUAGES`.
 const NOT_SET: [[&str; 2]; 2] = [
     [
         "“Mute (Ben)” was not changed: This cannot be set like that.",

@@ -1,5 +1,5 @@
-//! What the server refuses stands, in the person's language, where it was asked for: one sentence each, until it is read. Also what
-//! was asked for offline, and was refused because of what others did meanwhile.
+//! Each refusal by the server stands, in the person's language, where the request was made: as one sentence, until it is read. So do
+//! refusals of requests that were made offline and came too late, after others' actions.
 
 use serde_json::{json, value::to_raw_value};
 use tidemark_client::{Conversation, Kind, RangeQuery};
@@ -13,14 +13,14 @@ use super::world::{Person, World, connected, say, stored};
 
 /// Where it is told, and in which words, in the order of the page. The names of people are those of the test.
 const SAID: [(&str, &[&str]); 5] = [
-    // Two changes of what another person wrote.
+    // Two changes of another person's message.
     ("Ben", &["修改失败：只能修改自己发送或发布的内容。", "修改失败：只能修改自己发送或发布的内容。"]),
-    // Who has blocked her takes neither a message nor a request.
+    // A person who has blocked her takes neither a message nor a request.
     ("Cem", &["发送失败：对方不接受来自你的消息、申请或其他互动。"]),
-    // Nor does who takes messages from friends alone, and is no friend any more.
+    // A person who takes messages from friends alone, and is no longer a friend, takes no message.
     ("Eve", &["发送失败：对方只接收好友的消息，请先发送好友申请。"]),
     ("/contacts", &["Cem：对方不接受来自你的消息、申请或其他互动。"]),
-    // A comment on what was deleted meanwhile; a like of what she may not see any more, and a comment on it.
+    // A comment on a moment deleted meanwhile; a like of a moment that she may no longer see, and a comment on it.
     ("/moments", &["这条动态已不存在。", "这条动态已不存在。", "这条动态已不存在。"]),
 ];
 
@@ -84,7 +84,7 @@ async fn each_refusal_is_one_sentence_in_ones_language_where_it_was_asked_for() 
     say(&window, "Nine at the pier").await;
     say(&window, "Or ten").await;
     window.until("document.querySelectorAll('.own .more').length === 2").await;
-    // What another person wrote is not offered to be changed, and the server does not change it either.
+    // The page offers no change of another person's message, and the server refuses one, too.
     for (message, offered) in [(".own", true), (".msg:not(.own)", false)] {
         window.run(&format!("document.querySelector('{message} .more').click()")).await;
         window.until("document.querySelector('#actions:popover-open button')").await;
@@ -151,7 +151,7 @@ async fn each_refusal_is_one_sentence_in_ones_language_where_it_was_asked_for() 
         go(&window, place).await;
         are_told(&window, words).await;
     }
-    // What was typed there stands beside it, whatever has become of the moment.
+    // The typed text stands beside it, whatever has become of the moment.
     for text in ["Bring boots", "Which pier?"] {
         shows(&window, text).await;
     }

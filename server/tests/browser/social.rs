@@ -248,7 +248,7 @@ async fn a_stranger_who_writes_is_blocked_or_befriended_from_the_conversation() 
     ada.sees("Half the price").await;
     choose(&cem, "Add as a friend").await;
     badge(&ada, "contacts", "1").await;
-    // Who was asked is not asked again.
+    // The menu offers no second request to the same person.
     cem.click("#open-person").await;
     cem.until("document.querySelector('#actions button')?.textContent === 'Block'").await;
     open(&ada, "contacts").await;

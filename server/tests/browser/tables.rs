@@ -85,7 +85,7 @@ async fn axe_finds_nothing_in_any_colours_and_on_any_screen() {
             }
         }
     }
-    // What it would say of a field without a name.
+    // Axe reports a field without a name.
     window.run("document.querySelector('label').remove()").await;
     let found = faults(&window).await;
     assert!(found.contains("label: <input id=\"access_key_id\""), "{found}");

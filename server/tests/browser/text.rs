@@ -41,7 +41,7 @@ async fn nothing_hidden_makes_the_page_scroll_or_is_found_in_it() {
             .await;
         assert_eq!(window.run(PLACES).await, "[[0,true,true],[0,true,true]]");
     }
-    // What the browser's own search goes through is what is seen.
+    // The browser's own search goes through the visible text alone.
     let found = |text: &str| {
         format!(
             "getSelection().removeAllRanges(); let hits = 0;

@@ -58,7 +58,7 @@ async fn the_title_and_the_icons_say_the_same() {
     window.pick("Cleo").await;
     window.until(&format!("document.title === 'Cleo · Tidemark' && {ICON} === {plain}")).await;
     window.until("badges.join() === '1,2,1,0'").await;
-    // What is installed stays when the session is over; its icon tells nothing of it.
+    // An installed app stays when the session is over; its icon then shows no count.
     ben.tells(&ada, "three").await;
     window.until("document.title === '(1) Cleo · Tidemark' && badges.at(-1) === 1").await;
     window.run("document.getElementById('log-out').click()").await;
@@ -86,7 +86,7 @@ async fn notifications_are_asked_for_and_come_from_one_tab_while_nobody_looks() 
 
     ben.tells(&ada, "Is the **tide** in?").await;
     window.until("told.length === 1 && told[0].title === 'Ben' && told[0].body === 'Is the tide in?'").await;
-    // Who clicks it comes to the conversation, and what is read is taken away.
+    // A click opens the conversation, and read messages leave the count.
     window.run("told[0].onclick()").await;
     window.until("location.pathname.startsWith('/c/u:')").await;
     window.run("delete document.hasFocus; dispatchEvent(new Event('focus'))").await;
@@ -196,7 +196,7 @@ async fn a_mute_lasts_for_a_day_or_for_good_and_only_a_mention_is_told_meanwhile
         ben.send(Recipient::Group(gid), "Nobody is told of this").await;
         window.until("document.querySelector('.row.muted .badge')?.textContent === '1'").await;
         assert_eq!(window.title().await, "Tidemark");
-        // What is told comes in the order of the messages.
+        // Notifications come in the order of the messages.
         let mentions = Mentions { users: vec![ada.uid], all: false };
         let draft = Draft::text(Recipient::Group(gid), "@Ada: is nine too early?").mentioning(&mentions);
         ben.http.send(&draft).await.expect("sent");

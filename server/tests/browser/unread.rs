@@ -1,4 +1,4 @@
-//! What is new: where a conversation opens, what counts as read, and what the badge and the title say.
+//! New messages: where a conversation opens, which messages count as read, and the texts of the badge and the title.
 
 use tidemark_client::Recipient;
 
@@ -75,7 +75,7 @@ async fn what_was_read_is_not_new_any_more_when_more_comes_unseen() {
     let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
     ben.tells(&ada, "one").await;
     let window = world.visitor("Ada").await;
-    // What comes while one looks is not new.
+    // Messages that come while the person looks are not new.
     window.until("document.querySelector('.row .badge')").await;
     window.pick("Ben").await;
     window.sees("one").await;

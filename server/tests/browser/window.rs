@@ -280,7 +280,7 @@ impl Window {
         self.devtools("Browser.grantPermissions", permissions).await;
     }
 
-    /// What the clipboard has.
+    /// The text on the clipboard.
     pub(crate) async fn clipboard(&self) -> String {
         let read = "const done = arguments[0]; navigator.clipboard.readText().then(done)";
         self.run_async(read).await.as_str().expect("a text").to_owned()

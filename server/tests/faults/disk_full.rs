@@ -91,7 +91,7 @@ async fn a_full_disk_is_reported_by_ready_and_metrics_and_heals_by_itself() {
 
     let mut fill = fs::File::create(server.data.join("fill")).expect("made");
     while fill.write_all(&[7; 4_096]).is_ok() {}
-    // What was free in files that are there already is used up first.
+    // Free space in existing files is used up first.
     let long = "x".repeat(7_000);
     let began = Instant::now();
     let mut stored = 0;

@@ -56,7 +56,7 @@ impl Disk {
         std::fs::write(self.path("lie"), "").expect("written");
     }
 
-    /// What was not synced is gone.
+    /// Drops everything that was not synced.
     fn lose_power(&self) {
         std::fs::rename(self.path("data"), self.path("lost")).expect("moved away");
         std::fs::rename(self.path("shadow/tree"), self.path("data")).expect("something was synced");
@@ -239,7 +239,7 @@ async fn numbers_go_on(people: &[Person], acknowledged: &[Acknowledged]) {
     }
 }
 
-/// What the server under load comes to before the power goes.
+/// How far the server under load stops before the power goes.
 #[derive(Clone, Copy)]
 enum End {
     /// Nothing.

@@ -133,7 +133,7 @@ async fn servers_count_the_addresses_of_clients_and_not_that_of_the_proxy() {
         let http = reqwest::Client::builder().local_address(from).build().expect("a client");
         let body = serde_json::json!({"name": format!("user {last} {n}"), "password": PASSWORD}).to_string();
         let call = http.post(format!("{}/api/v1/accounts", world.proxy.url())).body(body);
-        // What a client claims helps it nothing.
+        // A forged header gains the client nothing.
         let call = call.header("x-forwarded-for", format!("198.51.100.{n}"));
         let call = call.header("content-type", "application/json");
         call.send().await.expect("answered").status().as_u16()

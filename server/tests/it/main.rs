@@ -1,6 +1,6 @@
 //! The server and its client from the outside: real servers in the test's process or as processes of their own, over real databases.
 //!
-//! What must hold on every database stands in `api`, and runs on the one that `TEST_DATABASE` names: `sqlite` (the default),
+//! Tests that must pass on every database are in `api`, and run on the one that `TEST_DATABASE` names: `sqlite` (the default),
 //! `postgres`, or `distributed`. The other folders choose theirs.
 
 #[path = "../support/mod.rs"]

@@ -25,7 +25,7 @@ struct Operation {
     method: Method,
     path: String,
     answers: Vec<Described>,
-    /// What a body must be to be accepted.
+    /// The schema that a body must meet to be accepted.
     body: Option<SchemaIndex>,
 }
 
@@ -48,13 +48,13 @@ pub(crate) async fn contract() -> &'static Contract {
 }
 
 impl Contract {
-    /// What `document` describes.
+    /// The contract that `document` describes.
     pub(crate) fn of(document: &Value) -> Contract {
         let mut compiler = Compiler::new();
         compiler.set_default_draft(Draft::V2020_12);
         compiler.enable_format_assertions();
         compiler.add_resource(AT, with_all_fields_named(document.clone())).expect("a document");
-        // What is sent may have more fields than those that are named.
+        // Requests may have more fields than the document names.
         let open = format!("{AT}.open");
         compiler.add_resource(&open, document.clone()).expect("a document");
         let mut schemas = Schemas::new();

@@ -33,7 +33,7 @@ pub(crate) fn client_id(n: u128) -> String {
     Uuid::from_u128(0x1111_1111_1111_4111_8111_0000_0000_0000 + n).to_string()
 }
 
-/// What a server stores in.
+/// The database that a server stores in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Database {
     Sqlite,
@@ -114,7 +114,7 @@ pub(crate) struct Person {
     pub(crate) token: String,
 }
 
-/// What came back.
+/// An answer of the server.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,

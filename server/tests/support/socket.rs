@@ -1,4 +1,4 @@
-//! A bare WebSocket: frames out and in, nothing kept in step. What the client library hides is tested with it.
+//! A bare WebSocket: frames out and in, nothing kept in step. It tests what the client library hides.
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};

@@ -24,7 +24,7 @@ const MAX_WRITTEN_BYTES: usize = 4 << 20;
 pub struct TableReads {
     /// Which table.
     pub table: String,
-    /// What is shown of each row.
+    /// The parts of each row to return.
     pub selection: Selection,
     keys: Vec<Vec<u8>>,
 }
@@ -47,7 +47,7 @@ pub struct WriteBatch {
     pub is_atomic: bool,
 }
 
-/// What became of one row of a batch.
+/// The outcome of one row of a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowAnswer {
     /// The units that it consumed.

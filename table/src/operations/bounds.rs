@@ -3,7 +3,7 @@
 use crate::TableError;
 use crate::wire::fields::{Field, FieldValue, Fields};
 
-/// What the fields of this number hold, which are messages, texts or bytes.
+/// The contents of the fields of this number, which are messages, texts or bytes.
 fn contents(message: &[u8], number: u32) -> impl Iterator<Item = Result<&[u8], TableError>> {
     Fields::of(message).filter_map(move |field| match field {
         Ok(field) if field.number != number => None,

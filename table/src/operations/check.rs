@@ -1,4 +1,4 @@
-//! What every request must satisfy: names, keys, conditions.
+//! Checks that every request must pass: names, keys, conditions.
 
 use crate::rows::key::BoundValue;
 use crate::rows::write::{Condition, Existence};

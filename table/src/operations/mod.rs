@@ -26,7 +26,7 @@ pub enum Operation {
     CreateTable,
     /// The names of all tables.
     ListTable,
-    /// What a table is.
+    /// The definition of a table.
     DescribeTable,
     /// Changes a table's options.
     UpdateTable,

@@ -38,9 +38,9 @@ pub struct Range {
     pub start: Vec<BoundValue>,
     /// Where it ends, exclusive.
     pub end: Vec<BoundValue>,
-    /// At most so many rows, 1 to [`MAX_ROWS`].
+    /// At most this number of rows, 1 to [`MAX_ROWS`].
     pub limit: usize,
-    /// What is shown of them.
+    /// The parts of them to return.
     pub selection: Selection,
 }
 

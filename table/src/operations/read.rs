@@ -1,4 +1,4 @@
-//! GetRow: one row, or nothing. What a read asks for is the same for BatchGetRow and GetRange.
+//! GetRow: one row, or nothing. Its selection is the same for BatchGetRow and GetRange.
 
 use prost::Message;
 
@@ -60,7 +60,7 @@ pub(super) fn no_token(token: Option<&[u8]>) -> Result<(), TableError> {
     }
 }
 
-/// What a read asks for, as it comes.
+/// The selection of a read, as it comes.
 pub(super) struct Asked {
     pub(super) columns: Vec<String>,
     pub(super) times: Option<proto::TimeRange>,

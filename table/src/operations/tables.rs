@@ -1,4 +1,4 @@
-//! What makes, tells, changes and deletes tables.
+//! Operations that make, tell, change and delete tables.
 
 use std::collections::HashSet;
 
@@ -20,7 +20,7 @@ const MAX_KEY_COLUMNS: usize = 4;
 const MAX_DECLARED: usize = 32;
 /// The shortest TTL, in seconds.
 const MIN_TTL: i32 = 86_400;
-/// What a table's first split point is computed by, unless a request says otherwise: 100 MB.
+/// The unit of a split size, unless a request gives another: 100 MB.
 const SPLIT_UNIT: i64 = 100 << 20;
 
 /// The table that CreateTable asks for.
@@ -182,14 +182,14 @@ fn not_negative(reserved: ReservedThroughput) -> Result<ReservedThroughput, Tabl
     Ok(reserved)
 }
 
-/// What UpdateTable asks for.
+/// An UpdateTable request.
 #[derive(Clone, Debug)]
 pub struct TableChange {
     options: Option<proto::Options>,
     reserved: Option<proto::CapacityUnitChange>,
 }
 
-/// The table, and what is to change about it.
+/// The table, and its change.
 pub fn decode_update(body: &[u8]) -> Result<(String, TableChange), TableError> {
     let request: proto::UpdateTableRequest = decoded(body)?;
     check::table_name(&request.table_name)?;
@@ -237,16 +237,16 @@ pub fn decode_delete(body: &[u8]) -> Result<String, TableError> {
     Ok(request.table_name)
 }
 
-/// What ComputeSplitPointsBySize asks for.
+/// A ComputeSplitPointsBySize request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SplitRequest {
     /// How many bytes of keys and rows a part has; 1 or more.
     pub bytes: u64,
-    /// At most so many points.
+    /// At most this number of points.
     pub most: usize,
 }
 
-/// The table, and how it is to be split.
+/// The table, and how to split it.
 pub fn decode_split(body: &[u8]) -> Result<(String, SplitRequest), TableError> {
     let request: proto::ComputeSplitPointsBySizeRequest = decoded(body)?;
     check::table_name(&request.table_name)?;

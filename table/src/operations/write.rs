@@ -15,7 +15,7 @@ use crate::{Row, TableDefinition, TableError, Value};
 /// The most bytes of an attribute column's value.
 const MAX_VALUE: usize = 2 << 20;
 
-/// What is to become of the row.
+/// The operation on the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteKind {
     /// PutRow.

@@ -1,4 +1,4 @@
-//! What of a row is still there: versions past the table's TTL are gone, and so are those beyond its count of versions.
+//! The part of a row that is still there: versions past the table's TTL are gone, and so are those beyond its count of versions.
 
 use super::stored::Columns;
 use crate::{Cell, TableOptions};
@@ -11,8 +11,8 @@ pub fn horizon(options: &TableOptions, now: i64) -> i64 {
     }
 }
 
-/// What is still there of the row; `None`: all of it is gone. A row without columns goes when its last write is past the TTL, one with
-/// columns when all of them are.
+/// The columns of the row that are still there; `None`: all of it is gone. A row without columns goes when its last write is past the
+/// TTL, one with columns when all of them are.
 pub fn live(mut columns: Columns, options: &TableOptions, now: i64) -> Option<Columns> {
     let horizon = horizon(options, now);
     if columns.cells.is_empty() {

@@ -1,11 +1,11 @@
-//! Capacity units: 4 KiB each, rounded up (S20). What counts are names and values.
+//! Capacity units: 4 KiB each, rounded up (S20). Names and values count.
 
 use crate::{Cell, KeyValue, PrimaryKey, Value};
 
 /// The bytes of one unit.
 const UNIT: u64 = 4_096;
 
-/// What an operation consumed.
+/// The units that an operation consumed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Consumed {
     /// Units of reading.
@@ -15,12 +15,12 @@ pub struct Consumed {
 }
 
 impl Consumed {
-    /// A read of so many bytes, at least one unit.
+    /// A read of this number of bytes, at least one unit.
     pub fn reading(bytes: u64) -> Consumed {
         Consumed { read: units(bytes).max(1), write: 0 }
     }
 
-    /// What a failed check costs, or a row of a batch that is refused.
+    /// The cost of a failed check, or of a row of a batch that is refused.
     pub const FAILED_CHECK: Consumed = Consumed { read: 1, write: 1 };
 }
 

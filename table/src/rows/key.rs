@@ -8,19 +8,19 @@ use std::borrow::Cow;
 
 use crate::{KeyType, KeyValue, PrimaryKey, TableDefinition};
 
-/// What begins an integer.
+/// The first byte of an integer.
 pub const INTEGER_TAG: u8 = 0x10;
-/// What begins a text.
+/// The first byte of a text.
 const STRING_TAG: u8 = 0x20;
-/// What begins a blob.
+/// The first byte of a blob.
 const BINARY_TAG: u8 = 0x30;
 /// A column of a bound that comes before every value.
 pub const INF_MIN: u8 = 0x01;
 /// A column of a bound that comes after every value.
 pub const INF_MAX: u8 = 0xff;
-/// What follows a 0 that belongs to the value.
+/// The byte after a 0 that belongs to the value.
 const ESCAPED: u8 = 0xff;
-/// What follows the 0 at the end.
+/// The byte after the 0 at the end.
 const END: u8 = 0x01;
 
 /// A column of a bound of a range.
@@ -142,7 +142,7 @@ fn unescaped(rest: &mut &[u8]) -> Result<Vec<u8>, Unreadable> {
     }
 }
 
-/// What the partition of a first key column is computed from: a text's or blob's bytes, an integer in decimal ASCII.
+/// The bytes that the partition of a first key column is computed from: a text's or blob's bytes, an integer in decimal ASCII.
 pub fn partition_bytes(first: &KeyValue) -> Cow<'_, [u8]> {
     match first {
         KeyValue::Integer(number) => Cow::Owned(number.to_string().into_bytes()),

@@ -1,7 +1,7 @@
-//! What operations mean for rows: plain functions over plain values, with the time as an argument.
+//! The meaning of operations for rows: plain functions over plain values, with the time as an argument.
 //!
-//! [`key`] and [`stored`] are how keys and rows lie in a database; [`age`] is what of a row is still there; [`mod@write`] decides what a write
-//! makes of a row, and [`select`] what a read shows of it, through a [`filter`] or without; [`capacity`] counts units.
+//! [`key`] and [`stored`] are the format of keys and rows in a database; [`age`] drops the columns that are gone; [`mod@write`]
+//! decides a write's effect on a row, and [`select`] a read's answer, through a [`filter`] or without; [`capacity`] counts units.
 
 pub mod age;
 pub mod capacity;

@@ -1,4 +1,4 @@
-//! What a read shows of a row: first the columns that are asked for, then the versions, then the filter.
+//! The parts of a row that a read returns: first the columns that are asked for, then the versions, then the filter.
 
 use super::capacity::{of_cell, of_key};
 use super::filter::passes;
@@ -32,7 +32,7 @@ impl Times {
     }
 }
 
-/// What is asked for.
+/// The rows, columns and versions that a read asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selection {
     /// The columns, in the order of bytes; empty: all.
@@ -43,7 +43,7 @@ pub struct Selection {
     pub end_column: Option<String>,
     /// Which versions.
     pub times: Times,
-    /// At most so many versions of a column, the newest; `None`: as many as the table keeps.
+    /// At most this number of versions of a column, the newest; `None`: as many as the table keeps.
     pub max_versions: Option<usize>,
     /// Which rows, or which of the columns that are left.
     pub filter: Option<Filter>,
@@ -51,7 +51,7 @@ pub struct Selection {
     pub entire_keys: bool,
 }
 
-/// What is shown of a row.
+/// The part of a row that is returned.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selected {
     /// `None`: nothing.
@@ -61,7 +61,7 @@ pub struct Selected {
 }
 
 impl Selection {
-    /// What is shown of a row that is still there ([`live`](super::age::live)).
+    /// The part to return of a row that is still there ([`live`](super::age::live)).
     pub fn of(&self, mut key: PrimaryKey, columns: Columns) -> Selected {
         let mut cells = columns.cells;
         cells.retain(|cell| self.asks_for(&cell.name) && self.times.contains(cell.timestamp));

@@ -52,7 +52,7 @@ impl Columns {
         bytes
     }
 
-    /// What was stored. Bytes that [`encode`](Self::encode) does not make are refused.
+    /// The stored columns. Bytes that [`encode`](Self::encode) does not make are refused.
     pub fn decode(bytes: &[u8]) -> Result<Columns, Unreadable> {
         let mut rest = bytes;
         if rest.split_off_first() != Some(&FORMAT) {
@@ -156,7 +156,7 @@ fn take_unsigned(rest: &mut &[u8]) -> Result<u64, Unreadable> {
         let part = u64::from(byte & 0x7f);
         number |= part << shift;
         if byte < 0x80 {
-            // What another writer could have made longer, or what does not fit, is none of ours.
+            // Refused: a number that is not in its shortest form, or does not fit.
             let is_shortest = byte != 0 || shift == 0;
             return if is_shortest && (number >> shift) == part { Ok(number) } else { Err(Unreadable) };
         }

@@ -8,14 +8,14 @@ use flate2::write::ZlibEncoder;
 
 use crate::error::{ErrorCode, TableError};
 
-/// What was compressed, if it has at most `most` bytes.
+/// The decompressed bytes, if they are at most `most`.
 ///
 /// # Errors
 ///
 /// It is not whole zlib data, or it has more bytes.
 pub fn decompress(bytes: &[u8], most: usize) -> Result<Vec<u8>, TableError> {
     let mut whole = Vec::new();
-    // A limit beyond what a file can have is none.
+    // A limit beyond `u64` is no limit.
     let one_more = u64::try_from(most).map_or(u64::MAX, |most| most.saturating_add(1));
     ZlibDecoder::new(bytes)
         .take(one_more)

@@ -14,7 +14,7 @@ pub struct Field<'a> {
     pub value: FieldValue<'a>,
 }
 
-/// What a field holds.
+/// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldValue<'a> {
     /// Integers, booleans, enums.

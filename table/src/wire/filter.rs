@@ -10,16 +10,16 @@ use crate::value::Value;
 /// The most conditions on a column that one filter may have, and the most levels of filters within filters.
 pub const MAX_FILTERS: usize = 32;
 
-/// What a row, or the columns of a row, must satisfy.
+/// A filter that a row, or the columns of a row, must satisfy.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Filter {
     /// A condition on one column.
     Single {
         /// Which column.
         column: String,
-        /// What is asked of it.
+        /// The test on it.
         comparison: Comparison,
-        /// What it is compared with. `None` for the two that only ask whether it is there.
+        /// The value to compare it with. `None` for the two tests that only ask whether it is there.
         value: Option<Value>,
         /// Whether a row without the column fails; else it passes.
         filter_if_missing: bool,
@@ -42,7 +42,7 @@ pub enum Filter {
     },
 }
 
-/// What is asked of a column.
+/// A test on a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// It equals the value.

@@ -1,8 +1,8 @@
-//! What travels between clients and tables: bytes on one side, plain values on the other. No socket is known here.
+//! The bytes that travel between clients and tables, and their plain values. No socket is known here.
 //!
-//! [`proto`] has the messages; [`plain_buffer`] the encoding of rows and keys inside them; [`filter`] that of conditions; [`sign`]
-//! and [`compress`] what lies around them. Everything that is read came from a stranger: each decoder refuses what is wrong with one
-//! [`TableError`], and stores no more than a small multiple of what it was given.
+//! [`proto`] has the messages; [`plain_buffer`] the encoding of rows and keys inside them; [`filter`] the encoding of conditions;
+//! [`sign`] and [`compress`] the layers around them. All input comes from strangers: each decoder refuses an error in it with one
+//! [`TableError`], and stores no more than a small multiple of the input.
 
 pub mod compress;
 mod crc;

@@ -14,7 +14,7 @@ use sha2::Sha256;
 /// Every header that counts begins so; the names are in lower case.
 pub const HEADER_PREFIX: &str = "x-ots-";
 
-/// What signs with one secret.
+/// Signs with one secret.
 pub struct Signer {
     /// The secret, or the text of the key that version 4 derives.
     key: Vec<u8>,
@@ -69,7 +69,7 @@ impl Signer {
         STANDARD.encode(hmac::<Hmac<Sha1>>(&self.key, text.as_bytes()))
     }
 
-    /// What is signed. The line after the method would have the query, which no request has.
+    /// The text to sign. The line after the method would have the query, which no request has.
     fn request_text(&self, path: &str, headers: &[(&str, &str)]) -> String {
         let service = match self.version {
             Version::V2 => "",

@@ -7,7 +7,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 
 /// PEM files.
 pub struct Certificates {
-    /// Who signed the certificate.
+    /// The certificate of the authority that signed.
     pub authority: PathBuf,
     /// Of 127.0.0.1, for a server and for a caller.
     pub certificate: PathBuf,

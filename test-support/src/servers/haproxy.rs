@@ -121,7 +121,7 @@ impl Proxy {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// What it thinks of the server of this name: `UP`, `DOWN`, `DRAIN` and others.
+    /// HAProxy's status for the server of this name: `UP`, `DOWN`, `DRAIN` and others.
     pub fn status(&self, server: &str) -> String {
         let table = self.tell("show stat");
         let mut rows = table.lines().map(|line| line.split(',').collect::<Vec<_>>());

@@ -139,7 +139,7 @@ impl Cluster {
         usize::try_from(timeout(A_WHILE, asked).await.ok()?.ok()?).ok()
     }
 
-    /// What Patroni says of its node to whoever balances load.
+    /// Whether Patroni tells load balancers that its node is this.
     async fn is(&self, at: usize, what: &str) -> bool {
         let asked = async {
             let mut connection = TcpStream::connect(("127.0.0.1", self.nodes[at].rest)).await?;
@@ -208,7 +208,7 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // What did not come in time is told there.
+        // The logs tell of steps that did not come in time.
         if std::thread::panicking()
             && let Ok(folder) = tempfile::Builder::new().prefix("patroni-logs").tempdir()
             && self.keep_logs(folder.path()).is_ok()

@@ -1,5 +1,5 @@
-//! PostgreSQL for the tests (Debian `postgresql`), on a socket in its folder. What only needs a schema shares one
-//! server.
+//! PostgreSQL for the tests (Debian `postgresql`), on a socket in its folder. Tests that only need a schema
+//! share one server.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -6,7 +6,7 @@ use tokio::net::TcpStream;
 
 use crate::{Failure, Result};
 
-/// What every good answer begins with.
+/// The first bytes of every good answer.
 const GOOD: &[u8] = b"HTTP/1.1 200 ";
 /// The longest head of an answer, in bytes.
 const LONGEST_HEAD: usize = 8_192;

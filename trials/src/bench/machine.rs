@@ -1,4 +1,4 @@
-//! What it all ran on: a figure without its machine says nothing.
+//! The machine that it all ran on: a figure without its machine says nothing.
 
 use std::fs;
 use std::thread;

@@ -25,7 +25,7 @@ use scenario::Scenario;
 
 use crate::{Failure, Result, server};
 
-/// What to measure and how.
+/// The scenarios to measure, and how.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Names of scenarios; empty = all.
@@ -38,7 +38,7 @@ pub struct Plan {
     pub files: Files,
 }
 
-/// What a scenario is given.
+/// The context of a scenario.
 pub(crate) struct Context {
     /// The server's program.
     pub(crate) binary: PathBuf,

@@ -15,14 +15,14 @@ pub(crate) struct Sample {
     over: Over,
 }
 
-/// What stands for several runs.
+/// How several runs become one figure.
 #[derive(Clone, Copy, Debug)]
 enum Over {
     Median,
     Largest,
 }
 
-/// What a figure has to reach.
+/// A bound that a figure has to reach.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target {
     /// The ratio to the baseline, at least.
@@ -77,9 +77,9 @@ pub struct Row {
     pub against: Option<String>,
     /// The same of the runs' ratios to the baseline.
     pub ratio: Option<f64>,
-    /// What was to be reached.
+    /// The bound to reach.
     pub target: Option<String>,
-    /// Whether it was.
+    /// Whether it was reached.
     pub met: Option<bool>,
     /// How many runs there were.
     pub runs: usize,

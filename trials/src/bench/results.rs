@@ -1,6 +1,5 @@
-//! What outlives a run: the result file, and the tables of a document. Scenarios that a run does not measure
-//! keep their earlier rows, so that one can be measured again by itself. Owns no state; `run` calls it after each
-//! scenario.
+//! The lasting results of a run: the result file, and the tables of a document. Scenarios that a run does not measure keep their
+//! earlier rows, so that one can be measured again by itself. Owns no state; `run` calls it after each scenario.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -1,5 +1,5 @@
-//! What the scenarios of tables and their baselines share: one table, its rows, and requests that are made and signed before they
-//! are measured, so that the load costs the machine little.
+//! The parts that the scenarios of tables and their baselines share: one table, its rows, and requests that are made and signed before
+//! they are measured, so that the load costs the machine little.
 
 use prost::Message;
 use tidemark_table::client::{Credentials, path};

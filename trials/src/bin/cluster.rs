@@ -17,7 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 #[derive(Parser)]
 #[command(name = "cluster")]
 struct Arguments {
-    /// What keeps ceilings and tables
+    /// The stores of ceilings and tables
     #[arg(long, value_enum, default_value_t = Store::Quorum)]
     store: Store,
     /// Run 3 chat servers over one PostgreSQL instead, with a new database that goes with them (Debian: postgresql)

@@ -1,4 +1,4 @@
-//! What people do beside sending messages, one action for each kind of row that people make.
+//! The actions of people beside sending messages, one for each kind of row that people make.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ use super::stage::Joined;
 use super::view::Key;
 use crate::{Failure, Result};
 
-/// Who makes rows of a kind.
+/// The maker of rows of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maker {
     /// People, in fault runs.
@@ -83,7 +83,7 @@ impl Place {
     }
 }
 
-/// What somebody does.
+/// An action of a person.
 #[derive(Clone, Debug)]
 pub(super) enum Action {
     Edit { at: Place, text: String },
@@ -203,7 +203,7 @@ impl Action {
                 }
                 Err(error) => {
                     let code = error.code().unwrap_or_default();
-                    // What nobody can have used before, and what the server must never say.
+                    // The client_id is new, and the server must never answer with the other codes.
                     if matches!(code, "" | "client_id_reused" | "internal" | "rejected" | "not_yours") {
                         return Err(Failure::new(format!("{self:?} was refused: {error}")));
                     }
@@ -234,19 +234,19 @@ async fn tell_seen(http: &Http, at: &Place, progress: Progress) -> std::result::
     timeout(SEEN_PATIENCE, told).await.map_err(|_| Error::Transport("no answer in time".to_owned()))?
 }
 
-/// What somebody has to do with: people, groups, and the latest rows.
+/// The people, groups and latest rows that a person has to do with.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     pub(super) uid: u32,
-    /// To whom messages go.
+    /// The recipients of messages.
     pub(super) recipients: Vec<Recipient>,
-    /// Whose friend one becomes and ceases to be.
+    /// Users whose friend the person becomes and ceases to be.
     pub(super) fickle: Vec<u32>,
-    /// The group that one changes, with those who may be in it.
+    /// The group that the person changes, with its possible members.
     pub(super) changing: Option<Changing>,
-    /// The group that one takes others into.
+    /// The group that the person takes others into.
     pub(super) joined: Option<Joined>,
-    /// Whether one blocks people, and hears friends alone.
+    /// Whether the person blocks people, and hears friends alone.
     pub(super) is_private: bool,
     pub(super) messages: VecDeque<Place>,
     pub(super) moments: VecDeque<Place>,
@@ -404,7 +404,7 @@ pub(super) fn made_by_people() -> impl Iterator<Item = &'static Kind> {
     made.map(|(kind, _)| kind)
 }
 
-/// What is in there; nothing that holds it can leave it half-changed.
+/// Locks it, poisoned or not: no holder can leave it half-changed.
 pub(super) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

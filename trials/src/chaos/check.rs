@@ -30,7 +30,7 @@ pub(super) struct Acknowledged {
     /// The id of the sender's own copy.
     pub(super) message_id: u64,
     pub(super) draft: Draft,
-    /// What it replies to.
+    /// The message that it replies to.
     pub(super) quoted: Option<Place>,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Done {
 }
 
 impl Acknowledged {
-    /// Who must have it: the sender too, and nobody twice.
+    /// The users that must have it: the sender too, and nobody twice.
     pub(super) fn everybody(&self, sender: u32, groups: &Members) -> HashSet<u32> {
         let mut uids = match self.draft.to {
             Recipient::User(uid) => HashSet::from([uid]),
@@ -88,7 +88,7 @@ fn is_joining(uid: u32, stage: &Stage) -> bool {
     stage.joined.as_ref().is_some_and(|joined| joined.joining.contains(&uid))
 }
 
-/// What each inbox must hold: by sender and client_id, the id of the sender's own copy and the body.
+/// The messages that an inbox must hold: by sender and client_id, the id of the sender's own copy and the body.
 type Owed = HashMap<Key, (u64, Value)>;
 
 fn owed(records: &[Record], groups: &Members) -> HashMap<u32, Owed> {
@@ -104,7 +104,7 @@ fn owed(records: &[Record], groups: &Members) -> HashMap<u32, Owed> {
     owed
 }
 
-/// What was said in the group that people join in the course of the run.
+/// The messages in the group that people join in the course of the run.
 fn visible(records: &[Record], stage: &Stage) -> Owed {
     let Some(joined) = &stage.joined else { return Owed::new() };
     let said = records.iter().flat_map(|record| {
@@ -122,7 +122,7 @@ fn added_at(view: &View, joined: &Joined, uid: u32) -> Option<u64> {
     added.find(|(_, body)| body["group"] == joined.gid).map(|(id, _)| *id)
 }
 
-/// Whoever has joined has all that was said by those who had been told of it.
+/// A member who joined has every message whose sender had been told of the joining.
 fn check_joined(records: &[Record], views: &[View], stage: &Stage, broken: &mut Vec<String>) {
     let Some(joined) = &stage.joined else { return };
     let of: HashMap<u32, &View> = records.iter().map(|record| record.uid).zip(views).collect();
@@ -212,7 +212,7 @@ fn check_messages(
             broken.push(format!("{uid}: was told that a message is {own_id}, but it is {id}"));
         }
     }
-    // What was said before one joined a group comes with the joining, and between two servers a newer message may come before it.
+    // Messages from before a user joined a group come with the joining, and between two servers a newer one may come before them.
     let joined_at = stage.joined.as_ref().and_then(|joined| added_at(view, joined, uid));
     let mut newest_of: HashMap<(u32, bool), u64> = HashMap::new();
     for row in record.ranged.iter().filter(|row| is_message(row)) {

@@ -60,7 +60,7 @@ pub struct DevicesRun {
     pub bar: ProgressBar,
 }
 
-/// What a run went through.
+/// The counts of a run.
 #[derive(Clone, Debug)]
 pub struct DevicesSummary {
     /// Actions of each kind that were acknowledged.
@@ -87,7 +87,7 @@ impl fmt::Display for DevicesSummary {
     }
 }
 
-/// What runs behind the gates.
+/// The servers behind the gates.
 enum Running {
     One(Box<Server>),
     Several(Box<Servers>),
@@ -161,7 +161,7 @@ impl DevicesRun {
     }
 }
 
-/// What each of the two has to do with: oneself, the other one, a group that stays as it is, and one that does not.
+/// The people and groups that each of the two knows: both people, a group that stays as it is, and one that does not.
 async fn known(http: &Http, accounts: &[Account; 2]) -> Result<[Known; 2]> {
     let [ann, bob] = accounts.each_ref();
     let anns = http.with_token(&ann.token);

@@ -14,7 +14,7 @@ use crate::{Failure, Result};
 /// States of one row at most: some 50 bytes stay of each.
 const MOST: usize = 40_000_000;
 
-/// What to explore.
+/// A run over all explorations.
 pub struct ExplorationRun {
     /// How long all rows may take together; those that are not done by then are told as bounded.
     pub length: Duration,
@@ -22,7 +22,7 @@ pub struct ExplorationRun {
     pub bar: ProgressBar,
 }
 
-/// What was explored.
+/// The counts of an exploration run.
 #[derive(Debug, Default)]
 pub struct ExplorationSummary {
     whole: usize,

@@ -40,7 +40,7 @@ pub struct FaultRun {
     pub bar: ProgressBar,
 }
 
-/// What a fault run went through.
+/// The counts of a fault run.
 #[derive(Clone, Debug)]
 pub struct Summary {
     /// How often the server ended.

@@ -54,7 +54,7 @@ pub enum Fault {
     Stop,
 }
 
-/// What is broken.
+/// A run, by the system that it breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Run {
     /// The chat server.
@@ -77,7 +77,7 @@ pub enum Run {
     Exploration,
 }
 
-/// What people type, and what it does.
+/// The names on the command line, the run of each, and its description.
 pub const NAMES: &[(&str, Run, &str)] = &[
     ("kill", Run::Chat(Fault::Kill), "SIGKILL at random moments under load, restart, compare everything"),
     (
@@ -131,7 +131,7 @@ pub const NAMES: &[(&str, Run, &str)] = &[
     ),
 ];
 
-/// What to run, from the command line.
+/// The runs to carry out, from the command line.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Names of faults; empty = all.

@@ -46,16 +46,16 @@ const ALL: [Failover; 5] =
 /// One fault run. `bar` shows failovers.
 #[derive(Clone, Debug)]
 pub struct PatroniRun {
-    /// Decides the moments, and who writes to whom.
+    /// Decides the moments, and the writers and receivers.
     pub seed: u64,
-    /// What happens, one after the other.
+    /// The failovers, one after the other.
     pub failovers: Vec<Failover>,
     /// Where progress is shown; [`ProgressBar::hidden`] where nobody looks.
     pub bar: ProgressBar,
 }
 
 impl PatroniRun {
-    /// A run of so many failovers, of each kind as many as of the others.
+    /// A run of `count` failovers, of each kind as many as of the others.
     pub fn drawn(seed: u64, count: usize, bar: ProgressBar) -> PatroniRun {
         let mut failovers: Vec<Failover> = ALL.into_iter().cycle().take(count).collect();
         failovers.shuffle(&mut StdRng::seed_from_u64(seed));

@@ -47,14 +47,14 @@ pub(super) struct Person {
     changing: Option<u64>,
 }
 
-/// What a person wrote and did, all of it settled.
+/// The messages and actions of a person, all of them settled.
 #[derive(Default)]
 pub(super) struct Settled {
     pub(super) acknowledged: Vec<Acknowledged>,
     pub(super) done: Vec<Done>,
 }
 
-/// What a device was told, in the order in which it was told.
+/// The rows that a device was told of, in the order in which it was told.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watched {
     pub(super) rows: Vec<u64>,
@@ -67,11 +67,11 @@ pub(super) struct Record {
     pub(super) uid: u32,
     pub(super) settled: Arc<Settled>,
     pub(super) watched: Watched,
-    /// What the device that was there all the time has stored.
+    /// The rows on the device that was there all the time.
     pub(super) followed: Vec<Entry>,
-    /// What a new device got by heartbeat afterwards.
+    /// The rows that a new device got by heartbeat afterwards.
     pub(super) fetched: Vec<Entry>,
-    /// What GetRange answers afterwards.
+    /// The rows that GetRange answers afterwards.
     pub(super) ranged: Vec<Entry>,
     /// The group that this person changed, as it is afterwards.
     pub(super) group: Option<Group>,
@@ -144,7 +144,7 @@ impl Person {
     pub(super) async fn look(&self, settled: Arc<Settled>) -> Result<Record> {
         let ranged = everything(&self.http).await?;
         let last = ranged.last().map_or(0, |row| row.message_id);
-        // What comes in between, such as how many have read, is not in what was ranged.
+        // Rows that come in between, such as how many have read, are not in `ranged`.
         let mut fetched = fetch(&self.http, last).await?;
         fetched.retain(|row| row.message_id <= last);
         let group = match self.changing {
@@ -171,7 +171,7 @@ impl Person {
     }
 }
 
-/// What a new device gets by heartbeat.
+/// The rows that a new device gets by heartbeat.
 pub(super) async fn fetch(http: &Http, last: u64) -> Result<Vec<Entry>> {
     let store = MemoryStore::new();
     let (_client, mut events) = Client::start(http.clone(), store.clone(), options(last));

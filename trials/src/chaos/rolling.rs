@@ -37,7 +37,7 @@ pub struct RollingRun {
     pub rounds: usize,
 }
 
-/// What a run went through.
+/// The counts of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct RollingSummary {
     /// Servers that were stopped and started again.
@@ -124,7 +124,7 @@ impl RollingRun {
     }
 }
 
-/// What one caller sent.
+/// The messages of one caller.
 struct Calls {
     to: u32,
     /// Text and id of each message.

@@ -34,7 +34,7 @@ pub struct ServersRun {
     pub bar: ProgressBar,
 }
 
-/// What happens.
+/// A fault of a server or of the database.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fault {
     /// A server is killed and comes back.

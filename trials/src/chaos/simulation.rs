@@ -14,7 +14,7 @@ use crate::{Failure, Result};
 /// How many events of a history are kept of a seed that breaks a promise.
 const LINES: usize = 5_000;
 
-/// What to run.
+/// A run over seeds of the simulation.
 pub struct SimulationRun {
     /// The first seed; the next ones follow it.
     pub seed: u64,
@@ -26,7 +26,7 @@ pub struct SimulationRun {
     pub bar: ProgressBar,
 }
 
-/// What was run.
+/// The counts of a simulation run.
 #[derive(Debug, Default)]
 pub struct SimulationSummary {
     seeds: u64,

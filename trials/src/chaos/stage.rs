@@ -1,4 +1,4 @@
-//! Who has to do with whom in a fault run: groups to write to, friends who stay friends, and groups that are changed.
+//! The people of a fault run: groups to write to, friends who stay friends, and groups that are changed.
 
 use std::collections::HashMap;
 
@@ -14,16 +14,16 @@ const GROUPS: usize = 2;
 const MEMBERS: usize = 5;
 /// The first ones are friends of each other throughout; all others become friends and cease to be.
 const FRIENDS: usize = 4;
-/// So many change a group of their own.
+/// The number of people who change a group of their own.
 const CHANGING: usize = 2;
-/// Who owns the group whose history those see who join it, and who is in it from the beginning and joins it.
+/// The owner and the first member of the group with a visible history, and the number of people who join it.
 const HOST: usize = 2;
 const HOSTED: usize = 3;
 const JOINING: usize = 3;
-/// What those groups are called at first.
+/// The first name of the changed groups.
 pub(super) const FIRST_NAME: &str = "changing";
 
-/// Who is in which group, for the whole fault run.
+/// The members of each group, for the whole fault run.
 pub(super) type Members = HashMap<u64, Vec<u32>>;
 
 /// See the module.
@@ -39,11 +39,11 @@ pub(super) struct Stage {
     pub(super) joined: Option<Joined>,
 }
 
-/// A group whose history is visible. Those who are in it from the beginning write to it.
+/// A group whose history is visible. Its first members write to it.
 #[derive(Clone, Debug)]
 pub(super) struct Joined {
     pub(super) gid: u64,
-    /// Who takes the others in.
+    /// The member who takes the others in.
     pub(super) owner: u32,
     /// They are taken in at some time, and stay.
     pub(super) joining: Vec<u32>,
@@ -95,7 +95,7 @@ impl Stage {
         joined.is_some_and(|it| conversation == Conversation::Group(it.gid) && it.joining.contains(&uid))
     }
 
-    /// What `uid` has to do with: everybody, oneself included, and one's groups.
+    /// The people and groups of `uid`: everybody, `uid` included, and the groups that it is in.
     pub(super) fn known(&self, uid: u32, accounts: &[Account]) -> Known {
         let groups = self.groups.iter().filter(|(_, members)| members.contains(&uid));
         let mut own: Vec<u64> = groups.map(|(gid, _)| *gid).collect();

@@ -1,5 +1,5 @@
-//! What a device shows: the rows of one inbox, folded. Two devices of a person agree when their views do, whatever way
-//! the rows came: one followed every change, another read what is left of them.
+//! The view of a device: the rows of one inbox, folded. Two devices of a person agree when their views do, whatever way the rows came:
+//! one followed every change, another read the rows that were left.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -11,7 +11,7 @@ use uuid::Uuid;
 /// Where moments lie.
 pub(super) const FEED: Conversation = Conversation::User(0);
 
-/// What is the same in all copies of a row: its sender, and what the sender calls it.
+/// The name that all copies of a row share: its sender, and the sender's name for it.
 pub(super) type Key = (u32, Uuid);
 
 /// Everything that a person sees.
@@ -21,13 +21,13 @@ pub(super) struct View {
     pub(super) lines: BTreeMap<Key, Line>,
     /// The changes of groups, by their ids.
     pub(super) memberships: BTreeMap<u64, Value>,
-    /// What is set, by name and conversation.
+    /// The settings, by name and conversation.
     pub(super) settings: BTreeMap<(String, Conversation), Value>,
-    /// With whom one is, or could be, friends.
+    /// Wishes to be friends, by the other person.
     pub(super) friends: BTreeMap<u32, Friendship>,
     /// How far one has read.
     pub(super) read_to: BTreeMap<Conversation, u64>,
-    /// How far one's own messages have come, by conversation and state.
+    /// How far the person's own messages have come, by conversation and state.
     pub(super) seen: BTreeMap<(Conversation, String), Key>,
     /// Rows that are there a second time.
     pub(super) twice: Vec<Key>,
@@ -39,17 +39,17 @@ pub(super) struct Line {
     pub(super) message_id: u64,
     pub(super) conversation: Conversation,
     pub(super) state: State,
-    /// Who reacts with what.
+    /// The reactions, by user.
     pub(super) reactions: BTreeMap<u32, Vec<String>>,
-    /// Who likes it.
+    /// The users who like it.
     pub(super) likes: BTreeSet<u32>,
-    /// Whether it is pinned, and by whom it was pinned or unpinned last.
+    /// Whether it is pinned, and the user who pinned or unpinned it last.
     pub(super) pinned: Option<(u32, bool)>,
     /// Whether the person has starred it, as far as that was ever said.
     pub(super) starred: Option<bool>,
 }
 
-/// What is left of it.
+/// How much is left of it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum State {
     /// All.
@@ -62,7 +62,7 @@ pub(super) enum State {
     Deleted,
 }
 
-/// Who of two wants to be friends.
+/// Which of two people want to be friends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Friendship {
     pub(super) mine: bool,
@@ -76,7 +76,7 @@ struct Setting {
 }
 
 impl View {
-    /// What `uid` sees of these rows, which stand in the order of their ids.
+    /// The view of `uid` on these rows, which stand in the order of their ids.
     pub(super) fn of(uid: u32, rows: &[Entry]) -> View {
         let mut view = View::default();
         for row in rows {
@@ -197,7 +197,7 @@ impl View {
     }
 }
 
-/// What a device with `rows` lacks of what is `stored`, and shows otherwise.
+/// Rows of `stored` that a device with `rows` lacks, and differences between the two views.
 pub(super) fn differences(
     device: &str,
     rows: &[Entry],

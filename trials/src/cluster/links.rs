@@ -1,5 +1,5 @@
-//! Wires between the processes of a cluster: a TCP relay for each pair that speaks, which can be cut in either
-//! direction. What was sent into a cut wire arrives when it is mended, late, as on a real network.
+//! Wires between the processes of a cluster: a TCP relay for each pair that speaks, which can be cut in either direction. Bytes sent
+//! into a cut wire arrive when it is mended, late, as on a real network.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -47,12 +47,12 @@ impl Link {
         Ok(Link { from: from.to_owned(), to: to.to_owned(), addr, flow, relay })
     }
 
-    /// Who calls over it.
+    /// The process that calls over it.
     pub fn from(&self) -> &str {
         &self.from
     }
 
-    /// Who is called.
+    /// The process that is called.
     pub fn to(&self) -> &str {
         &self.to
     }

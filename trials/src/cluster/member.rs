@@ -17,7 +17,7 @@ use crate::{Failure, Result};
 /// How long a start or a stop may take.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What a process does in the cluster.
+/// The role of a process in the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Keeps ceilings and tables.
@@ -31,7 +31,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// What the program calls it.
+    /// The program's word for it.
     pub(super) fn word(self) -> &'static str {
         match self {
             Role::Store => "store",
@@ -78,7 +78,7 @@ impl Member {
         }
     }
 
-    /// What it does.
+    /// Its role.
     pub fn role(&self) -> Role {
         self.role
     }
@@ -87,7 +87,7 @@ impl Member {
         Member { metrics: Some(addr), ..self }
     }
 
-    /// What the configuration calls it.
+    /// Its name in the configuration.
     pub fn name(&self) -> &str {
         &self.name
     }

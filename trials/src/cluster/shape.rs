@@ -1,5 +1,5 @@
-//! What a cluster is made of: how many processes, over which stores, for which uids, how quick, and who may call. Plain
-//! values, turned into configuration files by `config`.
+//! The make-up of a cluster: how many processes, over which stores, for which uids, how quick, and for which callers. Plain values,
+//! turned into configuration files by `config`.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ pub struct Shape {
     pub allocators: usize,
     /// Arbiters of each Set.
     pub arbiters: usize,
-    /// What keeps ceilings and tables.
+    /// The stores of ceilings and tables.
     pub keeper: Keeper,
     /// Whether the processes speak over wires that can be cut.
     pub wired: bool,
@@ -22,7 +22,7 @@ pub struct Shape {
     pub timing: Timing,
     /// Number and uids of each Set; one alone has a cluster for itself.
     pub sets: Vec<(u32, RangeInclusive<u32>)>,
-    /// Who gets what, and who stands by.
+    /// How sections are given out, and which AllocSvr stands by.
     pub policy: Policy,
     /// Certificates and tokens of all processes and clients; without, everything is open and plain.
     pub certificates: Option<Certificates>,
@@ -45,7 +45,7 @@ impl Shape {
     }
 }
 
-/// What keeps ceilings and tables.
+/// The stores of ceilings and tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keeper {
     /// StoreSvrs.
@@ -54,7 +54,7 @@ pub enum Keeper {
     Etcd,
 }
 
-/// What detection and takeover hang on; the defaults are those of the programs.
+/// The times that detection and takeover depend on; the defaults are the programs' own.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
     /// How long a read of the table lets an AllocSvr serve.
@@ -108,7 +108,7 @@ impl Policy {
         }
     }
 
-    /// What clients call it.
+    /// The clients' word for it.
     pub(super) fn of_clients(self) -> &'static str {
         match self {
             Policy::Spread | Policy::Balanced(_) => "spread",
@@ -121,15 +121,15 @@ impl Policy {
 /// Files with certificates and tokens.
 #[derive(Clone, Debug)]
 pub struct Certificates {
-    /// Who signed the certificate: PEM.
+    /// The authority that signed the certificate: PEM.
     pub authority: PathBuf,
-    /// What every process shows: PEM.
+    /// The certificate that every process shows: PEM.
     pub certificate: PathBuf,
     /// Its private key: PEM.
     pub key: PathBuf,
-    /// What every caller brings.
+    /// The token that every caller brings.
     pub token: PathBuf,
-    /// What operators bring in its place.
+    /// The token that operators bring in its place.
     pub admin_token: PathBuf,
 }
 

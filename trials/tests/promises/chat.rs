@@ -34,7 +34,7 @@ async fn after_the_owner_died_the_next_message_is_stored_with_a_larger_number() 
     let after = Draft::text(to, "after");
     eventually("the next message is accepted", async || sending.send(&after).await.ok()).await;
 
-    // What was accepted may still be owed to the receiver, whose section may get its owner a moment later than the sender is answered.
+    // An accepted message may still be owed to the receiver, whose section may get its owner a moment after the sender is answered.
     let both = async || Some(inbox(&receiving).await).filter(|rows| rows.len() >= 2);
     let rows = eventually("the next message is delivered", both).await;
     assert_eq!(rows.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>(), ["before", "after"]);
@@ -45,7 +45,7 @@ async fn after_the_owner_died_the_next_message_is_stored_with_a_larger_number() 
     cluster.stop().await.unwrap();
 }
 
-/// Number and text of everything that somebody was sent.
+/// Id and text of each message that somebody was sent.
 async fn inbox(http: &Http) -> Vec<(u64, String)> {
     let page = http.range(&RangeQuery::after(0)).await.unwrap();
     page.rows.iter().filter_map(|row| Some((row.message_id, row.text()?))).collect()

@@ -63,7 +63,7 @@ async fn keep_asking(client: Client, uid: Uid) {
     }
 }
 
-/// Who holds each of the hot sections.
+/// The node that holds each of the hot sections.
 fn hot(table: &Table) -> Vec<u32> {
     (0..HOT).map(|section| table.owner(SectionId::new(section)).unwrap().node).collect()
 }

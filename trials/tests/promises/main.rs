@@ -1,6 +1,6 @@
-//! What the sequence cluster promises beside its numbers, on real processes: who may call, who stands by, where load
-//! goes, what a broken Set touches, what the processes of one machine share, and what bad input is told. Each test has
-//! a cluster of its own.
+//! The promises of the sequence cluster beside its numbers, on real processes: which callers it lets in, which node stands by, where
+//! load goes, how far a broken Set reaches, the table that the processes of one machine share, and the answers to bad input. Each test
+//! has a cluster of its own.
 
 #![allow(clippy::unwrap_used, reason = "a test whose stage cannot be set fails")]
 

@@ -1,4 +1,4 @@
-//! What operators see and do: `status`, `route`, `add` and `remove` on real processes, while some of them are gone.
+//! The commands of operators: `status`, `route`, `add` and `remove` on real processes, while some of them are gone.
 
 use serde_json::Value;
 use tidemark_trials::cluster::Cluster;

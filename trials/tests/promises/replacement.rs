@@ -139,7 +139,7 @@ async fn the_lease_is_changed_while_callers_take_numbers_and_sections_change_han
     takes_numbers(&client).await;
     every_number_held(load).await;
 
-    // Whoever starts with the file from before is told what to set; without the key it goes by what is stored.
+    // A role that starts with the file from before says which lease to set; without the key it uses the stored one.
     let alloc = folder.path().join("alloc2.toml");
     let mut running = Running::start("alloc", &alloc);
     running

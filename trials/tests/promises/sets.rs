@@ -1,5 +1,5 @@
-//! Sets (S6): ranges of uids, each with stores, arbiter and table of its own. What happens to one touches no other,
-//! also where they share AllocSvrs.
+//! Sets (S6): ranges of uids, each with stores, arbiter and table of its own. A fault in one touches no other, also where they share
+//! AllocSvrs.
 
 use std::ops::RangeInclusive;
 use std::path::Path;

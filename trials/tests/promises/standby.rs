@@ -30,7 +30,7 @@ async fn the_standby_takes_over_and_the_primary_comes_back_as_standby() {
             (serving(&client).await.as_deref() == Some(takes)).then_some(())
         })
         .await;
-        // Who begins now knows the list alone.
+        // A new client knows the list alone.
         wastes_at_most_one(&cluster.client().unwrap(), UID).await;
         let before = client.route(0).await.unwrap();
 

@@ -1,4 +1,4 @@
-//! What the tests share: the program, its commands and what they say, and waiting with a deadline.
+//! Helpers that the tests share: the program, its commands and their output, and waiting with a deadline.
 
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
@@ -12,10 +12,10 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
 use tokio::time::{Instant, sleep, timeout};
 
-/// What is replaced in a text by what.
+/// Replacements in a text: the old part and the new one.
 pub(crate) type Changes<'a> = &'a [(&'a str, &'a str)];
 
-/// A cluster that notices quickly who is gone, and bears with who is slow: several clusters share the machine.
+/// A cluster that soon notices a process that is gone, and bears with a slow one: several clusters share the machine.
 pub(crate) fn shape(allocators: usize, arbiters: usize) -> Shape {
     let timing = Timing {
         lease: Duration::from_millis(1_500),
@@ -35,7 +35,7 @@ pub(crate) fn program(name: &str) -> PathBuf {
     binary
 }
 
-/// What a command wrote, and how it ended.
+/// The output of a command, and how it ended.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,
@@ -146,7 +146,7 @@ pub(crate) fn held(table: &Table, name: &str) -> u32 {
     table.of(name).map(|one| one.sections.end().get() - one.sections.start().get() + 1).sum()
 }
 
-/// What a line must tell whoever reads it.
+/// Asserts that a line tells its reader `what`.
 pub(crate) fn assert_says(line: &str, what: &str) {
     assert!(line.contains(what), "{line:?} does not say {what:?}");
 }

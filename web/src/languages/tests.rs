@@ -1,4 +1,4 @@
-//! What translators and programmers are held to, by reading the catalogues and everything that takes texts from them.
+//! The rules for translators and programmers, checked in the catalogues and everything that takes texts from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,7 +9,7 @@ use super::*;
 /// The categories that Intl.PluralRules knows.
 const CATEGORIES: [&str; 6] = ["zero", "one", "two", "few", "many", "other"];
 
-/// What the keys of each language lead to, without what it has from English.
+/// The catalogue of each language, without the texts that it has from English.
 fn catalogues() -> Vec<(String, Catalogue)> {
     let read = |&(tag, text): &(&str, &str)| {
         let file = format!("web/languages/{tag}.json");
@@ -153,7 +153,7 @@ fn files(folder: &str) -> Vec<PathBuf> {
     found
 }
 
-/// What stands for keys in a script or template: whole keys, and beginnings of keys whose end is a value.
+/// The keys in a script or template: whole keys, and beginnings of keys whose end is a value.
 #[derive(Default)]
 struct Taken {
     /// With the file that takes it.
@@ -256,7 +256,7 @@ fn scripts_get_the_texts_that_they_take_in_their_language_alone() {
     }
 }
 
-/// What stands in templates in any language.
+/// Words that stand in templates in any language.
 const NAMES: [&str; 6] = ["Tidemark", "Enter", "Shift", "Ctrl", "Alt", "Esc"];
 
 /// The words of a template that are no text of a catalogue: between tags, and in attributes that people read or hear.
@@ -294,7 +294,7 @@ fn templates_of_the_chat_have_no_words_of_their_own() {
     assert_eq!(own_words("<p title=\"{{ name }}\">"), Vec::<String>::new());
     for path in files("templates") {
         let name = path.file_name().expect("a name").display().to_string();
-        // What describes the interface, and the tables, are English.
+        // The pages that describe the interface, and those of tables, are English.
         let is_english = ["docs.html", "guide.html"].contains(&name.as_str())
             || path.parent().is_some_and(|folder| folder.ends_with("tables"));
         if !is_english {

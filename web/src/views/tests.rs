@@ -1,4 +1,4 @@
-//! What every page holds to, in every language.
+//! The rules for every page, in every language.
 
 use super::*;
 

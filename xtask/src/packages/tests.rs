@@ -21,8 +21,8 @@ fn a_program_is_found_in_the_path_and_a_file_where_it_is() {
     assert!(found("/proc/self/status"));
 }
 
-/// What every Debian and its shell have, what brings this program, and what only measurements and a release start, which say so themselves;
-/// and git, without which a program does not say its commit.
+/// Programs of every Debian and its shell, programs that bring this one, and programs that only measurements and a release start,
+/// which say so themselves; and git, without which a program does not say its commit.
 const GIVEN: [&str; 11] = [
     "/bin/sh",
     "sh",
@@ -37,7 +37,7 @@ const GIVEN: [&str; 11] = [
     "systemd-analyze",
 ];
 
-/// What stands before the name of a program where one is started.
+/// The text before the name of a program where one is started.
 const STARTS: [&str; 3] = ["Command::new(\"", "command(\"/", "binary(\""];
 
 /// The same in the starters of servers and in tests, where a line of the shell is composed; elsewhere it may be any line.
@@ -105,7 +105,7 @@ fn no_build_script_starts_a_program() {
     for script in sources().into_iter().filter(|file| file.ends_with("build.rs")) {
         assert!(!fs::read_to_string(&script).unwrap().contains("Command"), "{}", script.display());
     }
-    // What is compiled here; the lock file also names what other systems would need.
+    // Crates that are compiled here; the lock file also names crates for other systems.
     let words = ["tree", "--locked", "--workspace", "--edges", "all", "--prefix", "none", "--format", "{p}"];
     let tree = Command::new(env!("CARGO")).args(words).current_dir(root()).output().unwrap();
     let tree = String::from_utf8(tree.stdout).unwrap();

@@ -35,7 +35,7 @@ pub(crate) fn all() -> Result<(), Failure> {
     stages.end()
 }
 
-/// What finds most mistakes, in under a minute when everything is built.
+/// The checks that find most mistakes, in under a minute when everything is built.
 pub(crate) fn quickly() -> Result<(), Failure> {
     let mut stages = Stages::begin();
     let mut report = Report::default();

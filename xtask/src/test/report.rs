@@ -1,4 +1,4 @@
-//! What became of each test, and what people read of it at the end.
+//! The outcome of each test, and the summary for people at the end.
 
 use std::time::Duration;
 

@@ -181,7 +181,7 @@ fn tests_at_once(program: &Program) -> usize {
     }
 }
 
-/// What a line says of a test: `test NAME ... ok <1.234s>`.
+/// Parses a line about a test: `test NAME ... ok <1.234s>`.
 fn test(program: &str, line: &str) -> Option<Test> {
     let (name, rest) = line.strip_prefix("test ")?.split_once(" ... ")?;
     let (word, time) = rest.split_once(' ').unwrap_or((rest, ""));

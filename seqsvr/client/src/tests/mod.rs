@@ -237,7 +237,7 @@ async fn a_standby_is_found_with_at_most_one_wasted_question() {
         let client = quick(config);
         client.next(Uid::new(1), 1).await.expect("the primary serves");
         assert_eq!(a.handed_out(), 1);
-        // Whoever comes next serves from now on, as the arbiter decides by the same order.
+        // The next node serves from now on, as the arbiter decides by the same order.
         a.die();
         world.assign(2, ALL, &[&a, &b, &c], &[(0..=9, standby as u32)]).await;
         let standby = &[&a, &b, &c][standby];

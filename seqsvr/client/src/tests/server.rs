@@ -39,7 +39,7 @@ const LEASE: Duration = Duration::from_millis(600);
 /// How long anything may take before a test gives up.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What the processes of one Set share.
+/// The state that the processes of one Set share.
 pub(super) struct World {
     set: u32,
     store: Arc<Gate>,

@@ -32,14 +32,14 @@ pub struct AllocConfig {
     pub listen: SocketAddr,
     /// Where `GET /metrics` is answered, over plain HTTP. Default: nowhere.
     pub metrics_listen: Option<SocketAddr>,
-    /// A directory of its own on a local disk: holds the lock, and what is served.
+    /// A directory of its own on a local disk: holds the lock, and the records of the served sections.
     pub directory: PathBuf,
     /// The Sets that this process has a part in: 1 to 64.
     pub sets: Vec<SetConfig>,
     /// How much callers may ask for.
     #[serde(default)]
     pub limits: LimitsConfig,
-    /// Who may call.
+    /// The certificate of this process, and the token that calls must bring.
     #[serde(default)]
     pub security: ListenConfig,
     /// How many callers at a time.
@@ -132,7 +132,7 @@ impl Default for LimitsConfig {
     }
 }
 
-/// What is wrong with the file.
+/// A mistake in the file.
 #[derive(Debug, Error)]
 pub enum ConfigError {
     /// The name of the node.
@@ -167,7 +167,7 @@ pub enum ConfigError {
     Option {
         /// The number of the Set.
         set: u32,
-        /// What is wrong with it.
+        /// The mistake.
         problem: OpenError,
     },
     /// A limit is 0.
@@ -176,7 +176,7 @@ pub enum ConfigError {
 }
 
 impl AllocConfig {
-    /// What the least that must be written down comes to: the simulation runs on it.
+    /// The configuration of a file with only the keys that are required: the simulation runs on it.
     #[cfg(any(test, feature = "simulation"))]
     pub fn shipped() -> Self {
         let text = "cluster = \"c\"\nname = \"a1\"\ndirectory = \"d\"\n[[sets]]\n\
@@ -184,7 +184,7 @@ impl AllocConfig {
         toml::from_str(text).expect("nothing else is needed")
     }
 
-    /// What each Set is served by, in the life `incarnation` of this node.
+    /// The settings of each Set, in the life `incarnation` of this node.
     ///
     /// # Errors
     ///

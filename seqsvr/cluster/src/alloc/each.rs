@@ -23,13 +23,13 @@ impl Each {
         Self { uids, numbers, epochs: Vec::with_capacity(1), serial: 0, asked: false }
     }
 
-    /// For whom.
+    /// The uids that get a number each.
     pub(crate) fn uids(&self) -> &[u32] {
         &self.uids
     }
 
-    /// Goes on from where it had to wait. If what is served has changed meanwhile, it begins anew: what was taken
-    /// becomes a gap, since its owner may be another by now.
+    /// Goes on from where it had to wait. If the view has changed meanwhile, it begins anew: the numbers taken become
+    /// gaps, since their owner may be another by now.
     pub(crate) fn proceed(&mut self, view: &View) -> Result<(), Denied> {
         if self.serial != view.serial() {
             self.serial = view.serial();
@@ -54,8 +54,8 @@ impl Each {
         Ok(())
     }
 
-    /// Before a first wait all that is left asks for its raises, so that they come together and not one after the other. What is
-    /// taken by that is a gap: each uid gets its number in its turn.
+    /// Before a first wait all uids that are left ask for their raises, so that these come together and not one after the other.
+    /// Numbers taken by that become gaps: each uid gets its number in its turn.
     #[cold]
     fn wait(&mut self, view: &View, denied: Denied) -> Denied {
         if matches!(denied, Denied::Later(_)) && !self.asked {

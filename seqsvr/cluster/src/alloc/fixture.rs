@@ -31,7 +31,7 @@ pub const SIZE: u32 = 10_000;
 
 /// One running node, for tests.
 pub struct FixtureNode {
-    /// What serves its Set.
+    /// Serves its Set.
     pub server: Arc<SetServer>,
     /// Tells it to leave.
     pub leave: CancellationToken,
@@ -70,7 +70,7 @@ impl FixtureNode {
     }
 }
 
-/// What the core of the node called `name` goes by, in the life that `options` tells.
+/// The rules for the core of the node called `name`, in the life that `options` tells.
 pub fn rules(name: &str, lease: Duration, options: &Options) -> NodeRules {
     NodeRules {
         name: name.to_owned(),

@@ -1,5 +1,5 @@
-//! What a table gave to this incarnation under one epoch: how much of it is only wished for, may be served, is served.
-//! Pure; owned by `node`, one for each epoch that the table names.
+//! The sections that a table gave to this incarnation under one epoch: which of them still wait, may be served, are
+//! served. Pure; owned by `node`, one for each epoch that the table names.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use seqsvr_core::store::{Claimed, Owner, StoreError};
 pub struct Predecessor {
     /// Which life of the node it was.
     pub incarnation: u64,
-    /// What it had recorded as serving.
+    /// The sections that it had recorded as served.
     pub serving: Vec<Serving>,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Hold {
     found: Option<Claimed>,
     /// A claim is on its way.
     asking: bool,
-    /// When the next claim is to be made, once none is on its way.
+    /// When to make the next claim, once none is on its way.
     due: Option<Moment>,
 }
 
@@ -50,17 +50,17 @@ impl Hold {
         Self { given: now, takeover, waiting: sections, ready, serving, found: None, asking: false, due }
     }
 
-    /// What is not served yet, with when it was given, and from when on it could have been served.
+    /// The sections not served yet, with when they were given, and from when on they could have been served.
     pub(super) fn waiting(&self) -> Option<(&Runs, Moment, Moment)> {
         (!self.waiting.is_empty()).then_some((&self.waiting, self.given, self.takeover))
     }
 
-    /// What was handed to `Serve`.
+    /// The sections handed to `Serve`.
     pub(super) fn serving(&self) -> &Runs {
         &self.serving
     }
 
-    /// What may be served once that is recorded.
+    /// The sections that may be served once that is recorded.
     pub(super) fn ready(&self) -> &Runs {
         &self.ready
     }
@@ -70,7 +70,7 @@ impl Hold {
         self.waiting.union(&self.serving)
     }
 
-    /// Keeps only `kept`, and answers what was served of the rest.
+    /// Keeps only `kept`, and returns the served sections of the rest.
     pub(super) fn keep(&mut self, kept: &Runs) -> Runs {
         let lost = self.serving.difference(kept);
         for runs in [&mut self.waiting, &mut self.ready, &mut self.serving] {
@@ -95,7 +95,7 @@ impl Hold {
         Some(&self.waiting)
     }
 
-    /// The claim on its way came to this.
+    /// Notes the outcome of the claim that was on its way.
     pub(super) fn claimed(&mut self, now: Moment, outcome: Result<Claimed, StoreError>, retry: Duration) {
         self.asking = false;
         match outcome {
@@ -105,8 +105,8 @@ impl Hold {
         }
     }
 
-    /// Finds out what nobody else can be serving any more: everything after the wait, and before it what had no earlier
-    /// owner, one that has released, or the dead predecessor that recorded it.
+    /// Finds the sections that no other process can be serving: all after the wait, and before it those that had no earlier
+    /// owner, one that has released, or the dead predecessor that recorded them.
     pub(super) fn settle(&mut self, now: Moment, predecessor: Option<&Predecessor>) {
         let Some(found) = &self.found else { return };
         if now >= self.takeover {

@@ -1,5 +1,5 @@
-//! An AllocSvr. `node` (pure, with `hold`, `releases`, `runs`) decides what is served when, `shell` carries that out,
-//! and requests find what is served in the `view` of the `set_server`.
+//! An AllocSvr. `node` (pure, with `hold`, `releases`, `runs`) decides when sections are served, `shell` carries that
+//! out, and requests find the served sections in the `view` of the `set_server`.
 
 pub mod config;
 pub mod each;

@@ -1,5 +1,5 @@
-//! Every decision of an AllocSvr about one Set except handing out numbers from memory: when the table is read, what is
-//! claimed, from when on it is served, what is unloaded and released, until when the lease lasts. Pure: the shell
+//! Every decision of an AllocSvr about one Set except handing out numbers from memory: when the table is read, which
+//! sections are claimed, served, unloaded and released, and when; until when the lease lasts. Pure: the shell
 //! carries out the [`Action`]s and feeds their outcomes back as [`Event`]s; the simulation does the same.
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use seqsvr_core::store::{Claimed, Layout, Owner, StoreError};
 
 pub use super::hold::{Predecessor, Serving};
 
-/// What a node goes by.
+/// The rules of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NodeRules {
     /// Its name in tables.
@@ -33,13 +33,13 @@ pub struct NodeRules {
     pub poll: Duration,
     /// The pause after a failure.
     pub retry: Duration,
-    /// What the numbers of sections mean.
+    /// The layout, which gives the numbers of sections their meaning.
     pub layout: Layout,
     /// Broken rules, in the simulation.
     pub flaws: Flaws,
 }
 
-/// What happened.
+/// An event that the core decides on.
 #[derive(Debug)]
 pub enum Event {
     /// The first event.
@@ -50,21 +50,21 @@ pub enum Event {
     Read {
         /// Taken before the request left.
         asked: Moment,
-        /// What it found.
+        /// Its outcome.
         outcome: Result<Reading, StoreError>,
     },
     /// A claim ended.
     Claimed {
-        /// For whom.
+        /// The owner that claims.
         owner: Owner,
-        /// What it found.
+        /// Its outcome.
         outcome: Result<Claimed, StoreError>,
     },
-    /// What the last [`Action::Record`] said is durable.
+    /// The last [`Action::Record`] is carried out, as far as the disk took it.
     Recorded,
     /// A release ended.
     Released {
-        /// Who leaves.
+        /// The owner that leaves.
         owner: Owner,
         /// Whether it was noted.
         outcome: Result<(), StoreError>,
@@ -82,13 +82,13 @@ pub enum Event {
     Stop,
 }
 
-/// What to do, in this order. Reads, claims, releases and the record may take their time; `Serve` and `Unload` take
-/// effect before the next event, and before a longer lease does.
+/// An action for the shell, carried out in order. Reads, claims, releases and the record may take their time; `Serve`
+/// and `Unload` take effect before the next event, and before a longer lease does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Read the table.
     Read {
-        /// What was seen last.
+        /// The revisions seen last.
         revisions: Revisions,
         /// How long to wait for news.
         wait: Duration,
@@ -97,10 +97,10 @@ pub enum Action {
     Claim {
         /// Which.
         sections: Vec<RangeInclusive<SectionId>>,
-        /// For whom.
+        /// The owner that claims.
         owner: Owner,
     },
-    /// Make durable, on this machine, what is served from now on; replaces what was recorded before.
+    /// Make durable, on this machine, the sections served from now on; replaces the record before.
     Record(Vec<Serving>),
     /// Serve sections.
     Serve {
@@ -120,7 +120,7 @@ pub enum Action {
     },
     /// Tell the stores that nothing more is handed out.
     Release {
-        /// Who leaves.
+        /// The owner that leaves.
         owner: Owner,
         /// Which sections.
         sections: Vec<RangeInclusive<SectionId>>,
@@ -148,9 +148,9 @@ pub struct Node {
     /// The table that is obeyed.
     table: Option<Arc<Table>>,
     reads: Reads,
-    /// What that table gives to this incarnation, less what was lost to a newer claim.
+    /// The sections that this table gives to this incarnation, less those lost to a newer claim.
     holds: BTreeMap<Epoch, Hold>,
-    /// What is being recorded: the sections that are served once it is.
+    /// The sections being recorded; they are served once they are.
     recording: Option<BTreeMap<Epoch, Runs>>,
     releases: Releases,
 }
@@ -159,9 +159,9 @@ pub struct Node {
 enum Reads {
     /// One is on its way.
     Asking,
-    /// The next is to be made then, without waiting for news.
+    /// The next is made then, without waiting for news.
     At(Moment),
-    /// None is made any more.
+    /// None is made again.
     Stopped,
 }
 
@@ -182,7 +182,7 @@ impl Node {
         }
     }
 
-    /// Takes note of `event` at `now` and answers what to do.
+    /// Takes note of `event` at `now`, and returns the actions to carry out.
     pub fn on(&mut self, now: Moment, event: Event) -> Vec<Action> {
         let mut actions = Vec::new();
         match event {
@@ -207,7 +207,7 @@ impl Node {
     }
 
     /// Until when numbers may be handed out: compared with the clock after each request arrived and again before its
-    /// answer leaves. What is unloaded must not be answered under a later deadline than the one that stood before.
+    /// answer leaves. Requests to unloaded sections must not be answered under a later deadline than the one before.
     pub fn lease_until(&self) -> Option<Moment> {
         self.lease.until()
     }
@@ -222,12 +222,12 @@ impl Node {
         self.table.as_ref()
     }
 
-    /// What the table gives to this incarnation, whether it is served already or not.
+    /// The sections that the table gives to this incarnation, whether they are served already or not.
     pub fn held(&self) -> Runs {
         self.holds.values().fold(Runs::default(), |all, hold| all.union(&hold.sections()))
     }
 
-    /// What is given to this incarnation and not served yet.
+    /// The sections given to this incarnation and not served yet.
     pub fn waiting(&self) -> Vec<Waiting> {
         let waiting = |hold: &Hold| {
             let (sections, given, due) = hold.waiting()?;
@@ -273,9 +273,9 @@ impl Node {
         if let Some(bounds) = &reading.bounds {
             self.lease.follow(bounds);
         }
-        // A table that counted is never followed by an older one; who hears otherwise trusts neither.
+        // A table that counted is never followed by an older one; a reading that says otherwise renews nothing.
         let obeyed = self.table.as_ref().map(|table| table.version);
-        // What the Set gave up is taken away at once, whatever the table says.
+        // Uids that the Set gave up are taken away at once, even if the table still has them.
         let within = |table: Arc<Table>| match &reading.bounds {
             Some(bounds) => table.within(&bounds.uids),
             None => Some(table),
@@ -300,12 +300,12 @@ impl Node {
         Action::Read { revisions: self.revisions.clone(), wait }
     }
 
-    /// Unloads what a newer table takes away, and begins to hold what it gives.
+    /// Unloads the sections that a newer table takes away, and begins to hold those that it gives.
     ///
-    /// What it leaves under its epoch goes on being served, even when the lease was over in between: an epoch is the
-    /// version of the table that gave the sections, and whoever had been given them since by a table that counted would
-    /// have them under a newer epoch, in that table and in every later one; coming back here they would carry a newer
-    /// epoch again. A table that never counted was obeyed by nobody.
+    /// Sections that it leaves under their epoch go on being served, even when the lease was over in between. An epoch is
+    /// the version of the table that gave the sections: an owner that got them since from a table that counted would have
+    /// them under a newer epoch, in that table and in every later one, and back here they would carry a newer epoch again.
+    /// A table that never counted was obeyed by no node.
     fn obey(&mut self, now: Moment, table: &Table, actions: &mut Vec<Action>) {
         let mut given: BTreeMap<Epoch, Vec<RangeInclusive<SectionId>>> = BTreeMap::new();
         for one in table.of(&self.rules.name) {
@@ -328,7 +328,7 @@ impl Node {
         self.holds.extend(gained);
     }
 
-    /// Gives up what is held under `epoch` but not in `kept`.
+    /// Gives up the sections that are held under `epoch` but not in `kept`.
     fn keep(&mut self, now: Moment, epoch: Epoch, kept: &Runs, actions: &mut Vec<Action>) {
         let Some(hold) = self.holds.get_mut(&epoch) else { return };
         let lost = hold.keep(kept);
@@ -364,7 +364,7 @@ impl Node {
         }
     }
 
-    /// Does whatever has become possible.
+    /// Does everything that has become possible.
     fn proceed(&mut self, now: Moment, actions: &mut Vec<Action>) {
         if matches!(self.reads, Reads::At(at) if at <= now) {
             actions.push(self.ask(Duration::ZERO));

@@ -1,4 +1,4 @@
-//! The service `Allocator`: what the arbiter learns of this process. A process that is about to end says so, so that
+//! The service `Allocator`: the state of this process for the arbiter. A process that is about to end says so, so that
 //! the arbiter moves its sections elsewhere while it still serves them.
 
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! How much each section is asked for: what the arbiter balances by. Owned by the shell, which counts now and then,
-//! away from the requests, what the sections have handed out, and remembers the last count.
+//! The load of each section, by which the arbiter balances. Owned by the shell, which now and then counts, away from the
+//! requests, the numbers that the sections have handed out, and remembers the last count.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! The data directory of an AllocSvr: a lock that proves the process before this one dead, and for each Set a small
-//! file that says what it was serving, so that a restart need not wait for its own old lease. Written whole, synced and
-//! renamed; one that is damaged counts as none, which only costs the wait.
+//! file with the sections it was serving, so that a restart need not wait for its own old lease. Written whole, synced
+//! and renamed; one that is damaged counts as none, which only costs the wait.
 
 use std::fmt::Write as _;
 use std::fs::{self, File, TryLockError};
@@ -50,7 +50,7 @@ impl DataDir {
     }
 }
 
-/// What a life of this node serves of one Set.
+/// The record of the sections of one Set that a life of this node serves.
 #[derive(Clone, Debug)]
 pub struct Record {
     path: PathBuf,
@@ -60,7 +60,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// What the process before this one recorded; `None` when there is nothing to rely on.
+    /// The record of the process before this one; `None` when there is none to rely on.
     pub(crate) fn load(&self) -> Option<Predecessor> {
         let text = match fs::read_to_string(&self.path) {
             Ok(text) => text,
@@ -84,7 +84,7 @@ impl Record {
         Some(read)
     }
 
-    /// Makes what is served durable, in place of what was recorded before.
+    /// Makes the served sections durable, in place of the record before.
     pub(crate) fn save(&self, incarnation: u64, serving: &[Serving]) -> io::Result<()> {
         let fresh = self.path.with_extension("new");
         let mut file = File::create(&fresh)?;
@@ -108,7 +108,7 @@ fn render(boot: &str, incarnation: u64, serving: &[Serving]) -> String {
     text + &format!("sha256 {sum}\n")
 }
 
-/// The kernel that ran the process, and what that served.
+/// The kernel that ran the process, and the sections that the process served.
 fn parse(text: &str) -> Option<(String, Predecessor)> {
     let (body, sum) = text.strip_suffix('\n')?.rsplit_once("\nsha256 ")?;
     let body = format!("{body}\n");

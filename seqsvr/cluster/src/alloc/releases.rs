@@ -1,4 +1,4 @@
-//! Releases: what was served and is not any more, until the stores have noted that its last answer has left. Pure;
+//! Releases: sections that are no longer served, until the stores have noted that their last answer has left. Pure;
 //! owned by `node`. A release only spares the next owner a wait, so it is given up once that would be over.
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ struct Ended {
     due: Runs,
     /// A release is on its way.
     asking: Runs,
-    /// The next release is to be made then or later.
+    /// The next release is made then or later.
     at: Moment,
     /// After this moment nobody waits for it.
     until: Moment,

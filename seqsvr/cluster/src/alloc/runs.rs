@@ -1,5 +1,5 @@
-//! Sets of sections as sorted runs: what a table gives, what is claimed, what is served. Plain values; the sections of
-//! a node lie in few runs, so everything walks them.
+//! Sets of sections as sorted runs: those that a table gives, that are claimed, that are served. Plain values; the
+//! sections of a node lie in few runs, so everything walks them.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -53,12 +53,12 @@ impl Runs {
         self.0[..after].last().is_some_and(|run| section <= *run.end())
     }
 
-    /// What is in either.
+    /// The sections in either.
     pub(crate) fn union(&self, other: &Runs) -> Runs {
         Runs::new(self.0.iter().chain(&other.0).cloned())
     }
 
-    /// What is in both.
+    /// The sections in both.
     pub(crate) fn intersection(&self, other: &Runs) -> Runs {
         let (mut mine, mut theirs) = (self.0.iter().peekable(), other.0.iter().peekable());
         let mut both = Vec::new();
@@ -77,7 +77,7 @@ impl Runs {
         Runs(both)
     }
 
-    /// What is here and not in `other`.
+    /// The sections that are here and not in `other`.
     pub(crate) fn difference(&self, other: &Runs) -> Runs {
         let mut rest = Vec::new();
         let mut taken = other.0.iter().peekable();

@@ -1,5 +1,5 @@
-//! What serves one Set in this process: the newest view, the clock, and what is counted. Owns no task. The shell
-//! changes the view and the deadline; the gRPC services answer through it.
+//! The server of one Set in this process: the newest view, the clock, and the counters. Owns no task. The shell changes
+//! the view and the deadline; the gRPC services answer through it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use seqsvr_core::clock::Moment;
 use seqsvr_core::config::Options;
 use seqsvr_core::ids::SectionId;
 
-/// What reads the clock.
+/// Reads the clock.
 pub(crate) type Clock = fn() -> Moment;
 
 /// Serves one Set. The gRPC services read it, the shell changes it.
@@ -37,7 +37,7 @@ pub struct SetServer {
     pub(super) tables_read_until: AtomicU64,
     /// Since when they have been read without a break of a lease's length.
     pub(super) tables_read_since: AtomicU64,
-    /// How many sections are given to this process, and what of that is not served yet.
+    /// How many sections are given to this process, and which of them are not served yet.
     pub(super) given: ArcSwap<Given>,
     /// Why the last claim failed.
     pub(super) unclaimed: ArcSwapOption<String>,
@@ -46,7 +46,7 @@ pub struct SetServer {
     pub(super) rates: ArcSwap<Vec<(SectionId, f32)>>,
 }
 
-/// What a table gives to this process.
+/// The sections that a table gives to this process.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Given {
     /// How many sections.
@@ -75,20 +75,20 @@ pub struct Tally {
 }
 
 impl SetServer {
-    /// What is served now.
+    /// The newest view.
     #[inline]
     pub fn view(&self) -> Guard<Arc<View>> {
         self.view.load()
     }
 
-    /// Whether what was taken through `view` may still be answered. To be asked after taking and before answering: the
-    /// lease was then valid from the one to the other, since a view's deadline only grows.
+    /// Whether numbers taken through `view` may still be answered. Ask after taking and before answering: the lease was
+    /// then valid from the one to the other, since a view's deadline only grows.
     #[inline]
     pub(crate) fn may_answer(&self, view: &View) -> bool {
         (self.clock)() < view.deadline()
     }
 
-    /// One attempt: what it took is thrown away when the lease is over by then.
+    /// One attempt: its result is thrown away when the lease is over by then.
     #[inline]
     pub(crate) fn attempt<T>(
         &self,
@@ -131,7 +131,7 @@ impl SetServer {
         (self.clock)() >= Moment::from_nanos(self.tables_read_until.load(Ordering::Acquire))
     }
 
-    /// What is given to this process by the table that it goes by.
+    /// The sections given to this process by the table that it goes by.
     pub(crate) fn given(&self) -> Guard<Arc<Given>> {
         self.given.load()
     }
@@ -161,7 +161,7 @@ impl SetServer {
         (now.since(waiting.given), why)
     }
 
-    /// Whether callers are served what they come for: the lease holds, and not all that is given still waits.
+    /// Whether callers are served: the lease holds, and not all of the given sections still wait.
     pub fn is_serving(&self) -> bool {
         let given = self.given();
         !self.is_lapsed() && (given.all == 0 || given.unserved() < given.all)
@@ -182,7 +182,7 @@ impl SetServer {
         self.view().deadline().since((self.clock)())
     }
 
-    /// What the section groups count, together. Sums the touched slots.
+    /// The counters of all section groups together. Sums the touched slots.
     pub fn metrics(&self) -> Metrics {
         let view = self.view.load_full();
         let live = view.groups().iter().map(|group| group.shared().allocated());

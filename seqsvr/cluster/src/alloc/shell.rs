@@ -1,5 +1,5 @@
-//! The task of one Set in an AllocSvr: carries out what the core decides, on the stores and in memory, and tells it
-//! what came of it. Owns the core, the section groups and every call under way; the role starts one for each Set.
+//! The task of one Set in an AllocSvr: carries out the decisions of the core, on the stores and in memory, and reports
+//! the outcomes to it. Owns the core, the section groups and every call under way; the role starts one for each Set.
 //! Requests go through its `SetServer`.
 
 use std::sync::Arc;
@@ -29,25 +29,25 @@ use seqsvr_core::ids::SectionId;
 use seqsvr_core::store::tables::{Reading, Revisions};
 use seqsvr_core::store::{Claimed, Owner, StoreError, Terms};
 
-/// Sections lost to newer owners whose news may wait for the core; what does not fit is closed all the same.
+/// Sections lost to newer owners whose news may wait for the core; a section that does not fit is closed all the same.
 const LOST_AT_A_TIME: usize = 1_024;
 
-/// Another reason why the table cannot be read is logged so long after the one before.
+/// Another reason why the table cannot be read is logged no sooner than this after the one before.
 const TELL_AGAIN: Duration = Duration::from_secs(1);
 
-/// What a Set is served by.
+/// The settings of one Set in an AllocSvr.
 pub struct Settings {
     /// The number of the Set.
     pub set: u32,
-    /// What the core goes by.
+    /// The rules of the core.
     pub rules: NodeRules,
-    /// The lease that the file says, if it says one: must be as stored.
+    /// The lease that the file sets, if it sets one: must be as stored.
     pub lease: Option<Duration>,
     /// How numbers are handed out and ceilings raised.
     pub options: Options,
     /// How long the arbiter has to move the sections elsewhere before a stop ends them.
     pub drain_wait: Duration,
-    /// What reads the clock.
+    /// Reads the clock.
     pub clock: Clock,
 }
 
@@ -123,7 +123,7 @@ impl Shell {
     }
 
     /// Serves until `stop`. Then it asks for its sections to be moved, in its answers to probes, and ends when they have moved
-    /// elsewhere or that took too long; what it still has then is unloaded and released.
+    /// elsewhere or that took too long; sections that it still has then are unloaded and released.
     pub async fn run(mut self, stop: CancellationToken) {
         self.feed(Event::Start);
         let mut ticks = interval(rates::EVERY);
@@ -176,7 +176,7 @@ impl Shell {
         }
     }
 
-    /// One step of the core, carried out. What is served changes before the deadline does.
+    /// Carries out one step of the core. The served sections change before the deadline does.
     fn feed(&mut self, event: Event) {
         if let Event::Read { asked, outcome } = &event {
             self.note_reading(*asked, outcome);
@@ -219,7 +219,7 @@ impl Shell {
         }
     }
 
-    /// Replaces the view. Whoever looks at the old one keeps its deadline.
+    /// Replaces the view. Requests that look at the old one keep its deadline.
     fn show(&mut self) {
         self.serials += 1;
         let size = self.settings.options.section_size;
@@ -234,7 +234,7 @@ impl Shell {
         self.server.view.store(Arc::new(view));
     }
 
-    /// Waits until nobody looks at a view older than the newest.
+    /// Waits until no request looks at a view older than the newest.
     fn drain(&mut self) {
         let newest = self.used.pop();
         let older = std::mem::take(&mut self.used);
@@ -264,7 +264,7 @@ impl Shell {
         self.groups.push((Arc::new(group), sections));
     }
 
-    /// Takes sections out of what the next view shows, and answers what to close once it is shown.
+    /// Removes sections from the next view, and returns the ones to close once that view is shown.
     fn unload(&mut self, owner: Owner, sections: &Runs) -> Vec<(Arc<SectionGroup>, Runs)> {
         info!(set = self.settings.set, epoch = %owner.epoch, %sections, "unloading");
         let mut unloaded = Vec::new();
@@ -278,7 +278,7 @@ impl Shell {
         unloaded
     }
 
-    /// Whoever still looks at an older view takes nothing more; a section group without sections ends when nobody does.
+    /// Requests that still look at an older view take nothing more; a section group without sections ends with the last of them.
     fn close(&mut self, unloaded: &[(Arc<SectionGroup>, Runs)]) {
         for (group, sections) in unloaded {
             for run in sections.ranges() {
@@ -298,7 +298,7 @@ impl Shell {
         let (stores, set) = (self.stores.clone(), self.settings.set);
         let (layout, lease) = (self.settings.rules.layout, self.settings.lease);
         let (asked, allowed) = (self.now(), wait + self.settings.options.store_timeout);
-        // Only who takes over from another waits for that one's release.
+        // Only a takeover waits for the release of the earlier owner.
         let takes_over = !self.core.waiting().is_empty();
         self.work.spawn(async move {
             let read = async {

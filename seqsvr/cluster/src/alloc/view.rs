@@ -1,6 +1,6 @@
-//! What a node serves of one Set at one moment: the table it goes by, and a section group for each section that is
-//! served. Immutable but for the deadline; each change makes a new one. Requests look here, and once nobody looks at a
-//! view any more, everything that was taken through it has been answered.
+//! The part of one Set that a node serves at one moment: the table it goes by, and a section group for each section that
+//! is served. Immutable but for the deadline; each change makes a new view. Requests look here. Once a view is dropped,
+//! everything that was taken through it has been answered.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub enum Cause {
     Crowded,
 }
 
-/// Says that nobody looks at a view any more.
+/// Says that a view was dropped: no request looks at it.
 pub(crate) type Gone = oneshot::Receiver<()>;
 
 /// The place of a section that another node serves.
@@ -64,7 +64,7 @@ pub struct View {
     places: Box<[u32]>,
     groups: Vec<Arc<SectionGroup>>,
     /// Answers must leave before this moment, in nanoseconds; 0: none may. A view that is no longer the newest keeps its
-    /// last deadline, so that what was unloaded never gains by a later renewal.
+    /// last deadline, so that an unloaded section never gains by a later renewal.
     deadline: AtomicU64,
     /// Dropped with the view.
     _gone: oneshot::Sender<()>,
@@ -137,7 +137,7 @@ impl View {
         self.uids.contains(&uid.get())
     }
 
-    /// Who serves `uid` here.
+    /// The section group that serves `uid` here.
     #[inline]
     pub fn group(&self, uid: Uid) -> Result<&SectionGroup, Denied> {
         let index = self.split.section(uid.get()).wrapping_sub(self.first_section);
@@ -183,7 +183,7 @@ impl View {
         self.group(uid)?.shared().current(uid).ok_or(Denied::NotOwner)
     }
 
-    /// What serves here.
+    /// The section groups that serve here.
     pub(crate) fn groups(&self) -> &[Arc<SectionGroup>] {
         &self.groups
     }

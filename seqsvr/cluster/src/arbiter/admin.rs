@@ -14,7 +14,7 @@ use seqsvr_rpc::v1::admin_server::Admin;
 use seqsvr_rpc::v1::allocator_client::AllocatorClient;
 use seqsvr_rpc::v1::{ChangeReply, ChangeRequest, NotActing, ProbeRequest, change_reply, change_request};
 
-/// How long an AllocSvr that is to be added may take to answer.
+/// How long a new AllocSvr may take to answer.
 const THERE: Duration = Duration::from_secs(2);
 /// How long a caller is kept waiting for the stores.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -86,7 +86,7 @@ impl Admin for AdminService {
             }
             read => read,
         };
-        // What it would say of the nodes, which have no leases now, would mislead.
+        // An answer about the nodes, which have no leases now, would mislead.
         let lost = self.handle.view().borrow().lost.clone().filter(|_| read.is_ok());
         if let Some(why) = lost {
             let line = format!(

@@ -23,7 +23,7 @@ use seqsvr_rpc::security::{CallConfig, ListenConfig};
 pub struct ArbiterConfig {
     /// The name of the cluster, as its stores were initialised with.
     pub cluster: String,
-    /// This arbiter's number, unlike that of any other of the Set: 0 to 255. Lower ones take over first.
+    /// This arbiter's number, unique among those of the Set: 0 to 255. Lower ones take over first.
     pub(crate) number: u8,
     /// Where operators' calls arrive. Default 127.0.0.1 with a free port.
     #[serde(default = "default_listen")]
@@ -36,13 +36,13 @@ pub struct ArbiterConfig {
     pub allocators: Vec<AllocatorConfig>,
     /// The stores of the Set.
     pub stores: StoresConfig,
-    /// Who gets what. Default: spread.
+    /// The policy that assigns sections to nodes. Default: spread.
     #[serde(default)]
     pub(crate) policy: PolicyConfig,
     /// How fast things are noticed.
     #[serde(default)]
     pub(crate) timing: TimingConfig,
-    /// Who may call this arbiter.
+    /// The certificate of this arbiter, and the tokens that calls must bring.
     #[serde(default)]
     pub security: ListenConfig,
     /// How many callers at a time.
@@ -72,8 +72,8 @@ pub struct SetConfig {
     /// By how much ceilings are raised, as the stores have it. Default 10,000 (S3).
     #[serde(default = "default_step")]
     pub(crate) step: u32,
-    /// The lease of a new Set, in milliseconds: 100 to 60,000. Default 2,000. That of a Set in use is changed with `seqsvr store
-    /// lease`.
+    /// The lease of a new Set, in milliseconds: 100 to 60,000. Default 2,000. `seqsvr store lease` changes the lease of a Set in
+    /// use.
     #[serde(default = "default_lease")]
     pub(crate) lease_ms: u64,
 }
@@ -94,7 +94,7 @@ pub struct AllocatorConfig {
 pub(crate) enum PolicyConfig {
     /// Everyone is everyone's standby (S11).
     Spread {
-        /// Seconds between two looks at the load: 5 and up, so that the rates of what has moved are known by the next; 0: no moves
+        /// Seconds between two looks at the load: 5 and up, so that the rates of moved sections are known by the next; 0: no moves
         /// for load. Default 30.
         #[serde(default = "default_balance_every")]
         balance_every_s: u64,
@@ -148,8 +148,8 @@ pub(crate) struct TimingConfig {
     pub(crate) calm_s: u64,
     /// Restarts in a row, without calm between them, until a node counts as dead: 2 and up. Default 4.
     pub(crate) restarts: u32,
-    /// Milliseconds for which a node may answer probes and not serve what it could: 1,000 to 600,000. Default 5,000. After them its
-    /// sections move to others until it is restarted, or for a minute, then two, up to an hour.
+    /// Milliseconds for which a node may answer probes and not serve sections that it could: 1,000 to 600,000. Default 5,000. After
+    /// them its sections move to others until it is restarted, or for a minute, then two, up to an hour.
     pub(crate) unserved_ms: u64,
 }
 
@@ -217,7 +217,7 @@ fn default_balance_sections() -> usize {
     Balance::default().sections
 }
 
-/// What is wrong with the file.
+/// A mistake in the file.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ConfigError {
     /// The uids of the Set do not fit its sections.
@@ -231,15 +231,15 @@ pub enum ConfigError {
     Range {
         /// The key.
         name: &'static str,
-        /// What it was set to.
+        /// Its value in the file.
         value: u64,
-        /// What it may be.
+        /// The values that it may have.
         range: &'static str,
     },
 }
 
 impl ArbiterConfig {
-    /// What the least that must be written down comes to: the simulation runs on it.
+    /// The configuration of a file with only the keys that are required: the simulation runs on it.
     #[cfg(any(test, feature = "simulation"))]
     pub fn shipped() -> Self {
         let text = "cluster = \"c\"\nnumber = 0\n[set]\n[[allocators]]\nname = \"a\"\naddr = \"http://127.0.0.1:1\"\n\

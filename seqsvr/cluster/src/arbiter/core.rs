@@ -1,6 +1,6 @@
 //! All decisions of an arbiter, as a pure machine: events in, actions out; the shell (`run`) and the simulation carry
 //! them out. It is in one of three roles: *watching* another arbiter act, *bidding* for a term of its own, or *acting*
-//! (`leadership`). Whatever the timing, two that believe to act do no harm: the stores follow the higher term only
+//! (`leadership`). Two that believe to act do no harm, at any timing: the stores follow the higher term only
 //! (docs/CLUSTER.md, "Tables").
 //!
 //! Terms are unique: round × 256 + the arbiter's number.
@@ -19,10 +19,10 @@ use seqsvr_core::routing::{Node, NodeState, Table};
 use seqsvr_core::store::StoreError;
 use seqsvr_core::store::tables::{Reading, Revisions, WriteError};
 
-/// What an arbiter goes by.
+/// The rules of an arbiter.
 #[derive(Clone, Debug)]
 pub struct ArbiterRules {
-    /// Its number, unlike that of any other arbiter of the Set.
+    /// Its number, unique among the arbiters of the Set.
     pub number: u8,
     /// The acting arbiter is given up after this long without a sign of it; an eighth more for each number.
     pub takeover: Duration,
@@ -32,9 +32,9 @@ pub struct ArbiterRules {
     pub probe_every: Duration,
     /// When nodes are dead and when back.
     pub health: HealthRules,
-    /// Who gets what.
+    /// The policy that assigns sections to nodes.
     pub policy: Policy,
-    /// What the first table is made of.
+    /// The contents of the first table.
     pub seed: Seed,
 }
 
@@ -51,7 +51,7 @@ pub struct Seed {
     pub nodes: Vec<(String, String)>,
 }
 
-/// What an AllocSvr answers to a probe.
+/// The answer of an AllocSvr to a probe.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Probe {
     /// Its name; an answer under another name than was asked for counts as none.
@@ -116,7 +116,7 @@ impl Arbiter {
         }
     }
 
-    /// Takes what happened by `now`, and answers what to do about it, in order.
+    /// Takes an event at `now`, and returns the actions that follow, in order.
     pub fn on(&mut self, now: Moment, event: Event) -> Vec<Action> {
         let mut actions = Vec::new();
         match event {
@@ -245,8 +245,8 @@ impl Arbiter {
         // Its own earlier life is not worth waiting for.
         let mine = self.own == 0 && self.promised % 256 == u64::from(self.rules.number);
         let patience = match self.promised {
-            // A table that is half written, when a higher term was promised to an arbiter that then fell silent, can be read by
-            // nobody any more: only a new term mends that.
+            // A table that is half written, when a higher term was promised to an arbiter that then fell silent, cannot be read
+            // by any arbiter: only a new term mends that.
             _ if !read => self.rules.takeover + turn,
             0 => turn,
             _ if mine => Duration::ZERO,
@@ -322,7 +322,7 @@ impl Seed {
         }
     }
 
-    /// What differs between this and a stored table of a Set that has these uids, in one line.
+    /// The differences between this and a stored table of a Set that has these uids, in one line.
     fn misfit(&self, table: &Table, uids: &RangeInclusive<u32>) -> Option<String> {
         let same = table.set == self.set && *uids == self.uids && table.section_size == self.section_size;
         (!same).then(|| {

@@ -13,7 +13,7 @@ use seqsvr_core::store::tables::{Reading, Revisions, WriteError};
 use super::core::Arbiter;
 use super::core::Probe;
 
-/// What an operator may ask for; asking again changes nothing more.
+/// A change that an operator may ask for; asking again changes nothing more.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Change {
     /// Move everything away from this node, and give it nothing more.
@@ -27,11 +27,11 @@ pub enum Change {
     },
     /// Forget the node, which serves nothing.
     Remove(String),
-    /// Spread the sections evenly, whatever their homes were.
+    /// Spread the sections evenly, regardless of their homes.
     Rebalance,
 }
 
-/// What became of a change.
+/// The outcome of a change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// This table, which counts, carries it out.
@@ -42,7 +42,7 @@ pub enum Outcome {
     Refused(String),
 }
 
-/// What happened.
+/// An event that the arbiter reacts to.
 #[derive(Debug)]
 pub enum Event {
     /// The arbiter runs; the first event.
@@ -51,7 +51,7 @@ pub enum Event {
     Wake,
     /// The stores were read.
     Read {
-        /// What they hold.
+        /// Their contents.
         outcome: Result<Reading, StoreError>,
     },
     /// The stores were asked for a promise.
@@ -77,24 +77,24 @@ pub enum Event {
     Probed {
         /// Its name.
         node: String,
-        /// What it answered, if it did.
+        /// Its answer, if it gave one.
         outcome: Result<Probe, ()>,
     },
     /// An operator asks for a change.
     Change {
         /// Told again with the answer.
         id: u64,
-        /// What is asked for.
+        /// The change.
         change: Change,
     },
 }
 
-/// What to do. Each but the last two is answered by one event, sooner or later.
+/// An action that the arbiter asks for. Each but the last two is answered by one event, sooner or later.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Read the stores.
     Read {
-        /// What is known already.
+        /// The revisions that are known already.
         revisions: Revisions,
         /// How long to wait for a change.
         wait: Duration,
@@ -122,7 +122,7 @@ pub enum Action {
     Answer {
         /// Which change.
         id: u64,
-        /// What became of it.
+        /// Its outcome.
         outcome: Outcome,
     },
     /// The stored table is of another shape than this arbiter was configured with: stop, and tell the operator.

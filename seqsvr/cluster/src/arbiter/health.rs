@@ -1,6 +1,6 @@
-//! What the arbiter thinks of one AllocSvr, from its answers to probes and their absence: dead after some misses in a
-//! row, trusted again after some answers in a row, and after ever more of them when it dies again and again, so that a
-//! node that flaps does not drag its sections to and fro. Pure.
+//! The health of one AllocSvr, judged by its answers to probes and their absence: dead after some misses in a row,
+//! trusted again after some answers in a row, and after ever more of them when it dies again and again, so that a node
+//! that flaps does not drag its sections to and fro. Pure.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub struct HealthRules {
     pub calm: Duration,
     /// Restarts in uneasy times until a node that never misses a probe for long counts as dead all the same.
     pub restarts: u32,
-    /// A node that answers, but has not served for this long what it could have, is set aside.
+    /// A node that answers, but for this long has not served sections that it could have, is set aside.
     pub unserved: Duration,
 }
 
@@ -43,7 +43,7 @@ impl Default for HealthRules {
     }
 }
 
-/// What is known of one node.
+/// The health of one node, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Health {
     state: State,
@@ -58,7 +58,7 @@ pub(crate) struct Health {
     aside: Option<Aside>,
 }
 
-/// A life of a node that did not serve what it was given.
+/// A life of a node that did not serve the sections it was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Aside {
     incarnation: u64,
@@ -81,7 +81,7 @@ impl Health {
     pub(crate) fn answered(&mut self, now: Moment, rules: &HealthRules, incarnation: u64) {
         match self.aside {
             Some(aside) if aside.incarnation != incarnation => {
-                // What kept the earlier life from serving may be mended.
+                // The fault that kept the earlier life from serving may be mended.
                 self.aside = None;
                 self.state = State::Unknown;
             }
@@ -116,7 +116,7 @@ impl Health {
         self.state = State::Dead;
     }
 
-    /// It answers, but has not served for too long what it was given: as good as dead until it is restarted, or for a while.
+    /// It answers, but for too long has not served sections it was given: as good as dead until it is restarted, or for a while.
     pub(crate) fn unable(&mut self, now: Moment, incarnation: u64) {
         let before = self.aside.filter(|aside| aside.incarnation == incarnation);
         let times = before.map_or(0, |aside| aside.times) + 1;
@@ -138,7 +138,7 @@ impl Health {
         self.state = State::Dead;
     }
 
-    /// What was known of it no longer counts, since it may be another life by now; its record stays.
+    /// Its state no longer counts, since it may be another life by now; its record stays.
     pub(crate) fn forget(&mut self) {
         *self = Self { trouble: self.trouble, aside: self.aside, ..Self::default() };
     }
@@ -148,7 +148,7 @@ impl Health {
         self.answers > 0
     }
 
-    /// What the plan may count on.
+    /// The status that the plan may count on.
     pub(crate) fn status(&self) -> Status {
         match self.state {
             State::Unknown => Status::Unknown,

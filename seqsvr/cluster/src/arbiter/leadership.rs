@@ -1,6 +1,5 @@
 //! The leadership of an arbiter, while it acts: it probes the nodes, plans, writes one table at a time, reports to the
-//! stores that it is there, and carries out what operators ask for. The core owns it and drops it when it steps down.
-//! Pure.
+//! stores that it is there, and carries out operators' changes. The core owns it and drops it when it steps down. Pure.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -40,7 +39,7 @@ pub(crate) struct Leadership {
     moves: u64,
 }
 
-/// A table on its way, and who waits for it.
+/// A table on its way, and the change that waits for it.
 #[derive(Clone, Debug)]
 struct Writing {
     table: Arc<Table>,
@@ -48,7 +47,7 @@ struct Writing {
     again_at: Option<Moment>,
 }
 
-/// What the leadership knows of a node beside the table.
+/// The leadership's knowledge of a node, beside the table.
 #[derive(Clone, Debug)]
 struct Member {
     addr: String,
@@ -149,8 +148,8 @@ impl Leadership {
         self.stale |= member.health.status() != before;
     }
 
-    /// Whether a node answers, but cannot serve: its settings are not those of the stores, say. One that still serves
-    /// something is set aside only while no other one is: what no node can serve must not cost one after the other its sections.
+    /// Whether a node answers, but cannot serve: its settings differ from the stored ones, say. One that still serves something
+    /// is set aside only while no other one is: a section that no node can serve must not cost one node after the other its own.
     fn is_unable(&self, now: Moment, rules: &ArbiterRules, node: &str, probe: &Probe) -> bool {
         let late = probe.node == node && !probe.lapsed && probe.overdue >= rules.health.unserved;
         let others = || self.members.iter().filter(|(name, _)| *name != node).map(|(_, member)| member);
@@ -171,8 +170,8 @@ impl Leadership {
         }
     }
 
-    /// A drained node that is to be taken in again has often been restarted meanwhile: it is asked first, so that its sections
-    /// are not given to a life that is over.
+    /// A drained node has often been restarted before it is taken in again: it is asked first, so that its sections are not
+    /// given to a life that is over.
     fn look_again(&mut self, now: Moment, name: &str) {
         let drained = |node: &Node| node.name == name && node.state == NodeState::Drained;
         if self.table.nodes.iter().any(drained)
@@ -212,24 +211,24 @@ impl Leadership {
                 writing.again_at = Some(now + rules.retry);
                 Ok(())
             }
-            // Somebody else wrote, or this term is not one's own alone: a new term begins with what is stored.
+            // Another arbiter wrote, or has this term, too: a new term begins with the stored table.
             Err(WriteError::Outranked(_) | WriteError::Older(_)) => Err(Outranked),
         }
     }
 
-    /// The changes that nobody will carry out any more.
+    /// Takes out the changes that will not be carried out.
     pub(crate) fn waiting(&mut self) -> Vec<u64> {
         let written = self.writing.take().and_then(|writing| writing.waiting);
         written.into_iter().chain(self.changes.drain(..).map(|(id, _)| id)).collect()
     }
 
-    /// What to tell the stores of oneself by now.
+    /// The sign that is due to the stores by now.
     pub(super) fn beat(&mut self, now: Moment, rules: &ArbiterRules) -> Option<Beat> {
         if self.beating || now < self.beat_at {
             return None;
         }
         self.beat_at = now + rules.takeover / 4;
-        // Who has lost every node is more likely cut off itself: silence lets another try.
+        // An arbiter that has lost every node is more likely cut off itself: its silence lets another try.
         let gone = |one: &Member| one.health.status() == Status::Dead && !one.health.is_aside(now);
         let lost = self.any_answered && self.members.values().all(gone);
         self.beating = !lost;
@@ -269,7 +268,7 @@ impl Leadership {
         (!self.first).then_some(&self.table)
     }
 
-    /// Each node with what is thought of it, and how many sections it was given and does not serve.
+    /// Each node with its status, and how many sections it was given and does not serve.
     pub(crate) fn statuses(&self) -> impl Iterator<Item = (&str, Status, u32)> {
         self.members.iter().map(|(name, member)| (name.as_str(), member.health.status(), member.unserved))
     }
@@ -377,7 +376,7 @@ impl Leadership {
         self.table.nodes.iter().map(|node| status(node).unwrap_or(Status::Unknown)).collect()
     }
 
-    /// What owners report of their own sections; leftovers of earlier owners do not count.
+    /// The rates that owners report of their own sections; leftovers of earlier owners do not count.
     fn rates(&self) -> BTreeMap<SectionId, u64> {
         let mut rates = BTreeMap::new();
         for (name, member) in &self.members {
@@ -402,7 +401,7 @@ fn moved(before: &Table, after: &Table) -> u64 {
     // Indexes change when a node is removed.
     let same: Vec<Option<u32>> =
         (0..before.nodes.len() as u32).map(|node| after.index(&name(before, Some(node))?)).collect();
-    // What was given up or taken in has not moved within the Set.
+    // Sections that were given up or taken in have not moved within the Set.
     if before.uids != after.uids {
         return 0;
     }

@@ -1,7 +1,6 @@
-//! The arbiter of a Set: probes the AllocSvrs and decides who serves which sections (S8, S11, S13). `core` decides
-//! (pure), with `leadership` for the time that it acts, `health` for what it thinks of the nodes, and `plan` for what
-//! the table should be. `run` is the shell around it, with `probe`, the Admin service in `admin`, and what it shows of
-//! itself in `view`.
+//! The arbiter of a Set: probes the AllocSvrs and assigns the sections to them (S8, S11, S13). `core` decides (pure),
+//! with `leadership` for the time that it acts, `health` for the state of the nodes, and `plan` for the next table.
+//! `run` is the shell around it, with `probe`, the Admin service in `admin`, and the state that it shows in `view`.
 
 pub mod admin;
 mod balance;

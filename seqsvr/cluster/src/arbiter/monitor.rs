@@ -1,4 +1,4 @@
-//! The Monitor service: what this arbiter sees of its Set, for operators. Owns the last look at the stores, so that
+//! The Monitor service: this arbiter's view of its Set, for operators. Owns the last look at the stores, so that
 //! many callers cost them no more than one; `cli::arbiter` adds it to the gRPC server.
 
 use std::sync::Arc;

@@ -1,9 +1,9 @@
-//! What the table should be, given who lives (S11, S13): pure functions from a table, what is known of its nodes and a
+//! The next table, given the nodes that live (S11, S13): pure functions from a table, the statuses of its nodes and a
 //! policy to the next table, or to nothing when the table is right as it is. `spread` and `standby` hold the two
 //! policies, `balance` moves sections between nodes that are unevenly busy, `slots` is their common ground.
 //!
-//! Whatever the policy: nobody who is drained or dead is given sections; where nobody could take them everything stays
-//! as it is; an epoch is renewed exactly where the owner or its incarnation changes.
+//! Under every policy, a node that is drained or dead is given no sections; where no node could take them everything
+//! stays as it is; an epoch is renewed exactly where the owner or its incarnation changes.
 
 use std::time::Duration;
 
@@ -13,20 +13,20 @@ use seqsvr_core::ids::Epoch;
 use seqsvr_core::routing::order::Order;
 use seqsvr_core::routing::{Node, NodeState, Table};
 
-/// What is known of a node; the plan takes one for each node of the table.
+/// The status of a node; the plan takes one for each node of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Status {
-    /// Not heard of since this arbiter began to act, nor missed for long: keeps what it has, gains nothing.
+    /// Not heard of since this arbiter began to act, nor missed for long: keeps its sections, gains nothing.
     Unknown,
     /// It does not answer.
     Dead,
-    /// This incarnation answers, but not for long enough to be trusted: keeps what is still its own, gains nothing while others can.
+    /// This incarnation answers, but not for long enough to be trusted: keeps its sections, gains nothing while others can.
     Answering(u64),
     /// This incarnation serves.
     Live(u64),
 }
 
-/// Who is given the sections of a node that dies, and what happens when it returns.
+/// The rule for the sections of a node that dies, and for its return.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// Everyone is everyone's standby (2.0, S11).
@@ -71,7 +71,7 @@ pub(super) struct Member {
 }
 
 impl Member {
-    /// What it serves may stay with it.
+    /// The sections that it serves may stay with it.
     pub(super) fn keeps(self) -> bool {
         self.active && self.status != Status::Dead
     }
@@ -121,8 +121,8 @@ pub(crate) fn drain(
     Ok(revise(table, nodes, statuses, policy, version, Homes::Kept))
 }
 
-/// The table with the node `name` at `addr` in it and active. One that was drained gets back what was its own; a new one gets an even
-/// share of homes. `statuses` are parallel to the nodes of `table`.
+/// The table with the node `name` at `addr` in it and active. One that was drained gets back its own sections; a new one gets an
+/// even share of homes. `statuses` are parallel to the nodes of `table`.
 pub(crate) fn add(
     table: &Table,
     name: &str,
@@ -151,7 +151,7 @@ pub(crate) fn add(
     revise(table, nodes, &statuses, policy, version, homes)
 }
 
-/// The table without the node `name`: what was at home there is at home from now on with whoever serves it.
+/// The table without the node `name`: sections at home there are at home from now on with the node that serves them.
 ///
 /// # Errors
 ///
@@ -181,7 +181,7 @@ pub(crate) fn without(table: &Table, index: u32, version: Epoch) -> Table {
     Table { version, nodes, assignments: close(&table.sections(), &slots), ..table.clone() }
 }
 
-/// The first node that serves nothing and is drained or dead: who may be forgotten where there is no room for another name.
+/// The first node that serves nothing and is drained or dead: it may be forgotten where there is no room for another name.
 pub(crate) fn spare(table: &Table, statuses: &[Status]) -> Option<u32> {
     let idle = |node: &Node| table.of(&node.name).next().is_none();
     let gone = |(node, status): &(&Node, &Status)| {

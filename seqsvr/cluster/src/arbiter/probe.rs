@@ -32,12 +32,12 @@ pub struct Prober {
 }
 
 impl Prober {
-    /// Probes on behalf of Set `set`; what takes longer than `patience` is no answer.
+    /// Probes on behalf of Set `set`; an answer that takes longer than `patience` counts as none.
     pub fn new(call: Call, set: u32, patience: Duration) -> Self {
         Self { call, set, patience, clients: HashMap::new(), failing: Arc::default() }
     }
 
-    /// Asks `node` at `addr`, and tells the core what came of it.
+    /// Asks `node` at `addr`, and tells the core the outcome.
     pub(crate) fn probe(&mut self, node: String, addr: &str) -> BoxFuture<'static, Event> {
         let client = self.client(addr);
         let (set, patience, failing) = (self.set, self.patience, Arc::clone(&self.failing));

@@ -62,7 +62,7 @@ impl Handle {
         outcome.await.ok()
     }
 
-    /// What the arbiter sees and does, always the newest.
+    /// The view of the arbiter, always the newest.
     pub fn view(&self) -> watch::Receiver<View> {
         self.view.clone()
     }
@@ -101,7 +101,7 @@ impl Shell {
         (shell, Handle { orders: order_to, view: seen })
     }
 
-    /// Arbitrates until `stop`. What is under way then is dropped: whoever acts next completes it.
+    /// Arbitrates until `stop`. Work under way is then dropped: the next arbiter that acts completes it.
     ///
     /// # Errors
     ///
@@ -124,7 +124,7 @@ impl Shell {
         }
     }
 
-    /// Says once when the stores are lost and once when they are back; and that somebody else may have this arbiter's number.
+    /// Says once when the stores are lost and once when they are back; and that another arbiter may have the same number.
     fn note(&mut self, event: &Event) {
         if let Event::Promised { term, outcome: Err(WriteError::Outranked(by)) } = event
             && by == term
@@ -174,7 +174,7 @@ impl Shell {
             }
             Action::Probe { node, addr } => self.prober.probe(node, &addr),
             Action::Answer { id, outcome } => {
-                // Who asked may have gone.
+                // The caller may have gone.
                 let _ = self.answers.remove(&id).map(|answer| answer.send(outcome));
                 return Ok(());
             }

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use seqsvr_core::ids::{Epoch, SectionId};
 use seqsvr_core::routing::{Assignment, Table};
 
-/// Who serves one section and whose it is; `None` where nobody is named yet.
+/// The node that serves one section, and its home; `None` where none is named yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Slot {
     pub(super) node: Option<u32>,
@@ -32,7 +32,7 @@ pub(super) fn open(table: &Table) -> Vec<Slot> {
     slots
 }
 
-/// The assignments that say what the slots say; those without a node are in none.
+/// The assignments that say the same as the slots; slots without a node are in none.
 pub(super) fn close(sections: &RangeInclusive<SectionId>, slots: &[Slot]) -> Vec<Assignment> {
     let first = sections.start().get();
     let mut assignments: Vec<Assignment> = Vec::new();

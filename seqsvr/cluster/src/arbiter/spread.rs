@@ -1,5 +1,5 @@
-//! The policy of 2.0 (S11): every node has sections that are at home with it; those of a node that is away are fostered
-//! by all the others alike, in few runs, and go back when it returns. Works on slots; `plan` calls it. Pure.
+//! The policy of 2.0 (S11): every node has sections that are at home with it; while it is away, all the others foster
+//! them alike, in few runs, and they go back when it returns. Works on slots; `plan` calls it. Pure.
 
 use super::plan::{Member, Status, takers};
 use super::slots::{Slot, shares};
@@ -23,7 +23,7 @@ pub(super) fn settle(slots: &mut [Slot], members: &[Member]) {
     foster(slots, members, &takers);
 }
 
-/// Shares the sections of those that are away among the takers, even within one, and keeps where it is what fits.
+/// Shares the sections of nodes that are away among the takers, even within one; sections that fit stay where they are.
 fn foster(slots: &mut [Slot], members: &[Member], takers: &[u32]) {
     let place = |node: Option<u32>| node.and_then(|node| takers.iter().position(|&taker| taker == node));
     // Where the home is about to be back, or the holder is not known to be well, another move would be for nothing.

@@ -1,4 +1,4 @@
-//! What an arbiter shows of itself: to the log as it changes, and as metrics. Plain data, made after each event.
+//! The state that an arbiter shows: to the log as it changes, and as metrics. Plain data, made after each event.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ struct NodeView {
 }
 
 impl View {
-    /// What `arbiter` shows now.
+    /// The view of `arbiter` as it is now.
     pub(crate) fn of(arbiter: &Arbiter, lost: Option<String>) -> Self {
         let promised = arbiter.heard_of();
         let Some(leadership) = arbiter.leadership() else {
@@ -79,12 +79,12 @@ impl View {
         }
     }
 
-    /// Each node with what is thought of it.
+    /// Each node with its status.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = (&str, Status)> {
         self.nodes.iter().map(|node| (node.name.as_str(), node.status))
     }
 
-    /// Shows itself, and logs how it differs from what was shown before.
+    /// Shows itself, and logs how it differs from the view before.
     pub(crate) fn publish(self, to: &watch::Sender<View>) {
         if *to.borrow() == self {
             return;

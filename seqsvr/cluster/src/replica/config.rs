@@ -41,10 +41,10 @@ pub struct StoreConfig {
     pub file_bytes: usize,
     /// Where `GET /metrics` is answered, over plain HTTP and to anybody who reaches the address. Default: nowhere.
     pub metrics_listen: Option<SocketAddr>,
-    /// What is taken at a time.
+    /// How much is taken at a time.
     #[serde(default)]
     pub limits: LimitsConfig,
-    /// Who may call.
+    /// The certificate of this replica, and the token that calls must bring.
     #[serde(default)]
     pub security: ListenConfig,
     /// How many callers at a time.
@@ -88,7 +88,7 @@ fn default_file_bytes() -> usize {
     16 << 20
 }
 
-/// What is wrong with the configuration: the key, and what would be right.
+/// A mistake in the configuration: the key, and the values that would be right.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{key} = {value} is wrong: {right}")]
 pub struct ConfigError {

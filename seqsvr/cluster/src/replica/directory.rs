@@ -126,7 +126,7 @@ impl Directory {
     ///
     /// # Errors
     ///
-    /// [`OpenError::Full`]: the file before it still counts. After an [`OpenError::Io`] nothing may be confirmed any more.
+    /// [`OpenError::Full`]: the file before it still counts. After an [`OpenError::Io`] nothing more may be confirmed.
     fn install(
         &mut self,
         spare: File,
@@ -219,7 +219,7 @@ impl Files {
     /// # Errors
     ///
     /// [`OpenError::Full`]: nothing of the state may be shown before a [`turn`](Self::turn) succeeds. After an [`OpenError::Io`] nothing
-    /// may be confirmed any more.
+    /// more may be confirmed.
     pub(super) fn keep(&mut self, batch: &[u8], state: &State) -> Result<(), OpenError> {
         if !self.journal.fits(batch.len()) {
             return self.turn(state);
@@ -238,12 +238,12 @@ impl Files {
         Ok(())
     }
 
-    /// Begins the next file, with the state as it is now: when the last is full, and when what was changed is no record of a
-    /// file. It has everything, whatever became of the one before it.
+    /// Begins the next file, with the state as it is now: when the last is full, and when a change is no record of a file. It
+    /// has everything, however the one before it ended.
     ///
     /// # Errors
     ///
-    /// [`OpenError::Full`]: as before; it may be called again. After an [`OpenError::Io`] nothing may be confirmed any more.
+    /// [`OpenError::Full`]: as before; it may be called again. After an [`OpenError::Io`] nothing more may be confirmed.
     pub(super) fn turn(&mut self, state: &State) -> Result<(), OpenError> {
         let turned = self.begin_next(state);
         if matches!(turned, Err(OpenError::Full { .. })) {
@@ -300,7 +300,7 @@ impl Files {
 impl Drop for Files {
     fn drop(&mut self) {
         if let Some(writing) = self.spare.take() {
-            // What came of it does not matter: the next start makes its own.
+            // Its outcome does not matter: the next start makes its own.
             let _ = writing.join();
         }
     }

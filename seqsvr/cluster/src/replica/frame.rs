@@ -1,5 +1,5 @@
-//! Frames: how a replica's file holds what was written together. Each is checksummed, numbered, bound to its file, and
-//! written only after the one before it was synced; the file is zeros from there on. So a frame that a power cut tore
+//! Frames: a replica's file holds each write as one. Each frame is checksummed, numbered, bound to its file, and written
+//! only after the one before it was synced; the file is zeros from there on. So a frame that a power cut tore
 //! is told from one that was damaged later. Pure; the file around it owns the bytes.
 
 use thiserror::Error;
@@ -12,7 +12,7 @@ const MAGIC: [u8; 4] = *b"sqsv";
 /// Behind each payload, so that the last sector of a whole frame is never all zeros.
 const TRAILER: u8 = 0xa5;
 
-/// Which file frames belong to, drawn at random: what an earlier file left in the same place is never taken for this one's.
+/// Which file frames belong to, drawn at random: a frame that an earlier file left in the same place is never taken for this one's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileId(pub(super) u64);
 
@@ -22,7 +22,7 @@ pub(super) struct FileId(pub(super) u64);
 pub(super) struct Damage {
     /// Of the frame, from the start of the file.
     pub(super) offset: usize,
-    /// What is wrong there.
+    /// The kind of damage.
     pub(super) what: &'static str,
 }
 
@@ -58,12 +58,12 @@ pub(super) fn id(file: &[u8]) -> Result<FileId, Damage> {
     }
 }
 
-/// What stands at one place of a file.
+/// The contents of one place in a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found<'a> {
     /// The frame, and where the next one begins.
     Frame { payload: &'a [u8], next: usize },
-    /// The frames end here; what a power cut tore may lie behind.
+    /// The frames end here; a torn frame may lie behind.
     End,
 }
 

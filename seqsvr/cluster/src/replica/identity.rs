@@ -1,5 +1,5 @@
-//! Whose files these are, and why a replica does not open them. Every file of a replica begins with its identity, so
-//! that files that were put into the wrong place are noticed.
+//! The identity of a replica, and why it does not open files. Every file of a replica begins with its identity, so that
+//! files that were put into the wrong place are noticed.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -67,7 +67,7 @@ pub enum OpenError {
         /// As it should be.
         configured: Layout,
     },
-    /// What was stored is not what is there.
+    /// The contents of the file are not the ones that were stored.
     #[error("{} is {what}; it is not served from. {LOST}", path.display())]
     Damaged {
         /// Which file.
@@ -75,7 +75,7 @@ pub enum OpenError {
         /// Where and how.
         what: String,
     },
-    /// The files are older than what was confirmed from them.
+    /// The files are older than the writes that were confirmed from them.
     #[error(
         "{} was restored from an older copy (it ends at {found}, but {confirmed} was confirmed); \
          it is not served from. {LOST}", path.display()
@@ -93,15 +93,15 @@ pub enum OpenError {
     Format {
         /// Which file.
         path: PathBuf,
-        /// What it says.
+        /// The format that it names.
         format: u32,
     },
-    /// There is no room for the next file. What was confirmed is there.
+    /// There is no room for the next file. All confirmed writes are there.
     #[error("{}: {why}; free some room there", path.display())]
     Full {
         /// Which file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         why: io::Error,
     },
     /// The system refuses.
@@ -109,7 +109,7 @@ pub enum OpenError {
     Io {
         /// Which file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         why: io::Error,
     },
 }

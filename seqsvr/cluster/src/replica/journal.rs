@@ -1,5 +1,5 @@
-//! One file of a replica: who it belongs to, the state as the file began, and every change since. Written ahead with
-//! zeros, so that a sync need not change the file's size. A file is only ever written by the process that made it:
+//! One file of a replica: its identity, the state as the file began, and every change since. Written ahead with zeros,
+//! so that a sync need not change the file's size. A file is only ever written by the process that made it:
 //! opening a replica reads the last one and begins another, which makes everything durable anew (a sync that once
 //! failed may have left changes in memory alone) and leaves torn ends behind.
 
@@ -100,7 +100,7 @@ impl Journal {
         Ok(Self { file, id, place: Place { file: number, frame: 1 }, position, capacity, buffer })
     }
 
-    /// Makes changes durable, together. After an error the file must not be used any more, since what it holds is unknown: the next
+    /// Makes changes durable, together. After an error the file must not be used again, since its contents are unknown: the next
     /// one must begin.
     ///
     /// # Errors
@@ -158,7 +158,7 @@ pub(super) fn write_zeros(file: &File, from: usize, to: usize) -> io::Result<()>
     Ok(())
 }
 
-/// What a file held.
+/// The contents of a file.
 pub(super) struct Read {
     pub(super) identity: Identity,
     pub(super) place: Place,

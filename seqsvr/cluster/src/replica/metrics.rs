@@ -1,4 +1,4 @@
-//! What a replica counts, in Prometheus's words.
+//! The metrics of a replica, in Prometheus's format.
 
 use std::sync::Arc;
 use std::time::Duration;

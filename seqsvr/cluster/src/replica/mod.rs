@@ -1,5 +1,5 @@
-//! One replica of the durable state of a Set: what it is asked, what it answers, what it keeps. The state and its rules
-//! are pure; the shell around them makes each change durable before the answer leaves (S5).
+//! One replica of the durable state of a Set: its questions, its answers and its state. The state and its rules are
+//! pure; the shell around them makes each change durable before the answer leaves (S5).
 //!
 //! ```text
 //!  service ──▶ asker ──▶ writer (one thread): state.ask ──▶ files.keep (one sync) ──▶ answers

@@ -29,7 +29,7 @@ impl ProgressFile {
         Ok(Self { file, slot: 0 })
     }
 
-    /// What was noted last; `None` when neither slot holds anything.
+    /// The place noted last; `None` when neither slot holds anything.
     pub(super) fn read(&mut self) -> io::Result<Option<Place>> {
         let slots = [self.read_slot(0)?, self.read_slot(1)?];
         // The older one is overwritten next.

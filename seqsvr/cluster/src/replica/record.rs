@@ -1,6 +1,6 @@
 //! The changes that a replica keeps in its journal. A record is a message of the wire, of which the journal uses a
-//! part. What is on disk is pinned byte for byte by `tests`: a message may get fields that the journal leaves out, and
-//! nothing else may change in it.
+//! part. `tests` pin the stored bytes: a message may get fields that the journal leaves out, and nothing else may change
+//! in it.
 
 use std::sync::Arc;
 

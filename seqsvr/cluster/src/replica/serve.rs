@@ -65,7 +65,7 @@ pub struct Replica {
     server: GrpcServer,
     /// Where metrics are served.
     page: Option<TcpListener>,
-    /// Writes what its program adds to its own metrics.
+    /// Writes the metrics that its program adds to its own.
     more_metrics: Arc<dyn Fn() -> String + Send + Sync>,
     state: State,
     files: Files,
@@ -99,7 +99,7 @@ impl Replica {
         Ok(Self { config, listen, server, page, more_metrics: Arc::new(String::new), state, files })
     }
 
-    /// Shows what `more` writes among its metrics.
+    /// Shows the text of `more` among its metrics.
     pub fn with_metrics(self, more: impl Fn() -> String + Send + Sync + 'static) -> Self {
         Self { more_metrics: Arc::new(more), ..self }
     }

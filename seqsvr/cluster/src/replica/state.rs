@@ -1,4 +1,4 @@
-//! What one replica keeps, and the rules by which it answers: the fence of the claims, ceilings that only grow,
+//! The state of one replica, and the rules by which it answers: the fence of the claims, ceilings that only grow,
 //! releases, the term and the table. Pure: the shell makes each [`Change`] durable before it lets the answer out, and
 //! the simulation forgets the changes that were not.
 
@@ -35,24 +35,24 @@ pub struct State {
     configured: Configured,
 }
 
-/// Who holds a section, and who did before.
+/// The holder of a section, and the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Holders {
     owner: Held,
     earlier: Option<Held>,
 }
 
-/// What a question comes to.
+/// The outcome of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// To be sent once the change is durable. `None`: the revision is still the one that the reader knows; ask again when
     /// [`State::revision`] is another, or with no wait when the time is up.
     pub answer: Option<Answer>,
-    /// What must be durable first; already part of the state that decided.
+    /// The change that must be durable first; already part of the state that decided.
     pub change: Option<Change>,
 }
 
-/// What a question changed: enough to repeat it on a state that is as old as the one that decided.
+/// The change that a question made: enough to repeat it on a state that is as old as the one that decided.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Change {
     /// A claim was accepted.
@@ -68,9 +68,9 @@ pub enum Change {
     Raise(Vec<Ceiling>),
     /// An owner left.
     Release {
-        /// Who.
+        /// The owner.
         owner: Owner,
-        /// What it left, as far as it is noted.
+        /// The sections that it left, as far as that is noted.
         sections: Vec<RangeInclusive<SectionId>>,
     },
     /// A term was promised.
@@ -141,7 +141,7 @@ impl State {
         self.revision
     }
 
-    /// What the numbers of sections mean, once it is fixed.
+    /// The layout, which gives the numbers of sections their meaning, once it is fixed.
     pub(crate) fn layout(&self) -> Option<Layout> {
         self.layout
     }
@@ -170,7 +170,7 @@ impl State {
         }
     }
 
-    /// Repeats a change: on the state as it was before, for what is read back from disk.
+    /// Repeats a change: on the state as it was before, for changes that are read back from disk.
     pub fn apply(&mut self, change: &Change) {
         match change {
             Change::Claim { sections, owner, layout } => {
@@ -215,7 +215,7 @@ impl State {
         if let Some(stored) = self.layout.filter(|stored| *stored != layout) {
             return Answer::OtherLayout(stored).into();
         }
-        // As if a newer owner had them: what the Set gave up has one elsewhere.
+        // As if a newer owner had them: sections that the Set gave up have one elsewhere.
         if sections.iter().any(|range| self.is_outside(*range.start()) || self.is_outside(*range.end())) {
             return Answer::Outclaimed(owner.epoch).into();
         }

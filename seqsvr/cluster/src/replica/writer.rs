@@ -27,7 +27,7 @@ const NOTE_EVERY: Duration = Duration::from_secs(1);
 /// How often a full disk is tried anew, at most, and only when somebody asks.
 const TRY_EVERY: Duration = Duration::from_secs(1);
 
-/// What one replica takes at a time.
+/// How much one replica takes at a time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// Questions that wait for the writer.
@@ -68,7 +68,7 @@ enum Order {
     Stop,
 }
 
-/// What readers wait for.
+/// The news that readers wait for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct News {
     /// [`State::revision`].
@@ -78,9 +78,9 @@ struct News {
 }
 
 impl News {
-    /// Whether there is something for who knows `revision`: anything, or no releases.
+    /// Whether there is news for a reader that knows `revision`: of any kind, or of other changes than releases.
     fn wakes(&self, revision: u64, releases: bool) -> bool {
-        // A smaller one is that of another replica in this one's place.
+        // A smaller one: another replica has taken this one's place.
         self.revision != revision && (releases || self.table > revision || self.revision < revision)
     }
 }
@@ -144,7 +144,7 @@ impl Writer {
         }
     }
 
-    /// Answers what was asked before, then ends; what is asked later is not answered.
+    /// Answers the questions that were asked before, then ends; later ones are not answered.
     ///
     /// # Errors
     ///
@@ -252,7 +252,7 @@ impl Writing {
         }
         let kept = changes.is_empty() || self.keep(now, &changes)?;
         for (to, answer) in answers {
-            // Who asked may be gone. What is not kept must not show, not even in a read.
+            // The caller may be gone. Changes that are not kept must not show, not even in a read.
             let _ = to.send(if kept { Ok(answer) } else { Err(Unanswered::Full) });
         }
         Ok(())

@@ -22,7 +22,7 @@ const VERSION: u32 = 1;
 /// Larger files are not read: 429,497 sections, each on a line of its own, take 30 MiB.
 const LARGEST: u64 = 256 << 20;
 
-/// A backup and what it is of.
+/// A backup, with its cluster and Set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackupFile {
     /// The cluster; empty for a store that belongs to none.
@@ -31,7 +31,7 @@ pub struct BackupFile {
     pub set: u32,
     /// Uids that the Set gave up: the backup is of them alone, exact, for one move into one other Set.
     pub moved: Option<Given>,
-    /// What was in the stores.
+    /// The contents of the stores.
     pub backup: Backup,
 }
 
@@ -43,7 +43,7 @@ pub enum FileError {
     Io {
         /// The file.
         path: String,
-        /// What it says.
+        /// The error of the system.
         why: io::Error,
     },
     /// It is none, or not whole.
@@ -51,7 +51,7 @@ pub enum FileError {
     Damaged {
         /// The file.
         path: String,
-        /// What is wrong.
+        /// The damage.
         why: String,
     },
 }
@@ -102,7 +102,7 @@ struct TakenLine {
     number: Long,
 }
 
-/// Larger than what the numbers of many JSON tools hold.
+/// Larger than the numbers of many JSON tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Long(u64);
 
@@ -198,7 +198,7 @@ impl BackupFile {
         write().map_err(io)
     }
 
-    /// Reads what [`write`](Self::write) wrote.
+    /// Reads a file that [`write`](Self::write) wrote.
     ///
     /// # Errors
     ///

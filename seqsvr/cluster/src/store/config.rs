@@ -28,7 +28,7 @@ pub struct StoresConfig {
     /// next is asked.
     #[serde(default = "default_patience")]
     pub patience_ms: u64,
-    /// Whom to trust and which token to bring.
+    /// The authority to trust, and the token to bring.
     #[serde(default)]
     pub security: CallConfig,
     /// In place of StoreSvrs.
@@ -42,7 +42,7 @@ fn default_patience() -> u64 {
     500
 }
 
-/// What is wrong with the section.
+/// A mistake in the section.
 #[derive(Debug, Error)]
 pub enum StoresError {
     /// N and W do not fit together.
@@ -79,7 +79,7 @@ pub struct Stores {
 }
 
 impl Stores {
-    /// Makes sure that what is stored says what this role's file says.
+    /// Makes sure that this role's file says the same as the stores.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
-//! Sections and routing tables in etcd: for those who run it already or outgrow a quorum of their own. Owns one
+//! Sections and routing tables in etcd: for operators that run it already or outgrow a quorum of their own. Owns one
 //! connection to each member. Every read is linearizable; every change is one transaction that names the revision of
-//! all that it was decided by, so nothing is written over by who saw less.
+//! all that it was decided by, so a writer that saw less overwrites nothing.
 //!
 //! ```text
 //!  PREFIX/configuration   lease, layout, uids
@@ -30,12 +30,12 @@ use keys::Keys;
 pub struct EtcdStore {
     members: Members,
     keys: Keys,
-    /// What was last seen of the sections: saves a raise the question, and is checked by each transaction.
+    /// The sections as last seen: saves a raise the question, and is checked by each transaction.
     seen: Mutex<sections::Seen>,
     last_activity: Mutex<acting::LastActivity>,
     /// The lease under which this process tells that it acts.
     lease: Mutex<Option<i64>>,
-    /// This role was found to be configured as what is stored says.
+    /// This role was found to be configured as stored.
     agreed: AtomicBool,
 }
 
@@ -45,7 +45,7 @@ impl EtcdStore {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Unavailable`] with what is wrong in the configuration.
+    /// [`StoreError::Unavailable`] with the mistake in the configuration.
     pub fn open(config: &EtcdConfig, prefix: &str, patience: Duration) -> Result<Self, StoreError> {
         Ok(Self {
             members: Members::open(config, patience)?,
@@ -59,7 +59,7 @@ impl EtcdStore {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing panics half-way through a change of what is remembered.
+    // Nothing panics half-way through a change of the remembered state.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,5 +1,5 @@
-//! What several replicas hold, taken together: of each value the highest that any of them has. A change of
-//! the stores and a survey go by it. Pure.
+//! The copies of several replicas, merged: of each value the highest that any of them has. A change of the stores and a
+//! survey go by it. Pure.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -21,7 +21,7 @@ use seqsvr_core::store::{Layout, Owner};
 )]
 pub struct LayoutsDiffer(Layout, Layout);
 
-/// Everything that any of `copies` has: what was confirmed by W replicas is in at least one of N - W + 1.
+/// Everything that any of `copies` has: a value that W replicas confirmed is in at least one of N - W + 1.
 ///
 /// # Errors
 ///
@@ -66,7 +66,7 @@ pub(crate) fn behind(copy: &Copy, newest: &Copy) -> u32 {
     behind
 }
 
-/// The highest ceiling, the highest owner, the highest of the others, each released when anybody noted it.
+/// The highest ceiling, the highest owner, the highest of the others, each released when any replica noted it.
 fn joined(one: SectionState, other: SectionState) -> SectionState {
     let mut held: BTreeMap<(Epoch, u64), Held> = BTreeMap::new();
     for next in [one.owner, one.earlier, other.owner, other.earlier].into_iter().flatten() {

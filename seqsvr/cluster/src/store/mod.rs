@@ -1,4 +1,4 @@
-//! How AllocSvrs and arbiters reach what keeps a Set: [`quorum`] over StoreSvrs, or [`etcd`].
+//! How AllocSvrs and arbiters reach the stores of a Set: [`quorum`] over StoreSvrs, or [`etcd`].
 
 pub mod backup_file;
 pub mod config;

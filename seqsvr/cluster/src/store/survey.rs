@@ -1,12 +1,12 @@
 //! How each store of a Set is, for operators: whether it answers, and how far it is behind the newest. Asked for by
-//! arbiters; what it costs is one copy of each store's state.
+//! arbiters; it costs one copy of each store's state.
 
 use crate::store::merge::LayoutsDiffer;
 use crate::store::merge::{behind, merge};
 use seqsvr_core::store::message::Copy;
 use seqsvr_core::store::tables::{StoreHealth, StoreState};
 
-/// What the copies of the replicas at `addrs` say, each compared with everything that any of them has.
+/// The health of the replicas at `addrs`: each copy compared with everything that any of them has.
 pub(super) fn compare(addrs: Vec<String>, copies: Vec<Result<Copy, String>>) -> Vec<StoreHealth> {
     let newest: Result<Copy, LayoutsDiffer> = merge(copies.iter().flatten().cloned());
     let state = |copy: Copy| {

@@ -39,8 +39,8 @@ impl Embedded {
     ///
     /// # Errors
     ///
-    /// [`OpenError::BadOption`]; [`OpenError::Shared`] for a store that other processes may use too; [`OpenError::Store`] when the store cannot be used, was written with another
-    /// `section_size` or `step`, or was claimed by another process in the same moment.
+    /// [`OpenError::BadOption`]; [`OpenError::Shared`] for a store that other processes may use too; [`OpenError::Store`] when the store
+    /// cannot be used, was written with another `section_size` or `step`, or was claimed by another process in the same moment.
     pub async fn open(store: Arc<dyn SectionStore>, options: Options) -> Result<Self, OpenError> {
         options.check()?;
         if !store.is_exclusive() {
@@ -158,7 +158,7 @@ impl Sequencer for Embedded {
     }
 }
 
-/// What came of one take; `None`: it would have to wait.
+/// The outcome of one take; `None`: it would have to wait.
 fn taken(take: Result<Granted, TryNextError>) -> Option<Result<u64, NextError>> {
     match take {
         Ok(granted) => Some(Ok(granted.last)),

@@ -1,5 +1,5 @@
-//! The arithmetic of leases: until when a node may hand out numbers, and how long a taker stays away from what it was
-//! given. Pure; owned by `node`, and `until` is what every request compares with the clock.
+//! The arithmetic of leases: until when a node may hand out numbers, and how long a taker stays away from sections that it was given. Pure;
+//! owned by `node`, and every request compares `until` with the clock.
 
 use std::time::Duration;
 
@@ -51,9 +51,9 @@ impl Lease {
         self.until
     }
 
-    /// When no other node can still go by a table older than the one that counted here at `counted`. Whoever read an
-    /// older one asked before that, and its lease, the longest that anybody may hold, is over when *its* clock has moved by that
-    /// much; clocks differ by at most 5 % in rate, so two by less than a tenth.
+    /// When no other node can still go by a table older than the one that counted here at `counted`. A node that read an older one asked
+    /// before that, and its lease, the longest that anybody may hold, is over when *its* clock has moved by that much; clocks differ by at
+    /// most 5 % in rate, so two by less than a tenth.
     pub fn takeover(&self, counted: Moment) -> Moment {
         if self.flaws.has(Flaw::NoTakeoverWait) {
             return counted;

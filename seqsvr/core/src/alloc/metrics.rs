@@ -1,5 +1,5 @@
-//! What the allocator counts, as plain numbers for whoever publishes them. Counting numbers handed out costs
-//! the hot path nothing: it is read off the slots.
+//! The allocator's counters, as plain numbers to be published. Counting numbers handed out costs the hot path nothing: the count is read
+//! off the slots.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub struct Metrics {
     pub allocated: u64,
     /// Ceilings that the store confirmed (`seqsvr_raises_total`).
     pub raises: u64,
-    /// Ceilings that the store did not confirm, by whatever error.
+    /// Ceilings that the store did not confirm, by any error.
     pub raises_failed: u64,
     /// Calls of the store to raise ceilings, and the time that they took together: `seqsvr_raise_seconds`.
     pub raise_calls: u64,
@@ -36,7 +36,7 @@ pub struct Metrics {
     pub refused_stopped: u64,
 }
 
-/// What section groups count.
+/// The counters of section groups.
 #[derive(Debug, Default)]
 pub struct Counters {
     raises: AtomicU64,

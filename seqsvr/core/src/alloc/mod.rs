@@ -1,7 +1,7 @@
-//! The allocator. `section` decides (pure), `space` and its `pages` hold the numbers in memory and let many threads
-//! take them without a lock, `shared` adds who waits for what, `raiser` makes ceilings durable, a `section_group` is
-//! all that for sections that came together. `embedded` is one section group of everything; what a cluster adds is in
-//! the crate `seqsvr-cluster`. `sync` names what the interleaving tests replace.
+//! The allocator. `section` decides (pure), `space` and its `pages` hold the numbers in memory and let many threads take them without a
+//! lock, `shared` adds the waits for raises, `raiser` makes ceilings durable, a `section_group` is all that for sections that came
+//! together. `embedded` is one section group of everything; a cluster's part is in the crate `seqsvr-cluster`. `sync` names the types that
+//! the interleaving tests replace.
 
 mod embedded;
 pub mod lease;

@@ -91,7 +91,7 @@ impl Directory {
         Self { ways: Pointers::new(), first, leaves: (first..=last).map(|_| OnceLock::new()).collect() }
     }
 
-    /// The slot of `uid` if its leaf is there and not barred. Whoever finds 0 in it may only read it: its page may not be marked as
+    /// The slot of `uid` if its leaf is there and not barred. A caller that finds 0 in it may only read it: its page may not be marked as
     /// touched.
     #[expect(unsafe_code, reason = "a random take is a tenth faster than through the leaf")]
     #[inline]

@@ -1,5 +1,5 @@
-//! What follows from an answer of the store to a raise, and how long to pause before the next attempt. Pure: the raiser
-//! carries it out, and the simulation does the same.
+//! The step that follows an answer of the store to a raise, and how long to pause before the next attempt. Pure: the raiser carries it out,
+//! and the simulation does the same.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use crate::flaws::{Flaw, Flaws};
 use crate::ids::Epoch;
 use crate::store::{Ceiling, RaiseError};
 
-/// What follows.
+/// The step that follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum After {
     /// The ceiling is durable, perhaps a higher one than was asked for.
     Confirmed(u64),
-    /// Another owner has claimed the section: nothing of it is handed out any more.
+    /// Another owner has claimed the section: no more of it is handed out.
     Lost {
         /// Under which epoch it is held.
         newest: Epoch,
     },
-    /// To be tried again.
+    /// The raise must be tried again.
     Again {
         /// The target: it becomes this owner's ceiling by being confirmed, not by having been seen.
         to: u64,
@@ -26,7 +26,7 @@ pub enum After {
     },
 }
 
-/// What follows from the answer to a raise to `target`.
+/// The step that follows the answer to a raise to `target`.
 pub fn after(target: Ceiling, answer: Result<u64, RaiseError>, flaws: Flaws) -> After {
     match answer {
         Ok(ceiling) if ceiling >= target.max => After::Confirmed(ceiling),

@@ -51,7 +51,7 @@ impl Raiser {
         self.shared.stop();
     }
 
-    /// One call of the store; answers how many ceilings are to be tried again.
+    /// One call of the store; answers how many ceilings must be tried again.
     async fn raise(&self, batch: &[Ceiling]) -> usize {
         let began = Instant::now();
         let answers = timeout(self.options.store_timeout, self.store.raise(self.shared.owner, batch)).await;

@@ -12,7 +12,7 @@ pub struct Rules {
     pub limit: u64,
 }
 
-/// What a take comes to.
+/// The outcome of a take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
     /// The numbers up to `last` may be handed out.
@@ -25,11 +25,11 @@ pub enum Plan {
         /// An absolute target: a step further, or as far as leaves half a step after the take.
         to: u64,
     },
-    /// The take would pass the limit, whatever the ceiling.
+    /// The take would pass the limit, at any ceiling.
     Exhausted,
 }
 
-/// What a wish to go on above a number comes to.
+/// The outcome of a wish to go on above a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advancing {
     /// It is so already, after every takeover too.
@@ -46,8 +46,8 @@ pub enum Advancing {
 }
 
 impl Rules {
-    /// Going on above `at_least` after `current`. What a claim found, `base`, may be on fewer stores than the next claim asks, so
-    /// that one would begin below it: only what was confirmed since is answered for.
+    /// Going on above `at_least` after `current`. The ceiling that a claim found, `base`, may be on fewer stores than the next claim asks,
+    /// so that one would begin below it: only a ceiling that was confirmed since is relied on.
     pub fn advance(&self, at_least: u64, current: u64, base: u64, ceiling: u64) -> Advancing {
         match self.target(at_least.max(ceiling)) {
             _ if at_least == 0 => Advancing::Done,

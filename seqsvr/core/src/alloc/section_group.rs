@@ -21,7 +21,7 @@ pub struct SectionGroup {
     stop: CancellationToken,
 }
 
-/// What a section group consists of beside its sections.
+/// The parts of a section group beside its sections.
 pub struct Means {
     /// Where ceilings are raised.
     pub store: Arc<dyn SectionStore>,

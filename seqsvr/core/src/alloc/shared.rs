@@ -1,5 +1,5 @@
-//! What callers and the raiser of a section group share: its sections, and which of them are due to be raised. The due
-//! set is a bit for each section, so it is bounded, needs no lock, and a section stands in it once.
+//! The state that callers and the raiser of a section group share: its sections, and which of them are due to be raised. The due set is a
+//! bit for each section, so it is bounded, needs no lock, and a section stands in it once.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct Shared {
     split: Split,
     limit: u64,
     max_count: u32,
-    /// Who serves the sections.
+    /// The owner that serves the sections.
     pub owner: Owner,
     due: Box<[AtomicU64]>,
     pub(super) asked: Notify,
@@ -131,7 +131,7 @@ impl Shared {
             while bits != 0 && batch.len() < most {
                 let bit = bits & bits.wrapping_neg();
                 bits &= !bit;
-                // The bit goes before the target is read: who asks for more afterwards sets it again.
+                // The bit goes before the target is read: a caller that asks for more afterwards sets it again.
                 word.fetch_and(!bit, Ordering::AcqRel);
                 let place = index * 64 + bit.trailing_zeros() as usize;
                 let section = SectionId::new(self.space.places().section(place) as u32);
@@ -156,7 +156,7 @@ impl Shared {
         }
     }
 
-    /// Closes sections that another owner has or may get: nothing is taken in them afterwards, and who waits hears of it.
+    /// Closes sections that another owner has or may get: nothing is taken in them afterwards, and waiting callers hear of it.
     pub fn fence(&self, sections: RangeInclusive<SectionId>) {
         let places = self.place(*sections.start()).zip(self.place(*sections.end()));
         if let Some((first, last)) = places {

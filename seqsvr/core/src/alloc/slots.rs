@@ -14,9 +14,9 @@ use super::sync::{LEAF_PAGES, LEAVES, PAGE_UIDS};
 
 /// Slots of a leaf.
 const SLOTS: usize = PAGE_UIDS * LEAF_PAGES;
-/// What they fill: exactly a huge page of x86-64 and AArch64 with small pages of 4 KiB.
+/// Their bytes: exactly a huge page of x86-64 and AArch64 with small pages of 4 KiB.
 const BYTES: usize = SLOTS * size_of::<AtomicU64>();
-/// At so many touched pages a leaf counts as dense: the huge page then at most doubles its memory.
+/// At this many touched pages a leaf counts as dense: the huge page then at most doubles its memory.
 const DENSE_PAGES: usize = LEAF_PAGES / 2;
 
 /// See the module.

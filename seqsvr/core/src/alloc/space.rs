@@ -9,7 +9,7 @@ use super::section::{Advancing, Plan, Rules};
 use super::split::{Places, Split};
 use super::sync::{AtomicBool, AtomicU64, BLOCK, Mutex, MutexGuard, Ordering};
 
-/// What a take came to.
+/// The outcome of a take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Take {
     /// The numbers up to `last` are the caller's.
@@ -30,7 +30,7 @@ pub(crate) enum Take {
     Closed,
 }
 
-/// What an attempt to advance came to.
+/// The outcome of an attempt to advance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Advance {
     /// Everything handed out from now on is larger.
@@ -113,7 +113,7 @@ impl Space {
         // Relaxed: all that takers share is this one value, and a single atomic has one order of changes.
         let seen = slot.load(Ordering::Relaxed);
         let moved = seen.wrapping_add(u64::from(count));
-        // Who crosses into another block stands less than `count` above its beginning, and nobody can stand a whole block above it.
+        // A uid that crosses into another block stands less than `count` above its beginning, and none can stand a whole block above it.
         if seen < OPEN || moved % BLOCK < u64::from(count) {
             return None;
         }
@@ -223,13 +223,13 @@ impl Space {
         }
     }
 
-    /// Ends the sections at `places` for good: whatever is taken after this returned is refused.
+    /// Ends the sections at `places` for good: a take after this returned is refused.
     pub(crate) fn close(&self, places: RangeInclusive<usize>) {
         for section in &self.sections[places.clone()] {
             section.closed.store(true, Ordering::Release);
             section.ceiling.store(0, Ordering::Release);
         }
-        // Whatever block is or will be opened there: from now on each take looks at its section.
+        // Also for blocks that are or will be opened there: from now on each take looks at its section.
         for place in places {
             let (first, last) = self.uids(place);
             self.directory.bar(first, last);

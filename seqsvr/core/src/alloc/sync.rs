@@ -1,6 +1,5 @@
-//! What `pages` and `space` need from the standard library, the memory of a leaf, and the sizes of blocks and pages.
-//! The interleaving tests compile these two against a module of the same name with a model checker's types, tiny blocks
-//! and tiny pages.
+//! The types that `pages` and `space` need from the standard library, the memory of a leaf, and the sizes of blocks and pages. The
+//! interleaving tests compile these two against a module of the same name with a model checker's types, tiny blocks and tiny pages.
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub(crate) use std::sync::{Mutex, MutexGuard, OnceLock};

@@ -1,4 +1,4 @@
-//! Whatever SQLite does with its pages, they have their sums; and no page that was changed is believed.
+//! Pages have their sums in everything that SQLite does with them; and no page that was changed is believed.
 
 use std::fs;
 
@@ -151,7 +151,7 @@ async fn what_has_no_sums_is_refused() {
     assert_eq!(verify(&path, |_| ()).map_err(|error| error.kind()), Err(io::ErrorKind::InvalidData));
 }
 
-/// What is on a disk must stay readable.
+/// Pages on a disk must stay readable.
 #[test]
 fn the_sum_of_a_page_stays_as_it_is() {
     let page = with_sum(7, &[1; SMALLEST]);

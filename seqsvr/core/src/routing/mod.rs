@@ -1,5 +1,5 @@
-//! Who serves which uid: the routing table (pure) that the arbiter writes, the stores keep, the AllocSvrs obey and the
-//! clients cache (S11, S12).
+//! The owners of uids: the routing table (pure) that the arbiter writes, the stores keep, the AllocSvrs obey and the clients cache (S11,
+//! S12).
 
 pub mod order;
 pub mod table;

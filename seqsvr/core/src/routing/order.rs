@@ -1,6 +1,6 @@
-//! The order in which the AllocSvrs of a standby Set serve (S10): clients and the arbiter work it out alike, each from
-//! the names that it is configured with, so that a client finds who serves with at most one wasted request after a
-//! switch. Pure; the numbers that it yields must stay stable, since the two ends may be of different releases.
+//! The order in which the AllocSvrs of a standby Set serve (S10): clients and the arbiter work it out alike, each from the names that it is
+//! configured with, so that a client finds the serving node with at most one wasted request after a switch. Pure; the numbers that it
+//! yields must stay stable, since the two ends may be of different releases.
 
 use std::ops::RangeInclusive;
 
@@ -9,7 +9,7 @@ use crate::ids::SectionId;
 /// The most slices that the sections of a Set are cut into; bounds the table of a Set that is ordered by hash.
 pub const SLICES: u32 = 256;
 
-/// Which of the nodes of a standby Set comes first, and who after whom.
+/// The order of the nodes of a standby Set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// As the configuration lists them: the whole Set on one node.

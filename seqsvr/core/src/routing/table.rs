@@ -1,5 +1,5 @@
-//! The routing table of one Set: which incarnation of which process serves which sections, under which epoch. A plain
-//! value, ordered by its version; whoever changes it makes a new one.
+//! The routing table of one Set: which incarnation of which process serves which sections, under which epoch. A plain value, ordered by its
+//! version; a change makes a new one.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::ids::{Epoch, SectionId, Uid};
 
-/// Who serves which sections of one Set (S11). Valid once [`check`](Self::check) passes.
+/// The owners of the sections of one Set (S11). Valid once [`check`](Self::check) passes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Table {
     /// The number of the Set (S6).
@@ -50,9 +50,9 @@ pub enum NodeState {
 pub struct Assignment {
     /// Both ends included.
     pub sections: RangeInclusive<SectionId>,
-    /// Index into the nodes: who serves.
+    /// Index into the nodes: the serving one.
     pub node: u32,
-    /// Index into the nodes: whose they are when all are well.
+    /// Index into the nodes: the one that serves when all are well.
     pub home: u32,
     /// Which life of the process.
     pub incarnation: u64,
@@ -60,7 +60,7 @@ pub struct Assignment {
     pub epoch: Epoch,
 }
 
-/// What is wrong with a table.
+/// Why a table cannot be obeyed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TableError {
     /// The uids are none, or cut a section.
@@ -95,13 +95,13 @@ impl Table {
         SectionId::new(uid.get() / self.section_size)
     }
 
-    /// Who serves `section`.
+    /// The assignment of `section`.
     pub fn owner(&self, section: SectionId) -> Option<&Assignment> {
         let after = self.assignments.partition_point(|one| *one.sections.start() <= section);
         self.assignments[..after].last().filter(|one| one.sections.contains(&section))
     }
 
-    /// What the node called `name` serves, in any of its lives.
+    /// The assignments of the node called `name`, in any of its lives.
     pub fn of<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a Assignment> {
         let node = self.index(name);
         self.assignments.iter().filter(move |one| Some(one.node) == node)

@@ -1,9 +1,9 @@
-//! What of a store must outlive its loss: the ceilings, and how far epochs, terms and the table had come. Taken from
-//! any store, and put into any, by the same claims and raises by which an owner would: so nothing that a store refuses
-//! can be restored, and what is there already only grows. `backup_file` is its form on disk.
+//! The part of a store that must outlive its loss: the ceilings, and how far epochs, terms and the table had come. Taken from any store,
+//! and put into any, by the same claims and raises by which an owner would: so nothing that a store refuses can be restored, and stored
+//! values only grow. `backup_file` is its form on disk.
 //!
-//! What was handed out after the backup is in no copy. Therefore every section starts `ahead` of what was backed up,
-//! those that the backup does not name too, and epochs and terms begin above all that can have been used since.
+//! Numbers handed out after the backup are in no copy. Therefore every section starts `ahead` of its backed-up ceiling, also a section that
+//! the backup does not name, and epochs and terms begin above all that can have been used since.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -35,7 +35,7 @@ pub struct Backup {
     pub promised: u64,
     /// The newest epoch of any claim.
     pub newest: Epoch,
-    /// What every section starts at, listed or not.
+    /// The least that every section starts at, listed or not.
     pub floor: u64,
     /// The newest table.
     pub table: Option<Arc<Table>>,
@@ -108,7 +108,7 @@ pub struct Restoring {
     pub into_used: bool,
 }
 
-/// What was restored.
+/// The result of a restore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Restored {
     /// Sections that start higher now.
@@ -225,7 +225,7 @@ pub async fn restore(
     Ok(restored)
 }
 
-/// An arbiter that was silent for so long has ended.
+/// An arbiter that was silent for this long has ended.
 pub const SILENT: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// All sections that can have numbers: those of the Set, or of the whole uid space where there is no table.

@@ -1,5 +1,5 @@
-//! Who owns which sections, and who did before: the fencing rule as plain data, shared by the stores that keep claims
-//! themselves. Sorted runs of adjacent sections in the same hands, so its size follows the claims and not the sections.
+//! The owners of sections, present and earlier: the fencing rule as plain data, shared by the stores that keep claims themselves. Sorted
+//! runs of adjacent sections in the same hands, so its size follows the claims and not the sections.
 
 use std::mem;
 use std::ops::RangeInclusive;
@@ -21,11 +21,11 @@ pub struct Claims {
 pub struct Run {
     /// Which sections.
     pub sections: RangeInclusive<SectionId>,
-    /// In whose hands.
+    /// Their owners.
     pub hands: Hands,
 }
 
-/// Who holds a section.
+/// The newest and the earlier owner of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hands {
     /// The newest claim.
@@ -35,7 +35,7 @@ pub struct Hands {
 }
 
 impl Claims {
-    /// From what [`runs`](Self::runs) gave.
+    /// From the runs that [`runs`](Self::runs) gave.
     pub fn from_runs(mut runs: Vec<Run>) -> Self {
         runs.sort_by_key(|run| *run.sections.start());
         Self { runs }
@@ -77,7 +77,7 @@ impl Claims {
         })
     }
 
-    /// Who held `sections` before the newest claim.
+    /// The owners of `sections` before the newest claim.
     pub fn earlier(&self, sections: &Ranges) -> Vec<Earlier> {
         let mut found: Vec<Earlier> = Vec::new();
         for range in sections {

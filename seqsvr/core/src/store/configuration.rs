@@ -1,6 +1,6 @@
-//! The configuration of one Set: which replicas vote, how many must answer, and what all roles must have in common.
-//! Stored by every replica, numbered, and compared in every call: a vote counts for one configuration only
-//! (docs/CLUSTER.md, "The configuration"). Plain values; who changes it is `quorum::rounds::change`.
+//! The configuration of one Set: which replicas vote, how many must answer, and the settings that all roles share. Stored by every replica,
+//! numbered, and compared in every call: a vote counts for one configuration only (docs/CLUSTER.md, "The configuration"). Plain values;
+//! `quorum::rounds::change` changes it.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -17,7 +17,7 @@ pub use moves::{Given, Move, Moves};
 pub use transition::CannotChange;
 pub use transition::{Bounds, Transition};
 
-/// What a lease may be.
+/// The range of leases.
 pub const LEASES: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(60);
 
 /// The replicas of a Set and what its roles agree on.
@@ -31,11 +31,11 @@ pub struct Configuration {
     pub write: usize,
     /// How long a read of the table lets an AllocSvr serve: the same for all.
     pub lease: Duration,
-    /// What the stored numbers of sections mean.
+    /// The meaning of stored section numbers.
     pub layout: Layout,
     /// The uids of the Set, both ends included.
     pub uids: RangeInclusive<u32>,
-    /// What it is on its way to, if it is not to stay.
+    /// The change that is under way, if the configuration is not to stay.
     pub transition: Option<Transition>,
     /// Which uids went to other Sets, and came from others.
     pub moves: Moves,
@@ -52,7 +52,7 @@ pub struct Member {
     pub addr: String,
 }
 
-/// To whom a call is meant, and for which configuration it counts.
+/// The member that a call is meant for, and the configuration that it counts for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Address {
     /// The caller's configuration; 0 when it knows none.
@@ -61,7 +61,7 @@ pub struct Address {
     pub member: u64,
 }
 
-/// What a role's file says of what is stored; it begins to serve only when that is the same.
+/// The stored settings as a role's file gives them; the role begins to serve only when they are the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Terms {
     /// The lease, if the file says one.
@@ -70,12 +70,12 @@ pub struct Terms {
     pub layout: Layout,
 }
 
-/// What all roles of a Set have in common, as an arbiter's file says it of a new Set.
+/// The settings that all roles of a Set have in common, as an arbiter's file gives them for a new Set.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SetTerms {
     /// How long a read of the table lets an AllocSvr serve.
     pub lease: Duration,
-    /// What the stored numbers of sections mean.
+    /// The meaning of stored section numbers.
     pub layout: Layout,
     /// The uids of the Set, both ends included.
     pub uids: RangeInclusive<u32>,
@@ -83,12 +83,12 @@ pub struct SetTerms {
     pub moves: Moves,
 }
 
-/// What a replica keeps of configurations, durable with what it votes by.
+/// A replica's record of configurations, durable together with the data that it votes by.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Configured {
     /// The one that it votes in; `None` before the first was stored.
     pub current: Option<Arc<Configuration>>,
-    /// The highest ballot for the next one that it takes part in. Above 0 it answers no other call of the current one any more.
+    /// The highest ballot for the next one that it takes part in. Above 0 it answers no other call of the current one.
     pub ballot: u64,
     /// The next one that it accepted last, and under which ballot.
     pub accepted: Option<(u64, Arc<Configuration>)>,
@@ -128,8 +128,8 @@ impl Configuration {
         Sizes::new(self.members.len(), self.write)
     }
 
-    /// What there is before the first configuration: the stores that a file lists. It is in force nowhere; all of them decide
-    /// together on the first one, so that of two lists with a store in common at most one comes to one.
+    /// The state before the first configuration: the stores that a file lists. It is in force nowhere; all of them decide together on the
+    /// first one, so of two lists with a store in common at most one gets a configuration.
     pub fn listed(&self) -> Self {
         Self { number: 0, ..self.clone() }
     }
@@ -196,7 +196,7 @@ impl Configuration {
         Self { number: self.number + 1, write, ..self.clone() }
     }
 
-    /// What a role's own file says otherwise, in one line.
+    /// How a role's own file differs, in one line.
     pub fn differs(&self, terms: &Terms) -> Option<String> {
         let stored = format!("configuration {} of the Set", self.number);
         terms.differ_from(self.lease, self.layout, &stored, "seqsvr store lease MILLISECONDS")

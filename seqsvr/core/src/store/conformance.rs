@@ -1,5 +1,5 @@
-//! What every section store must do, run by each of them: `conformance!(fresh)` in a test module makes one
-//! test of each rule, on a store that `fresh` returns empty.
+//! The rules that every section store must keep, run by each of them: `conformance!(fresh)` in a test module makes one test of each rule,
+//! on a store that `fresh` returns empty.
 
 #![allow(clippy::unwrap_used, reason = "a rule whose stage cannot be set fails")]
 #![allow(missing_docs, reason = "each rule is said by its name")]
@@ -165,7 +165,7 @@ pub async fn another_layout_is_refused(store: &dyn SectionStore) {
     assert_eq!(raise(store, owner(1, 1), 0, 10_000).await, Ok(10_000), "the owner stays");
 }
 
-/// One test for each rule; `fresh` is an async function that returns an empty store and what must outlive it.
+/// One test for each rule; `fresh` is an async function that returns an empty store and a value that must outlive it.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! conformance_of_sections {

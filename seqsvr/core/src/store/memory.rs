@@ -22,7 +22,7 @@ pub struct Memory {
     news: watch::Sender<News>,
 }
 
-/// What readers wait for; from 1, since 0 is what a reader starts with.
+/// The revisions that readers wait for; from 1, since a reader starts with 0.
 #[derive(Debug)]
 struct News {
     /// Grows with each change of the table and each release.

@@ -1,5 +1,5 @@
-//! What a replica is asked and what it answers, as plain values. The same travel over gRPC, through the simulation and
-//! between the tests; wire types are separate and live in `rpc`.
+//! The questions to a replica and its answers, as plain values. The same travel over gRPC, through the simulation and between the tests;
+//! wire types are separate and live in `rpc`.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -11,34 +11,34 @@ use crate::ids::{Epoch, SectionId};
 use crate::routing::Table;
 use crate::store::{Ceiling, Configuration, Configured, Layout, Owner};
 
-/// What a replica is asked.
+/// A question to a replica.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Question {
     /// Take sections for an owner: all of them or none. The owner of a standing claim may repeat it.
     Claim {
         /// Disjoint ranges.
         sections: Vec<RangeInclusive<SectionId>>,
-        /// For whom.
+        /// The claiming owner.
         owner: Owner,
-        /// What the numbers mean; the first claim fixes it.
+        /// The meaning of section numbers; the first claim fixes it.
         layout: Layout,
     },
     /// Raise ceilings, each by itself.
     Raise {
-        /// Who asks: holder of the newest claim, else refused.
+        /// The asking owner: holder of the newest claim, else refused.
         owner: Owner,
         /// Absolute targets.
         ceilings: Vec<Ceiling>,
     },
-    /// The owner hands out nothing more in these sections. Noted where the section's newest or highest earlier owner is exactly
-    /// this one, whatever has been claimed since; elsewhere without effect.
+    /// The owner hands out nothing more in these sections. Noted where the section's newest or highest earlier owner is exactly this one,
+    /// also after later claims; elsewhere without effect.
     Release {
-        /// Who leaves.
+        /// The owner that leaves.
         owner: Owner,
         /// Which sections.
         sections: Vec<RangeInclusive<SectionId>>,
     },
-    /// Follow no arbiter of a term below this one any more. Refused when this term, or a higher one, was promised before.
+    /// Follow no arbiter of a term below this one from now on. Refused when this term, or a higher one, was promised before.
     Promise {
         /// Unique to one bid of one arbiter.
         term: u64,
@@ -61,18 +61,18 @@ pub enum Question {
     },
     /// Everything that you vote by.
     Copy,
-    /// Take part in the change of your configuration, and answer no other call of it any more.
+    /// Take part in the change of your configuration, and answer no other call of it from now on.
     Seal {
         /// The configuration that is changed.
         number: u64,
-        /// Whose change: the highest is followed.
+        /// The ballot of the change: the highest is followed.
         ballot: u64,
     },
     /// Keep this as the next configuration.
     Accept {
         /// The configuration that is changed.
         number: u64,
-        /// Whose change.
+        /// The ballot of the change.
         ballot: u64,
         /// The next one.
         next: Arc<Configuration>,
@@ -81,21 +81,21 @@ pub enum Question {
     Install {
         /// The one that was decided on; number 1 is decided on by its first member.
         next: Arc<Configuration>,
-        /// What those who sealed the one before hold; nothing when it is in force already.
+        /// The data of the replicas that sealed the one before; nothing when it is in force already.
         copy: Arc<Copy>,
     },
     /// What are you? Answered by a replica that does not vote, too.
     Describe,
 }
 
-/// What a replica answers. Any answer may be lost or late, so questions can be repeated.
+/// A replica's answer. Any answer may be lost or late, so questions can be repeated.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Answer {
-    /// The claim stands here, durably: nothing below it is confirmed any more.
+    /// The claim stands here, durably: nothing below it is confirmed from now on.
     Claimed {
         /// The ceilings above 0 of the claimed sections, by section.
         ceilings: Vec<Ceiling>,
-        /// Who held them before, sorted runs; sections without an earlier owner are left out.
+        /// The earlier owners of the sections, sorted runs; sections without one are left out.
         earlier: Vec<Earlier>,
     },
     /// The claim is refused: one of the sections is held under this epoch.
@@ -130,7 +130,7 @@ pub enum Answer {
     Acting(u64),
     /// Everything that this replica votes by.
     Copy(Copy),
-    /// What the replica is.
+    /// The replica's description.
     Described(Description),
     /// It takes part, and has answered no other call since.
     Sealed {
@@ -187,14 +187,14 @@ pub enum Misaddressed {
     Newer,
 }
 
-/// What a replica is, whether it votes or not.
+/// The description of a replica, whether it votes or not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Description {
     /// Its name, as its configuration file says.
     pub name: String,
     /// Its id; 0: it has none.
     pub id: u64,
-    /// What its sections mean.
+    /// The meaning of its section numbers.
     pub layout: Option<Layout>,
     /// The configuration that it knows; `None`: it is new, and no member.
     pub configuration: Option<Arc<Configuration>>,
@@ -202,7 +202,7 @@ pub struct Description {
     pub sealed: bool,
 }
 
-/// What a raise came to at one replica.
+/// The outcome of a raise at one replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Raised {
     /// The ceiling is durable here.
@@ -213,12 +213,12 @@ pub enum Raised {
     NotOwner(Epoch),
 }
 
-/// Sections and who held them before the newest claim: the highest earlier epoch that this replica has seen.
+/// Sections and their owner before the newest claim: the highest earlier epoch that this replica has seen.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Earlier {
     /// Which sections.
     pub sections: RangeInclusive<SectionId>,
-    /// Who held them.
+    /// The earlier owner.
     pub owner: Owner,
     /// Whether that owner has released them.
     pub released: bool,
@@ -239,7 +239,7 @@ pub struct Copy {
     pub configured: Configured,
 }
 
-/// What a replica knows of a section.
+/// The state of a section at a replica.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SectionState {
     /// Never becomes smaller.
@@ -253,7 +253,7 @@ pub struct SectionState {
 /// An owner, and whether it has released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Held {
-    /// Who.
+    /// The owner.
     pub owner: Owner,
     /// It hands out nothing more.
     pub released: bool,

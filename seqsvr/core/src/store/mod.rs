@@ -1,6 +1,5 @@
-//! Where ceilings are durable. [`SectionStore`] is the seam between the allocator and its storage: a store
-//! keeps one ceiling for each section and who may raise it, refuses everything that would go back, and
-//! knows no uid and no number that was handed out.
+//! Where ceilings are durable. [`SectionStore`] is the seam between the allocator and its storage: a store keeps one ceiling for each
+//! section and the owner that may raise it, refuses everything that would go back, and knows no uid and no number that was handed out.
 
 use std::ops::RangeInclusive;
 
@@ -38,7 +37,7 @@ pub const MAX_CEILING: u64 = i64::MAX as u64;
 /// Runs of sections.
 pub type Ranges = [RangeInclusive<SectionId>];
 
-/// What the stored numbers of sections mean; fixed by the first claim for the life of the data.
+/// The meaning of stored section numbers; fixed by the first claim for the life of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     /// Adjacent uids that share one ceiling.
@@ -65,29 +64,29 @@ pub struct Ceiling {
     pub max: u64,
 }
 
-/// What a successful claim found.
+/// The result of a successful claim.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Claimed {
     /// The ceilings stored for the claimed sections, each at most once, in any order.
     pub ceilings: Vec<Ceiling>,
     /// The least that every claimed section starts at, whether it is listed or not.
     pub floor: u64,
-    /// Who held the sections before: the highest earlier claim of each, sorted runs without overlap.
+    /// The earlier owners of the sections: the highest earlier claim of each, sorted runs without overlap.
     pub earlier: Vec<Earlier>,
 }
 
 /// Keeps the ceilings of sections, each fenced by the epoch of its owner.
 ///
-/// The contract, which the conformance suite checks:
+/// The contract, of which the conformance suite checks all but the last:
 ///
-/// - A ceiling never becomes smaller, whoever asks and in whatever order calls arrive. Targets are absolute,
-///   so a repeated, late or unknown raise can only leave a gap.
+/// - A ceiling never becomes smaller, regardless of the caller and of the order in which calls arrive. Targets are absolute, so a repeated,
+///   late or unknown raise can only leave a gap.
 /// - A claim takes sections for an owner, and answers with their ceilings *as of the claim*: after it no
 ///   raise of an earlier owner succeeds, so nothing above these ceilings was ever confirmed to one. (In a
 ///   quorum the maxima therefore come from the very answers that accepted the claim, never from a read.)
 /// - A claim must be newer than every earlier claim of any of its sections; the same owner may repeat its own.
 ///   It takes all of its sections or none.
-/// - What was confirmed survives a power cut.
+/// - A confirmed change survives a power cut, but in [`Memory`].
 #[async_trait]
 pub trait SectionStore: Send + Sync {
     /// Whether nobody else can use what is stored while this value has it open, by a lock or because it is memory. A store that answers
@@ -116,9 +115,9 @@ pub trait SectionStore: Send + Sync {
     /// target. Each stands alone; a store may carry them out together.
     async fn raise(&self, owner: Owner, raises: &[Ceiling]) -> Vec<Result<u64, RaiseError>>;
 
-    /// Notes that `owner`, which served `sections`, hands out nothing more in them: who claims them next sees it in
-    /// [`Claimed::earlier`] and need not wait for the lease to end. Exempt from the epoch check, so that it also arrives after
-    /// the next claim; noted only where the newest or the highest earlier owner of a section is exactly this one, else without effect.
+    /// Notes that `owner`, which served `sections`, hands out nothing more in them: the next claimer sees it in [`Claimed::earlier`] and
+    /// need not wait for the lease to end. Exempt from the epoch check, so that it also arrives after the next claim; noted only where the
+    /// newest or the highest earlier owner of a section is exactly this one, else without effect.
     ///
     /// # Errors
     ///
@@ -146,9 +145,9 @@ pub enum StoreError {
         stored.section_size, stored.step
     )]
     Layout {
-        /// What the data was written under.
+        /// The layout that the data was written under.
         stored: Layout,
-        /// What was asked for.
+        /// The requested layout.
         configured: Layout,
     },
     /// One of the sections belongs to an owner that is newer, or to another one of the same epoch.

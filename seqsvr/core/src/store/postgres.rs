@@ -1,5 +1,5 @@
-//! Ceilings in PostgreSQL: for those who run it already and trust its replication. Owns a small pool of connections.
-//! Several processes may use one schema at a time; the claims in it decide who may raise what.
+//! Ceilings in PostgreSQL: for operators that run it already and trust its replication. Owns a small pool of connections. Several processes
+//! may use one schema at a time; the claims in it decide which owner may raise a section.
 
 use std::collections::HashSet;
 use std::io;

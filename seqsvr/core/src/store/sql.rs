@@ -1,6 +1,6 @@
-//! What the stores in SQLite and PostgreSQL have in common: how claims, ceilings and the layout are columns of their
-//! tables. Owns nothing. Both databases have 64-bit integers with a sign only, so epochs and incarnations are stored
-//! with their bits as they are, and ceilings end at [`MAX_CEILING`].
+//! The common part of the stores in SQLite and PostgreSQL: how claims, ceilings and the layout are columns of their tables. Owns nothing.
+//! Both databases have 64-bit integers with a sign only, so epochs and incarnations are stored with their bits as they are, and ceilings
+//! end at [`MAX_CEILING`].
 
 use super::claims::{Claims, Hands, Run};
 use super::{Layout, MAX_CEILING, Owner, StoreError};
@@ -39,7 +39,7 @@ pub(super) fn stored_layout(stored: Option<(i64, i64)>) -> Result<Option<Layout>
     stored.map(layout).transpose()
 }
 
-/// Who owns which sections, from all rows of `hands`.
+/// The claims, from all rows of `hands`.
 pub(super) fn claims(rows: Vec<HandsRow>) -> Result<Claims, sqlx::Error> {
     let run = |row: HandsRow| {
         let (first, last, term, version, incarnation, released, ..) = row;

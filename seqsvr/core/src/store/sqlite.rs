@@ -84,8 +84,8 @@ impl SqliteSections {
         }
     }
 
-    /// The connection, opened if need be, out of its place. Who succeeds puts it back; after a failure, or when
-    /// the caller is dropped half-way, it is gone and the next call opens another.
+    /// The connection, opened if need be, out of its place. A caller that succeeds puts it back; after a failure, or when the caller is
+    /// dropped half-way, it is gone and the next call opens another.
     async fn checked_out(
         &self,
     ) -> Result<(MutexGuard<'_, Option<SqliteConnection>>, SqliteConnection), StoreError> {
@@ -298,7 +298,7 @@ async fn raise(
 
 /// Raises the ceilings of different sections; answers with the ceilings, or the floor, that were above a target and stay.
 ///
-/// Two statements for all: each is handed to the thread of SQLite and awaited, and who restores files raises 42,950.
+/// Two statements for all: each is handed to the thread of SQLite and awaited, and a restore raises 42,950.
 async fn raise_all(
     connection: &mut SqliteConnection,
     raises: impl Iterator<Item = &Ceiling>,

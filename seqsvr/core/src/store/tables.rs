@@ -30,7 +30,7 @@ pub trait RoutingTableStore: Send + Sync {
     /// [`StoreError::Unavailable`], also when a newer table is half written and cannot be completed.
     async fn read(&self, known: &Revisions, wait: Duration) -> Result<Reading, StoreError>;
 
-    /// As [`read`](Self::read), for who waits for no release: one alone need not end the wait.
+    /// As [`read`](Self::read), for a reader that waits for no release: one alone need not end the wait.
     ///
     /// # Errors
     ///
@@ -76,11 +76,11 @@ pub trait RoutingTableStore: Send + Sync {
 pub struct StoreHealth {
     /// Its address.
     pub addr: String,
-    /// What it has, or why it does not answer.
+    /// Its state, or why it does not answer.
     pub state: Result<StoreState, String>,
 }
 
-/// What a store that answers has.
+/// The state of a store that answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreState {
     /// The largest term that it promised.
@@ -104,18 +104,18 @@ impl StoreState {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Revisions(pub Vec<u64>);
 
-/// What a read found.
+/// The result of a read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reading {
     /// The table that counts; `None` before the first.
     pub table: Option<Arc<Table>>,
-    /// To be given to the next read.
+    /// The revisions for the next read.
     pub revisions: Revisions,
     /// The largest promised term that was seen.
     pub promised: u64,
     /// How long ago, at least, the arbiter of that term was last heard of; `None`: not that the answering replicas know.
     pub acting: Option<Duration>,
-    /// What the read is good for, by the configuration in which it was answered. `None`: none is stored.
+    /// The bounds of the read, by the configuration in which it was answered. `None`: none is stored.
     pub bounds: Option<Bounds>,
 }
 

@@ -11,7 +11,7 @@ use seqsvr_core::store::{
 };
 use tokio::sync::Semaphore;
 
-/// What happens to one call of `raise`.
+/// A fault of one call of `raise`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// Nothing is written, and the caller is told so.
@@ -80,7 +80,7 @@ impl Faulty {
         self.calls() + self.others.load(Ordering::SeqCst)
     }
 
-    /// What was asked for, in order.
+    /// The requested ceilings, in order.
     pub(crate) fn raises(&self) -> Vec<Ceiling> {
         self.raised.lock().unwrap().clone()
     }

@@ -1,7 +1,7 @@
-//! The decisions about time, pure: how far behind a clock is and whether that is waited out, and when the
-//! horizon is to be moved. Times are milliseconds since 1970-01-01 UTC, lengths are milliseconds.
+//! The decisions about time, pure: how far behind a clock is, whether to wait that out, and when to move the horizon. Times are
+//! milliseconds since 1970-01-01 UTC, lengths are milliseconds.
 
-/// What is known when a caller asks.
+/// The times that decide a caller's request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     /// The newest millisecond that was begun, or the horizon that the last run left.

@@ -1,4 +1,4 @@
-//! Who this process is in snowflakes: a given machine id, the ordinal of its host name, or one that is registered.
+//! The machine id of this process in snowflakes: given, the ordinal of its host name, or registered.
 
 use std::fmt::Display;
 use std::fs;
@@ -19,7 +19,7 @@ use crate::machine::{
 use crate::snowflake::{Bits, DEFAULT_EPOCH, Layout, MachineId, Snowflake, SnowflakeOptions};
 use seqsvr_etcd::EtcdConfig;
 
-/// Whose machine ids these are, in a registry that others use, too.
+/// The pool of the issuer's machine ids, in a registry that others use, too.
 const POOL: &str = "issuer";
 
 /// Where the files of instances lie that name no folder of their own: one folder below this for each.
@@ -28,7 +28,7 @@ const FOLDER: &str = "issuer-state";
 /// How long a given id counts as used by a process that ended without a word.
 const GIVEN_LEASE: Duration = Duration::from_secs(60);
 
-/// The section `[issuer.machine]`. Exactly one of `id`, `host` and `instance` says who this process is.
+/// The section `[issuer.machine]`. Exactly one of `id`, `host` and `instance` identifies this process.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MachineConfig {
@@ -36,8 +36,8 @@ pub struct MachineConfig {
     pub id: Option<u64>,
     /// A host name that ends in `-N`, as a StatefulSet gives it: N is the id.
     pub host: Option<String>,
-    /// The name under which an id is registered: `application:port:ip`, or any of one's own. The registry is the issuer's
-    /// database, unless `redis` or `etcd` names another.
+    /// The name under which an id is registered: `application:port:ip`, or any other. The registry is the issuer's database, unless `redis`
+    /// or `etcd` names another.
     pub instance: Option<String>,
     /// The Redis to register in, `redis://host:port` or `rediss://…`. It must keep what it confirmed: `appendonly yes` and `appendfsync
     /// always`, and no replica that lags may take over.
@@ -69,13 +69,13 @@ pub struct SplitConfig {
 /// The clock and the machine id of this process.
 pub(super) struct Identity {
     pub(super) guard: Arc<Guard>,
-    /// What is registered, if anything is.
+    /// The holder of the registered machine id, if one is registered.
     pub(super) holder: Option<Arc<Holder>>,
     /// Where it is given.
     id: Option<u64>,
 }
 
-/// Who a process is.
+/// The identity of a process.
 enum Who {
     /// The id is given.
     Given(u64),
@@ -94,8 +94,8 @@ impl Who {
 }
 
 impl MachineConfig {
-    /// Opens the clock guard and, where there is a registry, what holds the machine id. `database`: where segments are
-    /// durable, if that is configured. `place`: the folder of the configuration.
+    /// Opens the clock guard and, where there is a registry, the holder of the machine id. `database`: where segments are durable, if that
+    /// is configured. `place`: the folder of the configuration.
     pub(super) async fn open(
         &self,
         clock: Clock,

@@ -1,5 +1,5 @@
-//! The issuer's configuration: where numbers are durable, and one section for each tag. Checks itself, and opens what
-//! it describes; used by the role and by whoever embeds an issuer.
+//! The issuer's configuration: where numbers are durable, and one section for each tag. Checks itself, and opens what it describes; used by
+//! the role and by programs that embed an issuer.
 
 mod machine;
 mod tag;
@@ -40,7 +40,7 @@ pub struct IssuerConfig {
     pub redis: Vec<String>,
     /// The file in which ranges are noted that were taken ahead; for tags with `when_database_down = "extend"`.
     pub journal: Option<PathBuf>,
-    /// Who this process is in snowflakes.
+    /// The machine id of this process, for snowflakes.
     pub machine: MachineConfig,
     /// Calls that the plugin `history` keeps. Default 1,000.
     pub history: usize,
@@ -65,13 +65,13 @@ impl Default for IssuerConfig {
 pub struct Running {
     /// The issuer.
     pub issuer: Issuer,
-    /// What the plugin `history` keeps.
+    /// The calls that the plugin `history` keeps.
     pub history: Arc<History>,
-    /// What the plugin `rate` counts.
+    /// The counts of the plugin `rate`.
     pub rate: Arc<Rate>,
-    /// What watches the clock, when there are snowflakes.
+    /// The clock guard, when there are snowflakes.
     pub guard: Option<Arc<Guard>>,
-    /// What holds the machine id, when it is registered, also when it is given.
+    /// The holder of the machine id, when the id is registered, also when it is given.
     pub holder: Option<Arc<Holder>>,
 }
 
@@ -179,7 +179,7 @@ impl IssuerConfig {
         Scramble::open(codecs, &*ledger).await.map_err(|error| OpenError::Bad(error.to_string()))
     }
 
-    /// Whether numbers outlive the process is said by whoever configures it, not by a default.
+    /// The configuration says whether numbers outlive the process; no default does.
     fn check_database(&self) -> Result<(), OpenError> {
         let stores = |tag: &&TagConfig| tag.strategy != Kind::Snowflake || tag.code.is_some();
         match (&self.database, self.tags.values().find(stores)) {

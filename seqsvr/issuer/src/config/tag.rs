@@ -16,7 +16,7 @@ use crate::scramble::{BASE_58, CodecOptions, Key, SHORTEST_SECRET};
 use crate::segment::SegmentOptions;
 use crate::tag::Tag;
 
-/// What makes a tag's numbers.
+/// The strategy that makes a tag's numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -29,7 +29,7 @@ pub enum Kind {
     Snowflake,
 }
 
-/// What happens when the numbers at hand are used up while the database is away.
+/// How a tag behaves when the numbers at hand are used up while the database is away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhenDatabaseDown {
@@ -40,7 +40,7 @@ pub enum WhenDatabaseDown {
     Extend,
 }
 
-/// What happens when no number can be issued.
+/// The answer when no number can be issued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RejectedConfig {
@@ -81,12 +81,12 @@ fn base_58() -> String {
     BASE_58.to_owned()
 }
 
-/// The section `[issuer.tags.NAME]`. What is not given has the default of
-/// [`SegmentOptions`] or [`RedisOptions`].
+/// The section `[issuer.tags.NAME]`. An absent key has the default that stands at it, or that of [`SegmentOptions`] or
+/// [`RedisOptions`].
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TagConfig {
-    /// What makes the numbers. Default `segment`.
+    /// The strategy that makes the numbers. Default `segment`.
     pub strategy: Kind,
     /// The most numbers that one call may take. Default 10,000.
     pub max_count: u32,
@@ -110,7 +110,7 @@ pub struct TagConfig {
     pub limit: Option<u64>,
     /// Milliseconds that a call waits for numbers.
     pub wait_ms: Option<u64>,
-    /// What happens while the database is away. Default `refuse`.
+    /// How the tag behaves while the database is away. Default `refuse`.
     pub when_database_down: Option<WhenDatabaseDown>,
     /// With `extend`: how many segments are taken ahead. Default 2.
     pub extend_segments: Option<u32>,
@@ -122,7 +122,7 @@ pub struct TagConfig {
     pub bits: Option<SplitConfig>,
     /// Snowflakes: milliseconds since 1970 at which their time begins. Default 2025-01-01.
     pub epoch: Option<u64>,
-    /// What happens when no number can be issued. Default `log`.
+    /// The answer when no number can be issued. Default `log`.
     pub rejected: RejectedConfig,
     /// The tag that numbers come from then, in place of the error.
     pub fall_back_to: Option<String>,
@@ -132,7 +132,7 @@ pub struct TagConfig {
     pub code: Option<CodeConfig>,
 }
 
-/// What happens while Redis is away.
+/// How a tag behaves while Redis is away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhenRedisDown {

@@ -1,5 +1,5 @@
-//! Who gets which machine id. `choose` decides, pure, over what a registry holds; `claim` carries it out, again if
-//! another process was faster. Called by the holder, for the first claim and for each renewal alike.
+//! Assigns machine ids. `choose` decides, pure, over the rows of a registry; `claim` carries it out, again if another process was faster.
+//! Called by the holder, for the first claim and for each renewal alike.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::clock::Clock;
 /// How often a claim is tried anew when other processes were faster.
 const ATTEMPTS: u32 = 100;
 
-/// What a process asks for.
+/// A process's request for a machine id.
 #[derive(Clone, Debug)]
 pub(super) struct Claim {
     /// Its name.
@@ -29,7 +29,7 @@ pub(super) struct Claim {
     pub asked: Option<(u32, u64)>,
 }
 
-/// What it got.
+/// The machine id that a process got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Granted {
     /// The machine id.
@@ -67,9 +67,9 @@ struct Choice {
     not_before: u64,
 }
 
-/// Prefers, in this order: what this process holds, what this instance held, what nobody ever held, and what has been
-/// free for longest. An id that was registered by a calendar far ahead of `wall` cannot be used until then, so it is taken
-/// only when there is no other.
+/// Prefers, in this order: the id that this process holds, one that this instance held, one that nobody ever held, and the one that has
+/// been free for longest. An id that was registered by a calendar far ahead of `wall` cannot be used until then, so it is taken only when
+/// there is no other.
 fn choose(rows: &[Row], claim: &Claim, wall: u64) -> Option<Choice> {
     let soon = wall.saturating_add(claim.lease.as_millis() as u64);
     let is_ahead = |row: &Row| !row.live && row.entry.used_until > soon;

@@ -1,5 +1,5 @@
-//! What every registry of machine ids must do, run by each of them: `conformance!(fresh)` in a test module makes one
-//! test of each rule, on an empty registry that `fresh` returns together with what must outlive it.
+//! The rules that every registry of machine ids must keep, run by each of them: `conformance!(fresh)` in a test module makes one test of
+//! each rule, on an empty registry that `fresh` returns together with a value that must outlive it.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -143,7 +143,7 @@ pub(super) async fn claims_at_once_get_different_ids_until_none_is_left(registry
     assert!(refused.unwrap_err().to_string().starts_with("all 8 machine ids are held"));
 }
 
-/// One test for each rule; `fresh` is an async function that returns an empty registry and what must outlive it.
+/// One test for each rule; `fresh` is an async function that returns an empty registry and a value that must outlive it.
 macro_rules! conformance {
     ($fresh:path; $($rule:ident)*) => { $(
         #[tokio::test]

@@ -1,5 +1,5 @@
-//! A machine id that is given and never changes: from the configuration, or a StatefulSet's ordinal. Whoever gives
-//! ids this way sees to it that no two processes have the same.
+//! A machine id that is given and never changes: from the configuration, or a StatefulSet's ordinal. The giver of such ids sees to it that
+//! no two processes have the same.
 
 use crate::snowflake::{BadLayout, Layout, MachineId, Unheld};
 

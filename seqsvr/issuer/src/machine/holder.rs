@@ -1,5 +1,4 @@
-//! The lease of a process. Owns what is held and until when; asked by snowflakes once a millisecond, kept alive by its
-//! keeper task.
+//! The lease of a process. Owns the held id and its lease; asked by snowflakes once a millisecond, kept alive by its keeper task.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -55,7 +54,7 @@ pub struct MachineMetrics {
     pub changes: u64,
 }
 
-/// What is held.
+/// The held machine id and its lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hold {
     pub machine: u32,
@@ -68,7 +67,7 @@ pub(super) struct Hold {
 }
 
 impl Hold {
-    /// What the first or the next grant leads to.
+    /// The hold after the first or the next grant.
     pub(super) fn after(before: Option<Hold>, granted: Granted, margin: u64) -> Self {
         let Granted { machine, ends_boot, used_until, not_before } = granted;
         let earlier = before.filter(|before| before.machine == machine).map_or(0, |before| before.not_before);

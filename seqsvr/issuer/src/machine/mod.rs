@@ -1,5 +1,5 @@
-//! Machine ids (S25): who this process is in its snowflakes. A fixed id, the ordinal of a StatefulSet, or one that is
-//! registered under the instance's name with a lease, so that ids of dead instances become free.
+//! Machine ids (S25): the id of this process in its snowflakes. A fixed id, the ordinal of a StatefulSet, or one that is registered under
+//! the instance's name with a lease, so that ids of dead instances become free.
 //!
 //! A [`Holder`] owns the lease of one process: it claims, renews and gives back through a [`Registry`], keeps the
 //! instance's local file, and stops handing out its id a margin before the lease ends. Two processes could

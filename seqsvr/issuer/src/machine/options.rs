@@ -85,7 +85,7 @@ impl HolderOptions {
 pub struct BadHolderOption {
     /// The field of [`HolderOptions`].
     pub name: &'static str,
-    /// What is wrong and what would be right.
+    /// The problem and how to correct it.
     pub problem: String,
 }
 

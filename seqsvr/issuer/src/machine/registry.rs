@@ -1,5 +1,5 @@
-//! The seam between machine ids and the place where they are registered. A registry is a small table with compare
-//! and set and a clock of its own; who gets which id is decided by `claim`, alike for all of them.
+//! The seam between machine ids and the place where they are registered. A registry is a small table with compare and set and a clock of
+//! its own; `claim` decides which process gets which id, alike for all of them.
 
 use std::time::Duration;
 
@@ -11,24 +11,24 @@ use super::Instance;
 /// The largest `holder`, `version` or time that a registry must be able to keep: 2^63 - 1.
 pub const MAX_VALUE: u64 = i64::MAX as u64;
 
-/// What is registered for one machine id.
+/// The registration of one machine id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The machine id.
     pub machine: u32,
-    /// Who has it, or had it last.
+    /// The instance that has it, or had it last.
     pub instance: Instance,
     /// Tells two processes of one name apart: 0 to [`MAX_VALUE`].
     pub holder: u64,
-    /// No id with this machine id is later than this: milliseconds since 1970, up to [`MAX_VALUE`]. Whoever
-    /// gets the machine id next starts after it.
+    /// No id with this machine id is later than this: milliseconds since 1970, up to [`MAX_VALUE`]. The next holder of the machine id
+    /// starts after it.
     pub used_until: u64,
 }
 
 /// An entry as it is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// What is registered.
+    /// The registration.
     pub entry: Entry,
     /// Whether its lease still ran when it was read.
     pub live: bool,
@@ -45,7 +45,7 @@ pub struct Row {
 /// - A lease begins when the write is carried out and is measured by the registry's own clock, to the
 ///   grain of a millisecond or longer.
 /// - Rows whose lease is over stay, so that an instance gets its id again, and nobody an id's used time.
-/// - What was confirmed survives the registry's process (in memory: lives as long as the value).
+/// - A confirmed write survives the registry's process (in memory: lives as long as the value).
 #[async_trait]
 pub trait Registry: Send + Sync {
     /// All rows of the pool, in any order.

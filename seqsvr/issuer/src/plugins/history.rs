@@ -17,7 +17,7 @@ use crate::tag::Tag;
 pub struct Record {
     /// The tag.
     pub tag: Tag,
-    /// What was issued, or why nothing was.
+    /// The issued ranges, or why nothing was issued.
     pub outcome: Result<Vec<Range>, String>,
     /// When, counted from when the history was made.
     pub at: Duration,
@@ -37,7 +37,7 @@ impl History {
         Self { most, origin: Instant::now(), records: Mutex::default() }
     }
 
-    /// What is kept, oldest first.
+    /// The kept calls, oldest first.
     pub fn records(&self) -> Vec<Record> {
         self.lock().iter().cloned().collect()
     }

@@ -1,5 +1,5 @@
-//! What may act around the issue of numbers (S26): checks that can veto, records, statistics, other spellings of the
-//! numbers. Plugins act only where they are registered; the issuer's service calls them, in order.
+//! Plugins around the issue of numbers (S26): checks that can veto, records, statistics, other spellings of the numbers. They act only
+//! where they are registered; the issuer's service calls them, in order.
 
 mod history;
 mod rate;
@@ -14,7 +14,7 @@ use super::error::NextError;
 use super::strategy::Issued;
 use super::tag::Tag;
 
-/// What `before` says about a request.
+/// The answer of `before` to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Nothing speaks against it.
@@ -40,8 +40,7 @@ pub trait Plugin: Send + Sync {
         Verdict::GoOn
     }
 
-    /// Called with what was issued, which it may spell in another way
-    /// ([`Issued::codes`](super::Issued::codes)).
+    /// Called with the issued numbers, which it may spell in another way ([`Issued::codes`](super::Issued::codes)).
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
 //! The hash of a tag in Redis, and the three things that are done to it: a step takes numbers and switches to the next
 //! segment when this one is used up, `install` puts the next one there, `release` lets another process prepare it.
-//! Each is short and atomic. Who may prepare is settled by a claim, a key beside the hash that expires by itself.
+//! Each is short and atomic. A claim, a key beside the hash that expires by itself, settles which process may prepare.
 //!
 //! `life` names one unbroken life of the data: the run id of the Redis process (which a restart changes) and the id of
 //! its replication history (which a promotion changes). A hash of another life may hold an old `cur`, so it counts as
@@ -17,7 +17,7 @@ use super::plain::Plain;
 use super::turn::Ask;
 use crate::range::Range;
 
-/// What `turn` does, inside Redis.
+/// The script that does the same as `turn`, inside Redis.
 const STEP: &str = "
 local life = ARGV[3] .. ':' .. string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
 local hash = redis.call('HMGET', KEYS[1], 'life', 'cur', 'max', 'mark', 'next_life', 'next_cur', 'next_max')
@@ -54,16 +54,16 @@ local lasted = redis.call('HGET', KEYS[1], 'lasted')
 redis.call('HDEL', KEYS[1], 'lasted')
 return {count, cur, left, 0, 1, lasted or -1, life}";
 
-/// What a step came to.
+/// The result of a step.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Step {
     /// The caller's numbers, at most as many as were asked for; `None`: there are none that it may have.
     pub(super) taken: Option<Range>,
-    /// What is left of the segment.
+    /// How many numbers are left of the segment.
     pub(super) left: u64,
     /// How many numbers the one that follows has; 0: none is there.
     pub(super) ahead: u64,
-    /// The caller alone is to take a segment, and to install it.
+    /// The caller alone takes a segment, and installs it.
     pub(super) claim: Option<Claim>,
 }
 
@@ -158,8 +158,8 @@ impl Hash {
         self.plain = Some(Plain::looking());
     }
 
-    /// Lets a segment follow that was taken under a claim of that life. Whoever takes the first step that needs it finds
-    /// out whether it may: when it is not above what is there, it is left out, as a gap.
+    /// Lets a segment follow that was taken under a claim of that life. The first step that needs it finds out whether it may: a segment
+    /// that is not above the present one is left out, as a gap.
     pub(super) async fn install(&mut self, segment: Range, life: &str) -> Result<(), HashError> {
         let Link { mut connection, .. } = self.link().await?;
         let mut commands = redis::pipe();

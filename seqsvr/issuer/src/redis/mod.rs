@@ -34,7 +34,7 @@ use worker::{Request, Worker};
 /// The largest number that Redis scripts count exactly: 2^53 - 1.
 pub const MAX_EXACT: u64 = (1 << 53) - 1;
 
-/// What happens while Redis is away.
+/// How a tag behaves while Redis is away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenHotDown {
     /// Numbers come from a durable segment in the memory of each process: unique, but increasing within a process only.
@@ -50,12 +50,12 @@ pub struct RedisOptions {
     /// Where Redis may be, `redis://[user:password@]host:port[/database]` or `rediss://…` for TLS: primary and replicas.
     /// The one that is the primary is used.
     pub urls: Vec<String>,
-    /// What the key of a tag's hash begins with. Default `issuer:`.
+    /// The prefix of the key of a tag's hash. Default `issuer:`.
     pub prefix: String,
     /// How long connecting and each command may take before they are tried again, until `segment.wait` is over. Default
     /// 500 ms.
     pub timeout: Duration,
-    /// What happens while Redis is away. Default [`WhenHotDown::Memory`].
+    /// How the tag behaves while Redis is away. Default [`WhenHotDown::Memory`].
     pub when_down: WhenHotDown,
     /// How many calls may wait; beyond it they are refused. Default 10,000.
     pub queue: usize,

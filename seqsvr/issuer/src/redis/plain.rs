@@ -15,7 +15,7 @@ type Fields = [Option<String>; 9];
 
 #[derive(Default)]
 pub(super) struct Plain {
-    /// The last step found nothing: to add blindly again would only get into the way of who brings the next segment.
+    /// The last step found nothing: to add blindly again would only get into the way of the process that brings the next segment.
     used_up: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What callers and the worker of a tag share: how it stands.
+//! The state of a tag that its callers and its worker share.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -32,7 +32,7 @@ impl Shared {
         Self { tag, issued: AtomicU64::new(0), trouble: Mutex::new(None), flow: Mutex::new(flow) }
     }
 
-    /// So many numbers were issued, and so many are left that need no database.
+    /// Notes that `count` numbers were issued and that `left` are left that need no database.
     pub(super) fn issued(&self, count: u64, left: u64) {
         self.issued.fetch_add(count, Ordering::Relaxed);
         let mut flow = self.flow.lock().unwrap_or_else(PoisonError::into_inner);
@@ -43,7 +43,7 @@ impl Shared {
         flow.left = left;
     }
 
-    /// What is wrong, or that nothing is.
+    /// Notes the present problem; `None`: there is none.
     pub(super) fn tell(&self, trouble: Option<String>) {
         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
     }

@@ -54,7 +54,7 @@ impl Stock {
         let count = if life.is_some() && self.options.ahead > 0 { 1 } else { count };
         let source = Arc::clone(&self.source);
         let job = tokio::spawn(async move { source.lock().await.next(count, lasted).await });
-        // What was on the way before goes on, and becomes a gap.
+        // A segment that was on the way before still comes, and becomes a gap.
         self.taking = Some(Taking { life, job });
     }
 
@@ -101,7 +101,7 @@ impl Stock {
         self.own.iter().map(|own| own.left.count()).sum()
     }
 
-    /// What is not above `floor` would go back.
+    /// Drops segments that are not above `floor`: numbers would go back.
     fn forget(&mut self, floor: u64) {
         self.own.retain(|own| own.left.first > floor);
     }
@@ -121,7 +121,7 @@ impl Stock {
         None
     }
 
-    /// Waits until nothing is under way any more.
+    /// Waits until nothing is under way.
     pub(super) async fn finish(&mut self) {
         if self.taking.is_some() {
             // Numbers that come now are a gap.

@@ -7,7 +7,7 @@ use crate::range::Range;
 pub(super) const FIELDS: [&str; 9] =
     ["life", "cur", "max", "mark", "next_life", "next_cur", "next_max", "since", "lasted"];
 
-/// What the hash holds. Numbers up to `cur` are taken, those up to `max` may be.
+/// The contents of the hash. Numbers up to `cur` are taken, those up to `max` may be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stored {
     /// The life of Redis that it belongs to; in another one it counts as empty.
@@ -23,23 +23,23 @@ pub(super) struct Stored {
     pub(super) lasted: Option<u64>,
 }
 
-/// What a caller wants.
+/// A caller's request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ask {
-    /// So many numbers, 1 or more.
+    /// How many numbers, 1 or more.
     pub(super) count: u64,
     /// All above this one.
     pub(super) floor: u64,
-    /// The percent of a segment that is used when the next is to be prepared.
+    /// The percent of a segment that is used when the next is prepared.
     pub(super) prepare_at: u8,
 }
 
-/// What a step came to.
+/// The result of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Turn {
     /// The caller's numbers; `None`: there are none that it may have.
     pub(super) taken: Option<Range>,
-    /// The next segment must be prepared, by whoever gets the claim.
+    /// The next segment must be prepared, by the process that gets the claim.
     pub(super) wants: bool,
 }
 
@@ -61,7 +61,7 @@ impl Stored {
         }
     }
 
-    /// What HSET must write into an empty hash.
+    /// The fields that HSET must write into an empty hash.
     pub(super) fn fields(&self) -> Vec<(&'static str, String)> {
         let (life, next) = (self.life.clone(), self.next.clone());
         let (next_life, next_range) =

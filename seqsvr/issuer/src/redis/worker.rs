@@ -56,7 +56,7 @@ pub(super) struct Worker {
     ready: Option<(Range, String)>,
     /// The last segment could not be taken.
     failed: bool,
-    /// Redis is away, and who looks for it.
+    /// Redis is away, and the task that looks for it.
     away: bool,
     probe: Option<JoinHandle<Result<Link, HashError>>>,
 }
@@ -70,7 +70,7 @@ impl Worker {
         stop: CancellationToken,
     ) -> Self {
         let key = format!("{}{}", options.prefix, shared.tag);
-        // Who waits for a process that died in possession of the claim must get numbers in time.
+        // When a process dies with the claim, waiting callers must still get numbers in time.
         let hash = Hash::new(options.urls.clone(), key, options.timeout, options.segment.wait / 2);
         let stock = Stock::new(source, options.segment.clone());
         Self {
@@ -131,7 +131,7 @@ impl Task for Worker {
         self.requests.close();
         while let Ok(request) = self.requests.try_recv() {
             let stopped = IssueError::Final(format!("{}: the issuer was shut down", self.shared.tag));
-            // Who no longer waits needs no answer.
+            // The caller may have given up; ignore send errors.
             let _ = request.answer.send(Err(stopped));
         }
     }
@@ -274,7 +274,7 @@ impl Worker {
             // Another may be luckier, and need not wait until the claim ends. If this fails, it does.
             let _ = self.hash.release().await;
         }
-        // What was begun for this process alone, before Redis was back, is nothing to wait for.
+        // A take that began for this process alone, before Redis was back, does not decide the call.
         if claimed || self.away { received } else { Ok(()) }
     }
 

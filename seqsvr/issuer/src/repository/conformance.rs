@@ -1,5 +1,5 @@
-//! What every repository must do, run by each of them: `conformance!(fresh)` in a test module makes one test of
-//! each rule, on a repository that `fresh` returns empty.
+//! The rules that every repository must keep, run by each of them: `conformance!(fresh)` in a test module makes one test of each rule, on a
+//! repository that `fresh` returns empty.
 
 use super::{Extension, MAX_NUMBER, Repository, RepositoryError, Values};
 use crate::range::Range;
@@ -91,7 +91,7 @@ pub(super) async fn an_extension_raises_a_max_that_went_back(repository: &dyn Re
     }
 }
 
-/// One test for each rule; `fresh` is an async function that returns an empty repository and what must outlive it.
+/// One test for each rule; `fresh` is an async function that returns an empty repository and a value that must outlive it.
 macro_rules! conformance {
     ($fresh:path; $($rule:ident)*) => { $(
         #[tokio::test]

@@ -25,7 +25,7 @@ pub use sqlx::PgPool;
 /// The largest number that a row can hold: 2^63 - 1.
 pub const MAX_NUMBER: u64 = i64::MAX as u64;
 
-/// What is stored for a tag and moves with it.
+/// The values that are stored for a tag and move with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Values {
     /// The first number of the line, as configured when it was begun or moved up: 1 to [`MAX_NUMBER`].
@@ -62,9 +62,9 @@ pub struct Extension {
 ///
 /// The contract, which the conformance suite checks:
 ///
-/// - `max` never becomes smaller, whoever asks and in whatever order calls arrive.
+/// - `max` never becomes smaller, regardless of the caller and of the order in which calls arrive.
 /// - Of several [`take`](Self::take)s that expect the same `max`, one succeeds.
-/// - What a call confirmed survives the loss of the process (in memory: as long as the value lives).
+/// - A confirmed change survives the loss of the process (in memory: as long as the value lives).
 /// - A call that failed may have been carried out or may be later; since a take compares, that leaves a gap
 ///   at worst.
 #[async_trait]
@@ -133,9 +133,9 @@ pub enum RepositoryError {
     Smaller {
         /// The tag.
         tag: Tag,
-        /// What was asked for.
+        /// The requested `max`.
         to: u64,
-        /// What is stored, or was expected to be.
+        /// The `max` that is stored, or was expected.
         stored: u64,
     },
 }

@@ -3,7 +3,7 @@
 
 /// Implements [`Repository`](super::Repository) for a type that has:
 ///
-/// - `hold()`: a connection of one's own, as something with `connection()`, and `keep()` once what was done on it succeeded;
+/// - `hold()`: a connection for this call alone, as something with `connection()`, and `keep()` once its work succeeded;
 /// - `unavailable(error)`: the error for callers.
 ///
 /// `$now`: milliseconds since 1970, by the database's clock.

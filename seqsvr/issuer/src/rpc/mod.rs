@@ -24,7 +24,7 @@ impl IssuerService {
     }
 }
 
-/// What kind of failure it is, for callers over gRPC.
+/// The gRPC status of an error.
 fn status(error: &NextError) -> Status {
     let code = match error {
         NextError::BadTag(_)

@@ -19,7 +19,7 @@ use crate::{IssueError, Issuer, NextError, TagInfo};
 use seqsvr_rpc::grpc_server::problem;
 use seqsvr_rpc::security::Guard;
 
-/// The pages, for callers with the token; and two for who watches over processes, which has none and learns no names.
+/// The pages, for callers with the token; and two for monitoring, which has none and learns no names.
 pub fn pages(issuer: Issuer, guard: Guard) -> Router {
     Router::new()
         .route("/v1/ids/{biz_tag}", post(next))

@@ -1,4 +1,4 @@
-//! What callers over gRPC and HTTP get, in process: the whole way through the router, without a socket.
+//! The answers to callers over gRPC and HTTP, in process: the whole way through the router, without a socket.
 
 use axum::body::{Body, to_bytes};
 use axum::http::{Request as HttpRequest, StatusCode};

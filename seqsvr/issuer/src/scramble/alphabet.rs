@@ -27,7 +27,7 @@ pub enum BadAlphabet {
 pub struct Alphabet {
     symbols: Vec<u8>,
     values: [u8; 256],
-    /// What `check` counts for every second symbol, by the symbol.
+    /// The values that `check` counts for every second symbol, by the symbol.
     doubled: [u8; 256],
     /// 2^64 / base, rounded up: for 32-bit numbers a multiplication by it is an exact division.
     reciprocal: u64,

@@ -14,8 +14,8 @@ use crate::{Range, Tag};
 /// The longest code: two marks, a version, 63 digits of base 2 and a check symbol.
 const LONGEST: usize = 67;
 
-/// How many other spellings of a number are tried when its code holds a blocked word, as far as two symbols tell them
-/// apart. Who blocks so much that these do not suffice is told.
+/// How many other spellings of a number are tried when its code holds a blocked word, as far as two symbols tell them apart. When all of
+/// them hold one, the error says so.
 const OTHERS: u64 = 64;
 
 /// Symbols in front of another spelling, which say which one it is.
@@ -39,7 +39,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// What a [`Codec`] is made from. All of it but the list of keys is part of every code: it must stay as it is.
+/// The settings of a [`Codec`]. All but the list of keys are part of every code: they must stay as they are.
 #[derive(Clone, Debug)]
 pub struct CodecOptions {
     /// The numbers that have codes: at most 2^63 of them.
@@ -177,7 +177,7 @@ pub struct Codec {
     width: usize,
     /// In ascending order; never empty.
     versions: Vec<Version>,
-    /// What codes may not hold.
+    /// Words that codes may not hold.
     words: Words,
 }
 
@@ -246,7 +246,7 @@ impl Codec {
         self.range
     }
 
-    /// What identifies the configured versions; to be compared with what was stored when each was first used.
+    /// The fingerprints of the configured versions, to compare with the ones stored when each was first used.
     pub fn fingerprints(&self) -> impl Iterator<Item = (u8, Fingerprint)> + '_ {
         self.versions.iter().map(|version| (version.number, version.fingerprint))
     }
@@ -280,7 +280,7 @@ impl Codec {
         OTHERS.min(self.alphabet.base().pow(MARKS as u32))
     }
 
-    /// The number so many further on, counted within the range, and beginning again at its end.
+    /// The number `by` places further on, counted within the range, and beginning again at its end.
     fn moved(&self, at: u64, by: u64) -> u64 {
         let size = self.range.last - self.range.first + 1;
         // Below 2^64: the size is at most 2^63.

@@ -1,5 +1,5 @@
-//! What of a codec is stored beside the codes that it wrote: enough to notice that a key, an alphabet or a range
-//! was changed, nothing from which a key could be found. Pure.
+//! The fingerprint of a codec, stored beside the codes that it wrote: enough to notice that a key, an alphabet or a range was changed,
+//! nothing from which a key could be found. Pure.
 
 use std::fmt;
 use std::str::FromStr;

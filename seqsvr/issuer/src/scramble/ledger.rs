@@ -43,7 +43,7 @@ impl LedgerError {
     }
 }
 
-/// Keeps what identifies the codes of each tag and key version. What is recorded never changes.
+/// Keeps the fingerprint of each tag and key version. A recorded fingerprint never changes.
 #[async_trait]
 pub trait CodeLedger: Send + Sync {
     /// Records a fingerprint unless there is one, and answers with the one that is recorded then.

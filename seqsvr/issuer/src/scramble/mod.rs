@@ -2,9 +2,9 @@
 //! alphabet. Each number has one code and each code one number, so codes never collide and need no storage;
 //! decoding needs the key. A [`Codec`] owns the keys of one tag; [`Scramble`] is the plugin that uses it.
 //!
-//! What it is not: encryption. It hides order and count from people who look at codes, not from somebody who
-//! can ask for the codes of numbers of his choice, and in a short range codes can simply be tried. A code that
-//! must not be guessed needs a large, sparsely used range and a limit on attempts.
+//! It is not encryption. It hides order and count from people that look at codes, not from an attacker that can ask for the codes of chosen
+//! numbers, and in a short range codes can simply be tried. A code that must not be guessed needs a large, sparsely used range and a limit
+//! on attempts.
 //!
 //! Rotation: the newest version's key writes, all configured ones read. Version 1 writes bare codes, as short as the
 //! range allows; later versions put one symbol in front, so codes of different versions differ in

@@ -1,5 +1,5 @@
-//! The step that a call brought (S22): how many numbers the next segment is to hold. Kept until a segment is taken;
-//! shared by callers and whoever takes segments.
+//! The step that a call brought (S22): how many numbers the next segment must hold. Kept until a segment is taken; shared by callers and
+//! the taker of segments.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

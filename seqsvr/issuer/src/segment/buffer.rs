@@ -4,8 +4,8 @@
 //!
 //! Why an addition is enough: every number comes from one `cursor` that never goes back, so no number is taken
 //! twice and a later one is larger. A taker reads `room` *before* it adds. A room is published only after the cursor
-//! was moved to its segment, so what is then added lies above the segment's start, and up to the room it
-//! belongs to the segment. What lies beyond is looked at under the lock, and if need be left as a gap.
+//! was moved to its segment, so a number that is then drawn lies above the segment's start, and up to the room it belongs to the segment. A
+//! number beyond the room is looked at under the lock, and if need be left as a gap.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 #[repr(align(128))]
 struct Apart<T>(T);
 
-/// What a careful take came to.
+/// The result of a careful take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Take {
     /// These are the caller's, in increasing order.
@@ -112,7 +112,7 @@ impl SegmentBuffer {
         if number <= room { Ok(number) } else { Err(number) }
     }
 
-    /// What became of a number that `take_one` drew: itself if it is good, another in its place if there is one.
+    /// Settles a number that `take_one` drew: returns it if it is good, or another in its place if there is one.
     pub(crate) fn resolve(&self, drawn: u64, now: Duration) -> Option<u64> {
         let mut segments = self.lock();
         let current = segments.current;
@@ -131,8 +131,7 @@ impl SegmentBuffer {
         self.take_locked(&mut self.lock(), count, now)
     }
 
-    /// Adds a segment behind all others. What is not above them, and was therefore taken out of order, is left
-    /// as a gap: false.
+    /// Adds a segment behind all others. False: it is not above them, was therefore taken out of order, and is left as a gap.
     pub(crate) fn put(&self, segment: Range, now: Duration) -> bool {
         let mut segments = self.lock();
         let last = segments.behind.back().map_or(segments.current.last, |range| range.last);

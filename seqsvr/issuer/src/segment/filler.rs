@@ -18,7 +18,7 @@ use super::task::Task;
 use crate::strategy::{IssueError, Status};
 use crate::tag::Tag;
 
-/// What the last attempt to get a segment came to.
+/// The result of the last attempt to get a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Fine,
@@ -31,7 +31,7 @@ pub(super) enum Outcome {
 }
 
 impl Outcome {
-    /// What a caller is told for whom there are no numbers.
+    /// The error for a caller that gets no numbers.
     pub(super) fn refusal(&self) -> Result<(), IssueError> {
         match self {
             Self::Fine | Self::Extended(_) => Ok(()),
@@ -41,7 +41,7 @@ impl Outcome {
     }
 }
 
-/// What callers and the filler share.
+/// The state that callers and the filler share.
 pub(super) struct Shared {
     pub(super) tag: Tag,
     pub(super) buffer: SegmentBuffer,

@@ -1,5 +1,5 @@
-//! The reconciliation journal: a local file of checksummed lines, synced before what they say takes effect. One process
-//! uses it, which a lock on the file makes sure of; its tags share it.
+//! The reconciliation journal: a local file of checksummed lines, each synced before its event takes effect. One process uses it, which a
+//! lock on the file makes sure of; its tags share it.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
@@ -80,7 +80,7 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// What the system said; then nothing may come of the events.
+    /// The system's error; then nothing may come of the events.
     pub(super) fn note(&self, tag: &Tag, events: &[(Event, Range)]) -> io::Result<()> {
         let at = self.clock.wall();
         let entry = |&(event, range): &(Event, Range)| Entry { event, tag: tag.clone(), range, at };
@@ -90,7 +90,7 @@ impl Journal {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let written = state.file.write_all(lines.as_bytes()).and_then(|()| state.file.sync_data());
         if let Err(error) = written {
-            // What is in the file now is unknown, so it is written anew from what is known.
+            // The file's contents are unknown now, so it is written anew from the ledger.
             *state = State::written(&self.path, std::mem::take(&mut state.ledger))?;
             return Err(error);
         }
@@ -107,7 +107,7 @@ impl Journal {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).ledger.ahead(tag)
     }
 
-    /// What the database must still be told about `tag`.
+    /// The extensions of `tag` that the database must still be told about.
     pub(super) fn unreported(&self, tag: &Tag) -> Vec<Extension> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).ledger.unreported(tag)
     }

@@ -1,5 +1,5 @@
-//! What the journal says, line by line: which ranges a process took ahead, which of these it began, and which it used
-//! while the database was away. Pure; `journal` keeps the lines in a file.
+//! The contents of the journal, line by line: which ranges a process took ahead, which of these it began, and which it used while the
+//! database was away. Pure; `journal` keeps the lines in a file.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use crate::tag::Tag;
 /// Begins every line; stored, must stay stable.
 const VERSION: &str = "1";
 
-/// What happened to a range. The words are stored and must stay stable.
+/// An event of a range. Its words are stored and must stay stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// Taken from the database ahead of need.
@@ -83,7 +83,7 @@ fn checksum(body: &str) -> String {
     digest[..4].iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
 }
 
-/// What all lines together come to, for each tag. Reading the same lines twice changes nothing.
+/// The state after all lines, for each tag. Reading the same lines twice changes nothing.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ledger {
     tags: BTreeMap<Tag, BTreeMap<u64, Held>>,
@@ -113,7 +113,7 @@ impl Ledger {
         self.of(tag, Event::Ahead).map(|held| held.range).collect()
     }
 
-    /// What the database must still be told about `tag`.
+    /// The extensions of `tag` that the database must still be told about.
     pub(crate) fn unreported(&self, tag: &Tag) -> Vec<Extension> {
         let unreported = self.of(tag, Event::Extended);
         unreported.map(|held| Extension { tag: tag.clone(), range: held.range, used_at: held.at }).collect()

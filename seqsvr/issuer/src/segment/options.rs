@@ -30,8 +30,8 @@ pub struct SegmentOptions {
     /// too short for that, one more is kept behind the next. Up to nine fifths of `short`, with `prepare_at` as it is by
     /// default. Default 20 minutes.
     pub reserve: Duration,
-    /// What happens when the numbers at hand are used up while the database is away. 0, the default: calls are refused.
-    /// More: so many segments are taken ahead for this process, noted in its journal, and used then. Up to 1,000.
+    /// How many segments are taken ahead for this process, noted in its journal, and used when the numbers at hand are used up while the
+    /// database is away: up to 1,000. 0, the default: calls are refused then.
     pub ahead: u32,
     /// The largest number ever issued: 1 to 2^63 - 1, which is the default.
     pub limit: u64,

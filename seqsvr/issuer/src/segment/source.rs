@@ -33,7 +33,7 @@ pub(crate) struct Supply {
 }
 
 impl Source {
-    /// Segments from the database, and, with a journal, from so many ranges taken ahead.
+    /// Segments from the database, and, with a journal, from the configured number of ranges taken ahead.
     pub(crate) fn new(taker: Taker, journal: Option<Arc<Journal>>) -> Result<Self, String> {
         let depth = taker.options.ahead;
         if depth > 0 && journal.is_none() {

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::strategy::IssueError;
 use crate::tag::Tag;
 
-/// What brings the numbers of one tag.
+/// A task that brings the numbers of one tag.
 pub(crate) trait Task: Send + 'static {
     /// Checks the settings against what is stored. Storage that is away is no error.
     fn load(&mut self) -> impl Future<Output = Result<(), IssueError>> + Send;

@@ -1,4 +1,4 @@
-//! What callers get: numbers, errors that say what to do, and plugins that act in their order.
+//! The answers to callers: numbers, errors that say what to do, and plugins that act in their order.
 
 use std::sync::Mutex;
 

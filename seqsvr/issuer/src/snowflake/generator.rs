@@ -10,7 +10,7 @@ use super::layout::{Layout, Parts, Step};
 use crate::Range;
 use crate::clock::{ClockHealth, Guard, Held};
 
-/// Who this process is in the ids, and until when. Asked once a millisecond.
+/// The machine id of this process in the ids, and until when it holds. Asked once a millisecond.
 pub trait MachineId: Send + Sync {
     /// The machine id with which ids of the millisecond `wall` (since 1970) may be made now.
     ///
@@ -84,11 +84,11 @@ pub struct Snowflake {
     pub(super) options: SnowflakeOptions,
     pub(super) guard: Arc<Guard>,
     machine: Arc<dyn MachineId>,
-    /// The last id, or the end of a millisecond in which nothing may be made any more. Only grows.
+    /// The last id, or the end of a millisecond in which no more ids may be made. Only grows.
     last: AtomicU64,
-    /// What `last` was at the start: the end of what earlier runs may have issued.
+    /// The first `last`: the end of the ids that earlier runs may have issued.
     start: u64,
-    /// Ids of the milliseconds before that of `last`.
+    /// Ids of the milliseconds before the one of `last`.
     settled: AtomicU64,
     full: AtomicU64,
 }
@@ -147,7 +147,7 @@ impl Snowflake {
                 Step::Behind { milliseconds } => return Err(self.guard.went_back(milliseconds).into()),
                 Step::RanOut => return Err(NotNow::RanOut),
             };
-            // The last id is the whole state: who advances it owns what lies between.
+            // The last id is the whole state: the thread that advances it owns the ids between.
             if self.last.compare_exchange_weak(before, last, Ordering::AcqRel, Ordering::Acquire).is_ok() {
                 if step == Step::Begin {
                     self.settled.fetch_add(self.used(before), Ordering::Relaxed);
@@ -190,7 +190,7 @@ impl Snowflake {
         }
     }
 
-    /// What keeps this generator from making ids at the moment, if anything does.
+    /// Why this generator cannot make ids now; `None`: it can.
     pub fn trouble(&self) -> Option<String> {
         let guard = &self.guard;
         let held = match guard.health() {

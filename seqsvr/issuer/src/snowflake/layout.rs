@@ -40,7 +40,7 @@ pub enum BadLayout {
         bits.time, bits.data_centre, bits.worker, bits.sequence
     )]
     Sum {
-        /// What was asked for.
+        /// The requested split.
         bits: Bits,
         /// Its sum.
         sum: u64,
@@ -74,7 +74,7 @@ pub enum BadLayout {
     /// A machine id that does not fit.
     #[error("machine id {id} is out of range: {bits} bits hold 0 to {most}")]
     Machine {
-        /// What was asked for.
+        /// The requested id.
         id: u64,
         /// Bits of the part.
         bits: u32,
@@ -90,7 +90,7 @@ pub struct Layout {
     epoch: u64,
 }
 
-/// What an id says.
+/// The parts of an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
     /// When its millisecond began: milliseconds since 1970-01-01 UTC.
@@ -105,7 +105,7 @@ pub struct Parts {
     pub sequence: u64,
 }
 
-/// What is to be done for the next ids.
+/// The next step towards new ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// The millisecond of the last id goes on: these ids are next.
@@ -234,7 +234,7 @@ impl Layout {
         (time << self.time_shift()) | mask(self.time_shift())
     }
 
-    /// What follows `last` when the clock reads `now` and `count` (1 or more) ids are wanted.
+    /// The step after `last` when the clock reads `now` and `count` (1 or more) ids are wanted.
     pub(super) fn step(&self, last: u64, now: u64, count: u64) -> Step {
         let last_time = last >> self.time_shift();
         let Some(time) = now.checked_sub(self.epoch) else {

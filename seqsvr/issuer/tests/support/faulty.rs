@@ -22,7 +22,7 @@ impl FaultyRepository {
         self.shut.store(shut, Ordering::SeqCst);
     }
 
-    /// From now on each call takes so long.
+    /// From now on each call takes this long.
     #[allow(dead_code, reason = "not every test needs it")]
     pub(crate) fn slow(&self, delay: Duration) {
         self.delay_ms.store(delay.as_millis() as u64, Ordering::SeqCst);

@@ -35,7 +35,7 @@ pub(super) struct AllocArgs {
     config: PathBuf,
 }
 
-/// Serves until a signal ends it: then nothing more is admitted once the sections have moved, and what was served is released.
+/// Serves until a signal ends it: then nothing more is admitted once the sections have moved, and served sections are released.
 pub(super) async fn run(args: AllocArgs, version: Version) -> Result<(), ExitError> {
     let config: AllocConfig = load(&args.config)?;
     let settings = config.settings(rand::random()).map_err(ExitError::usage)?;

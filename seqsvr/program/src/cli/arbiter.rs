@@ -1,4 +1,4 @@
-//! `seqsvr arbiter`: decides who serves which sections of one Set, or stands by for the one that does.
+//! `seqsvr arbiter`: assigns the sections of one Set to AllocSvrs, or stands by for the arbiter that does.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -96,7 +96,7 @@ pub(super) async fn run(args: ArbiterArgs, version: Version) -> Result<(), ExitE
             never = quorum.keep_complete() => match never {},
         }
     };
-    // Whichever ends first ends the others.
+    // The task that ends first ends the others.
     let ended = |outcome| {
         stop.cancel();
         outcome
@@ -122,7 +122,7 @@ pub(super) async fn run(args: ArbiterArgs, version: Version) -> Result<(), ExitE
 /// How often an acting arbiter looks at the stores for its metrics.
 const LOOK_EVERY: Duration = Duration::from_secs(15);
 
-/// Keeps what the metrics say of the stores as new as [`LOOK_EVERY`], while this arbiter acts.
+/// Keeps the metrics of the stores as new as [`LOOK_EVERY`], while this arbiter acts.
 async fn look_at_stores(
     lookout: Lookout,
     handle: Handle,

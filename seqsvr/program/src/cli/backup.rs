@@ -1,5 +1,5 @@
-//! `seqsvr backup FILE` and `seqsvr restore FILE`: what must outlive the loss of all stores of a Set, for every kind of
-//! store.
+//! `seqsvr backup FILE` and `seqsvr restore FILE`: the data that must outlive the loss of all stores of a Set, for every
+//! kind of store.
 
 use std::io::{self, Write as _};
 use std::ops::RangeInclusive;
@@ -88,7 +88,7 @@ fn range(text: &str) -> Result<RangeInclusive<u32>, String> {
 #[derive(Debug, Args)]
 #[command(after_help = RESTORE)]
 pub(super) struct RestoreArgs {
-    /// What `seqsvr backup` wrote
+    /// A file that `seqsvr backup` wrote
     file: PathBuf,
     /// By how many numbers every section starts above the backup
     #[arg(long, value_name = "N", default_value_t = AHEAD)]
@@ -100,13 +100,13 @@ pub(super) struct RestoreArgs {
     which: Which,
 }
 
-/// Stores, and what they are called.
+/// Stores, and the names of their cluster and Set.
 struct Open {
     cluster: String,
     set: u32,
     sections: Arc<dyn SectionStore>,
     tables: Option<Arc<dyn RoutingTableStore>>,
-    /// Of a cluster: its stores, and what a new Set of them begins with.
+    /// Of a cluster: its stores, and the terms of a new Set of them.
     new: Option<(Stores, SetTerms)>,
 }
 
@@ -170,7 +170,7 @@ pub(super) async fn backup(args: BackupArgs) -> Result<(), ExitError> {
 }
 
 impl Open {
-    /// The stores of a cluster, if they are StoreSvrs, and what a new Set begins with.
+    /// The stores of a cluster, if they are StoreSvrs, and the terms of a new Set.
     fn quorum(&self) -> Result<(&Quorum, &SetTerms), ExitError> {
         let new = self.new.as_ref().and_then(|(stores, terms)| Some((stores.quorum.as_deref()?, terms)));
         let why = "uids move between Sets of StoreSvrs only; name an arbiter's file: --config FILE";
@@ -178,7 +178,7 @@ impl Open {
     }
 }
 
-/// Gives uids up, and writes what goes with them. Cut off at any moment, it is to be run again.
+/// Gives uids up, and writes a file with their data. If it is cut off at any moment, run it again.
 async fn give(args: &BackupArgs, open: &Open, uids: &RangeInclusive<u32>, to: u32) -> Result<(), ExitError> {
     if to == open.set {
         return Err(ExitError::usage(format!("--to {to} is the Set that has them; name another one")));
@@ -199,7 +199,7 @@ async fn give(args: &BackupArgs, open: &Open, uids: &RangeInclusive<u32>, to: u3
     args.which.answer(&text, &json)
 }
 
-/// Takes uids in that another Set gave up. Cut off at any moment, it is to be run again.
+/// Takes uids in that another Set gave up. If it is cut off at any moment, run it again.
 async fn take(args: &RestoreArgs, file: BackupFile, given: Given) -> Result<(), ExitError> {
     let open = args.which.open().await?;
     let path = args.file.display();

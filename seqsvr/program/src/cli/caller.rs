@@ -1,5 +1,5 @@
-//! What the commands for people and scripts share: the client configuration, how long to try, and answers as text or
-//! JSON on standard output.
+//! The common part of the commands for people and scripts: the client configuration, how long to try, and answers as
+//! text or JSON on standard output.
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ impl CallerArgs {
     pub(super) fn answer(&self, text: &str, json: &Value) -> Result<(), ExitError> {
         let line = if self.json { json.to_string() } else { text.trim_end().to_owned() };
         match writeln!(io::stdout().lock(), "{line}") {
-            // Who reads has seen enough.
+            // The reader has seen enough.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             written => Ok(written?),
         }

@@ -1,5 +1,5 @@
-//! `seqsvr drain NODE`, `add NODE [ADDR]`, `remove NODE`, `rebalance`: changes of who holds what, each one change of
-//! the routing table (S13).
+//! `seqsvr drain NODE`, `add NODE [ADDR]`, `remove NODE`, `rebalance`: they move sections between nodes, each by one
+//! change of the routing table (S13).
 
 use clap::Args;
 
@@ -8,7 +8,7 @@ use super::caller::{CallerArgs, not_answered};
 use super::route;
 use seqsvr_client::Change;
 
-/// What all changes ask for.
+/// The flags of every change.
 #[derive(Debug, Args)]
 pub(super) struct ChangeArgs {
     /// The Set; may be left out when there is one only

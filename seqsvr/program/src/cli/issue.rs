@@ -32,7 +32,7 @@ struct Reach {
     /// Where the issuer listens
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:7430")]
     server: String,
-    /// Who signed its certificate (PEM file)
+    /// The authority that signed its certificate (PEM file)
     #[arg(long, value_name = "FILE")]
     authority: Option<PathBuf>,
     /// The token to bring

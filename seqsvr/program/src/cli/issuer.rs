@@ -113,7 +113,7 @@ fn place(config: &Path) -> PathBuf {
     given.unwrap_or_else(|| config.parent().unwrap_or(Path::new("")).to_owned())
 }
 
-/// Tells who asks for health over gRPC what `/ready` says, at most a second later, until `stop`.
+/// Reports the state of `/ready` to health checks over gRPC, at most a second later, until `stop`.
 async fn show_health(reporter: HealthReporter, issuer: Issuer, stop: CancellationToken) {
     let mut ticks = interval(HEALTH_EVERY);
     loop {

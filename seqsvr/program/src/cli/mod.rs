@@ -51,7 +51,7 @@ Exit codes: 0 done, 1 failed, 2 wrong use.";
 #[derive(Debug, Parser)]
 #[command(name = "seqsvr", about, after_help = EXAMPLES)]
 pub(crate) struct Cli {
-    /// What to write to standard error: error, warn, info, debug, or by module (seqsvr_cluster::arbiter=debug) [default: info for
+    /// The log on standard error: error, warn, info, debug, or by module (seqsvr_cluster::arbiter=debug) [default: info for
     /// roles, error for commands]
     #[arg(long, global = true, env = "SEQSVR_LOG", value_name = "FILTER")]
     log: Option<Targets>,
@@ -136,7 +136,7 @@ impl Cli {
         tracing_subscriber::registry().with(chosen).with(filter_fn(may_be_shown)).with(lines).init();
     }
 
-    /// Does what was asked.
+    /// Carries out the command.
     pub(crate) async fn run(self, version: Version) -> Result<(), ExitError> {
         if !self.command.answers() {
             info!(%version, "seqsvr starts");
@@ -165,7 +165,7 @@ impl Cli {
     }
 }
 
-/// Libraries print frames and headers below `info`, with the tokens in them: whatever the filter says, those lines are not shown.
+/// Libraries print frames and headers below `info`, with the tokens in them: no filter shows those lines.
 fn may_be_shown(line: &Metadata<'_>) -> bool {
     *line.level() <= Level::INFO
         || line.target().starts_with("seqsvr")

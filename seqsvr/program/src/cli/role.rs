@@ -1,4 +1,4 @@
-//! What every role does the same way: read its one configuration file, and say what is wrong with it.
+//! Reads the one configuration file of a role, and reports mistakes in it; the same for every role.
 
 use std::fs;
 use std::path::Path;

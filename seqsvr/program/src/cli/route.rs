@@ -1,4 +1,4 @@
-//! `seqsvr route`: who holds what, as a picture that fits the terminal or as JSON.
+//! `seqsvr route`: the nodes and their sections, as a picture that fits the terminal or as JSON.
 
 use std::fmt::Write as _;
 use std::io;
@@ -67,8 +67,8 @@ pub(super) fn width() -> usize {
     size.ok().map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0).unwrap_or(WIDTH)
 }
 
-/// A table, and how its nodes are, as text of at most `width` columns where names allow it: a line for each node, and a strip of all sections with the letter
-/// of who holds most of each piece.
+/// A table, and how its nodes are, as text of at most `width` columns where names allow it: a line for each node, and a strip of
+/// all sections with the letter of the node that holds most of each piece.
 pub(super) fn picture(table: &Table, states: &[&str], width: usize) -> String {
     let sections = table.sections();
     let all = count(&sections);
@@ -142,7 +142,7 @@ pub(super) fn json(table: &Table, states: &[&str]) -> Value {
             "last_section": one.sections.end().get(),
             "node": node(one.node),
             "home": node(one.home),
-            // Larger than what a browser's numbers hold.
+            // Larger than a browser's numbers.
             "incarnation": one.incarnation.to_string(),
             "epoch": {"term": one.epoch.term, "version": one.epoch.version},
         })

@@ -188,7 +188,7 @@ fn json(status: &SetStatus) -> Value {
         match &one.answer {
             Err(why) => value["error"] = json!(why),
             Ok(reply) => {
-                // Larger than what a browser's numbers hold.
+                // Larger than a browser's numbers.
                 value["incarnation"] = json!(reply.incarnation.to_string());
                 value["table"] = version(epoch(reply.version));
                 value["lease_remaining_ms"] = json!(reply.lease_remaining_ms);

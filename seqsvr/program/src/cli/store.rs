@@ -147,7 +147,7 @@ impl WhichStores {
         })
     }
 
-    /// Says `done`, and who the members are now.
+    /// Says `done`, and lists the members.
     fn members(&self, done: &str, Changed { configuration, already }: &Changed) {
         let members = || configuration.members.iter();
         let (number, write) = (configuration.number, configuration.write);
@@ -167,7 +167,7 @@ impl WhichStores {
     }
 }
 
-/// Replaces a store. Cut off at any moment, it is to be run again.
+/// Replaces a store. If it is cut off at any moment, run it again.
 async fn replace(args: ReplaceArgs) -> Result<(), ExitError> {
     let quorum = args.stores.quorum()?;
     let changed = quorum.replace(&args.old, &args.new).await.map_err(ExitError::failed)?;
@@ -176,7 +176,7 @@ async fn replace(args: ReplaceArgs) -> Result<(), ExitError> {
     Ok(())
 }
 
-/// Takes a store in. Cut off at any moment, it is to be run again.
+/// Takes a store in. If it is cut off at any moment, run it again.
 async fn add(args: AddArgs) -> Result<(), ExitError> {
     let changed = args.stores.quorum()?.add(&args.addr).await.map_err(ExitError::failed)?;
     let done = if changed.already { "was a member before" } else { "is a member" };
@@ -184,21 +184,21 @@ async fn add(args: AddArgs) -> Result<(), ExitError> {
     Ok(())
 }
 
-/// Lets a store go. Cut off at any moment, it is to be run again.
+/// Lets a store go. If it is cut off at any moment, run it again.
 async fn remove(args: RemoveArgs) -> Result<(), ExitError> {
     let changed = args.stores.quorum()?.remove(&args.name).await.map_err(ExitError::failed)?;
     args.stores.members(&format!("{} is no member; it can be stopped", args.name), &changed);
     Ok(())
 }
 
-/// Changes W. Cut off at any moment, it is to be run again.
+/// Changes W. If it is cut off at any moment, run it again.
 async fn set_write(args: WriteArgs) -> Result<(), ExitError> {
     let changed = args.stores.quorum()?.set_write(args.write.into()).await.map_err(ExitError::failed)?;
     args.stores.members(&format!("{} stores must answer each call", args.write), &changed);
     Ok(())
 }
 
-/// Changes the lease. Cut off at any moment, it is to be run again.
+/// Changes the lease. If it is cut off at any moment, run it again.
 async fn lease(args: LeaseArgs) -> Result<(), ExitError> {
     let wanted = Duration::from_millis(args.milliseconds);
     let Changed { configuration, already } =

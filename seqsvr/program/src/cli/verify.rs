@@ -1,4 +1,4 @@
-//! `seqsvr verify FILE...`: whether the files of the roles fit what the stores have stored.
+//! `seqsvr verify FILE...`: whether the files of the roles fit the stores.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ pub(super) struct VerifyArgs {
     json: bool,
 }
 
-/// A file, and what it is of.
+/// A file, by its role.
 enum Role {
     Arbiter(Box<ArbiterConfig>),
     Alloc(Box<AllocConfig>),
@@ -58,7 +58,7 @@ struct Stored {
 
 type Sets = BTreeMap<SetName, Stored>;
 
-/// Prints what does not fit, file by file.
+/// Prints the settings that do not fit, file by file.
 pub(super) async fn run(args: VerifyArgs) -> Result<(), ExitError> {
     let roles =
         args.files.iter().map(|file| Ok((file, read(file)?))).collect::<Result<Vec<_>, ExitError>>()?;

@@ -32,7 +32,7 @@ async fn claim(link: &dyn Link, last: u32, owner: Owner) -> Vec<Ceiling> {
     }
 }
 
-/// Raises one section on and on until the replica no longer answers; `confirmed` is what it answered for.
+/// Raises one section on and on until the replica no longer answers; `confirmed` is the last ceiling that it confirmed.
 async fn raise_until_it_dies(
     link: &dyn Link,
     owner: Owner,
@@ -149,7 +149,7 @@ async fn a_store_that_lost_its_disk_comes_back_as_a_new_member() {
     let line = refusal(&places[2], &[]);
     assert!(line.contains("holds no replica; start once with --init"), "{line}");
     let anew = places[2].start(&["--init"]);
-    // It votes in nothing: neither as what it was nor as anybody else.
+    // It votes in nothing: neither as its earlier self nor as another member.
     for number in 0..=1 {
         for member in [0, old.members.iter().find(|one| one.name == "s3").unwrap().id] {
             let claim = Question::Claim { sections: sections(9), owner: owner(2), layout: LAYOUT };
@@ -159,7 +159,7 @@ async fn a_store_that_lost_its_disk_comes_back_as_a_new_member() {
     }
     let changed = set.replace("s3", &anew.addr).await.unwrap();
     assert_eq!((changed.configuration.number, changed.already), (2, false));
-    // It has what the others have: they may end.
+    // It has the state of the others: they may end.
     stores[0].kill();
     let sections = sections(9);
     let claimed = set.claim(&sections, owner(2), LAYOUT).await.unwrap();

@@ -92,7 +92,7 @@ impl Running {
         Self { addr: addr.to_owned(), child }
     }
 
-    /// What it logs until a line says `awaited`, and after that until it has ended.
+    /// The lines that it logs until one contains `awaited`, and after that until it has ended.
     pub(crate) fn logged_until(mut self, awaited: &str) -> Vec<String> {
         let mut lines = BufReader::new(self.child.stderr.take().unwrap()).lines();
         let mut logged = Vec::new();

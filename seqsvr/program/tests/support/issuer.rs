@@ -50,7 +50,7 @@ impl Drop for Process {
     }
 }
 
-/// Takes numbers of the tag `order`; `None`: the process was killed meanwhile, and what it may have issued is lost.
+/// Takes numbers of the tag `order`; `None`: the process was killed meanwhile, and numbers that it may have issued are lost.
 pub(crate) fn take(addr: &str, count: u32) -> Option<Vec<u64>> {
     let body = format!("{{\"count\":{count}}}");
     let (status, text) = post(addr, "/v1/ids/order", &body)?;
@@ -64,7 +64,7 @@ pub(crate) fn post(addr: &str, path: &str, body: &str) -> Option<(u16, String)> 
     call(addr, "POST", path, body)
 }
 
-/// What a page says: status and body.
+/// Gets a page: status and body.
 #[allow(dead_code, reason = "not every test needs it")]
 pub(crate) fn get(addr: &str, path: &str) -> Option<(u16, String)> {
     call(addr, "GET", path, "")

@@ -38,7 +38,7 @@ async fn open_with(security: &ListenConfig, most: usize, first_request_ms: u64) 
 
 /// Waits until the other end has closed.
 async fn closed(mut stream: TcpStream) {
-    // What a server sends first by itself, its settings, does not count.
+    // The settings that a server sends first do not count.
     let mut rest = Vec::new();
     let ended = timeout(PATIENCE, stream.read_to_end(&mut rest)).await.expect("in time");
     drop(ended);

@@ -130,7 +130,7 @@ pub(super) fn there(one: Option<v1::Configuration>) -> Result<Arc<Configuration>
     plain(one)?.ok_or(WireError::Missing("configuration"))
 }
 
-/// What was accepted under which ballot.
+/// The accepted configuration, and its ballot.
 pub(super) fn accepted(
     ballot: u64,
     one: Option<v1::Configuration>,

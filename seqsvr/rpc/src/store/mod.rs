@@ -1,6 +1,6 @@
-//! What a replica is asked and answers, to the wire and back. A replica reads the questions of callers that may be
-//! faulty or hostile, callers read its answers: both are checked as far as the rules of the plain values go, and sizes
-//! are bounded.
+//! The questions to a replica and its answers, to the wire and back. A replica reads the questions of callers that may
+//! be faulty or hostile, callers read its answers: both are checked as far as the rules of the plain values go, and
+//! sizes are bounded.
 
 use std::ops::RangeInclusive;
 

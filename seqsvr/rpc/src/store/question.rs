@@ -93,14 +93,14 @@ impl TryFrom<Request> for Question {
     }
 }
 
-/// What a claim names.
+/// The contents of a claim: sections, an owner and a layout.
 pub type Claim = (Vec<std::ops::RangeInclusive<seqsvr_core::ids::SectionId>>, Owner, Layout);
 
 /// Sections within the uid space, an owner and a layout.
 ///
 /// # Errors
 ///
-/// What is missing or out of range.
+/// A field is missing or out of range.
 pub fn claimed(claim: v1::ClaimRequest) -> Result<Claim, WireError> {
     let layout: Layout = claim.layout.ok_or(WireError::Missing("layout"))?.try_into()?;
     let sections = ranges(claim.sections)?;
@@ -115,10 +115,10 @@ pub fn claimed(claim: v1::ClaimRequest) -> Result<Claim, WireError> {
 ///
 /// # Errors
 ///
-/// It is missing, or its epoch is that of nobody.
+/// It is missing, or its epoch is the one of no owner.
 pub fn owner(owner: Option<v1::Owner>) -> Result<Owner, WireError> {
     let owner: Owner = owner.ok_or(WireError::Missing("owner"))?.try_into()?;
-    // The one epoch under which nobody owns anything.
+    // The one epoch under which nothing is owned.
     if owner.epoch == Epoch::default() {
         return Err(WireError::Wrong("epoch"));
     }

@@ -1,4 +1,4 @@
-//! Everything that may be said survives the wire; what breaks a rule is refused.
+//! Every valid message survives the wire; one that breaks a rule is refused.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! What an AllocSvr answers to probes, as the real one does: how much it serves, for how long it could have served the rest, and
-//! whether it reads tables at all. And what may keep it from serving.
+//! An AllocSvr's answers to probes, as the real one gives them: how much it serves, for how long it could have served the rest, and
+//! whether it reads tables at all. Also the ailments that may keep it from serving.
 
 use super::Alloc;
 use crate::Place;
@@ -8,12 +8,12 @@ use crate::message::Packet;
 use seqsvr_cluster::arbiter::core::Probe;
 use seqsvr_core::clock::Moment;
 
-/// What keeps a node that answers from serving, or from serving well.
+/// An ailment of a node that answers: it keeps it from serving, or from serving well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Ailment {
-    /// What it serves cannot be recorded: its disk is full.
+    /// Its disk is full: the sections that it serves cannot be recorded.
     FullDisk,
-    /// Its claims are refused, as those of a node that is configured otherwise are.
+    /// Its claims are refused, like the claims of a node that is configured otherwise.
     Refused,
 }
 

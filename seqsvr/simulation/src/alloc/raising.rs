@@ -1,5 +1,5 @@
-//! How an AllocSvr raises ceilings: one call at a time for each assignment. What an answer means, and how long to pause after a
-//! failure, is decided by the core of the real raiser.
+//! How an AllocSvr raises ceilings: one call at a time for each assignment. The core of the real raiser decides the meaning of an
+//! answer and the pause after a failure.
 
 use super::Alloc;
 use crate::cx::Cx;

@@ -1,6 +1,6 @@
-//! What a simulated caller has of one AllocSvr: a stream. What pairs answers with questions, what checks and remembers the numbers, and
-//! the table that came along are the client's own; only the connection is simulated. Its frames may be late, lost and doubled,
-//! which those of a real connection are not, and the stream may be ended and begun anew at any moment.
+//! A simulated caller's stream to one AllocSvr. The client's own code pairs answers with questions, checks and remembers the numbers,
+//! and keeps the table that came along; only the connection is simulated. Its frames may be late, lost and doubled, unlike a real
+//! connection's, and the stream may be ended and begun anew at any moment.
 
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
@@ -28,7 +28,7 @@ const BOUNDS: Bounds = Bounds { calls: 32, gather: 3 };
 /// Uids that are remembered; others are forgotten now and then.
 const REMEMBERED: usize = 8;
 
-/// What all streams of one life of a caller share.
+/// State that all streams of one life of a caller share.
 pub(super) struct Shared {
     pub(super) routes: Arc<RouteCache>,
     seen: Arc<Mutex<Seen>>,
@@ -45,7 +45,7 @@ impl Shared {
     }
 }
 
-/// What a call waits for.
+/// The receiver of a call's answer.
 pub(super) enum Waits {
     Single(oneshot::Receiver<Result<Granted, AttemptError>>),
     Call(oneshot::Receiver<Result<outbox::Answered, AttemptError>>),
@@ -153,7 +153,7 @@ impl Connection {
     }
 }
 
-/// What an AllocSvr says, as it says it on a stream.
+/// An AllocSvr's reply, as a stream carries it.
 fn wire_reply(reply: Reply, table: Option<Arc<Table>>) -> Answer {
     let table = table.as_deref().map(v1::Table::from);
     let next = |outcome| Answer::Next(v1::NextReply { outcome: Some(outcome), table: table.clone() });

@@ -1,5 +1,5 @@
-//! What can come next in a state, and what comes of it: an answer arrives, a caller gives up, an owner begins a call, the
-//! configuration changes.
+//! The moves that are possible in a state, and the states after them: an answer arrives, a caller gives up, an owner begins a call,
+//! the configuration changes.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ impl Protocol {
         index + usize::from(replaced)
     }
 
-    /// What could come next; some of it may turn out to be impossible.
+    /// The moves that could come next; some may turn out to be impossible.
     pub(super) fn moves(&self, world: &World) -> Vec<Move> {
         let lanes = [Lane::Read, Lane::Claim, Lane::Raise, Lane::Release];
         let idle = |lane: &Lane| !world.calls.iter().any(|(one, ..)| one == lane);
@@ -35,7 +35,7 @@ impl Protocol {
         moves
     }
 
-    /// What comes of a move, if it is possible.
+    /// The state after a move, if the move is possible.
     pub(super) fn after(&self, world: &World, one: Move) -> Option<World> {
         let mut after = world.clone();
         match one {
@@ -49,7 +49,7 @@ impl Protocol {
             Move::HandOut(index) => {
                 let (first, last) = after.owners[index].hand_out(world.tick, self.flaws)?;
                 let (largest, by) = world.last;
-                // What is asked for now must be larger than all that was handed out.
+                // Numbers asked for now must be larger than all that were handed out.
                 after.broken = first <= largest && by != index;
                 after.last = world.last.max((last, index));
             }

@@ -1,4 +1,4 @@
-//! What goes wrong with whole replicas: they die, are replaced, come back, become more and fewer.
+//! Faults of whole replicas: they die, are replaced, come back, become more and fewer.
 
 use super::{Faults, Next};
 use crate::cluster::Cluster;
@@ -7,7 +7,7 @@ use crate::replacer::Task;
 use crate::{MILLI, Place, SECOND};
 
 impl Faults {
-    /// What some AllocSvr sends to these replicas is late or lost for a while.
+    /// Packets from some AllocSvr to these replicas are late or lost for a while.
     fn strain(&mut self, cluster: &mut Cluster, slow: &[Place], lost: &[Place], longer: u64) {
         let caller = *cluster.world.chance.pick(&cluster.allocs);
         slow.iter().for_each(|&replica| cluster.world.network.slow(caller, replica, longer));
@@ -27,7 +27,7 @@ impl Faults {
     }
 
     /// In half of the cases the old one is dead, for good or until somebody starts it again; else it lives on, and may not hear of it.
-    /// Often while an AllocSvr reaches the old one more easily than those that stay. Who replaces it may end in the middle, and go on
+    /// Often while an AllocSvr reaches the old one more easily than those that stay. The replacer may end in the middle, and go on
     /// later.
     pub(super) fn replace(&mut self, cluster: &mut Cluster) {
         let idle = Self::idle(cluster);
@@ -62,7 +62,7 @@ impl Faults {
         }
     }
 
-    /// One more, one fewer, or another W. Who does that may end in the middle, and go on later.
+    /// One more, one fewer, or another W. The replacer may end in the middle, and go on later.
     pub(super) fn resize(&mut self, cluster: &mut Cluster) {
         let Some(replacer) = Self::idle(cluster).filter(|_| cluster.shape.spares > 0) else { return };
         let mut members = cluster.members();
@@ -90,8 +90,8 @@ impl Faults {
         }
     }
 
-    /// To half or twice as long as it was at first, or back. Often while an AllocSvr that callers reach does not hear of it.
-    /// Who does that may end while the earlier lease is still held.
+    /// To half or twice as long as it was at first, or back. Often while an AllocSvr that callers reach does not hear of it. The
+    /// replacer may end while the earlier lease is still held.
     pub(super) fn lease(&mut self, cluster: &mut Cluster) {
         let members = cluster.members();
         let Some(replacer) = Self::idle(cluster).filter(|_| cluster.shape.spares > 0) else { return };

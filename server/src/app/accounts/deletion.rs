@@ -1,4 +1,4 @@
-//! Deleting an account: the mark, and who hears of it. What follows is done by [`Deletions`](crate::app::Deletions).
+//! Deleting an account: the mark, and telling other servers of it. [`Deletions`](crate::app::Deletions) does the rest.
 
 use super::{AccountError, Accounts, DAY_MS};
 use crate::app::sessions::LiveSession;
@@ -13,7 +13,7 @@ const TOLD_FOR: i64 = DAY_MS / 24;
 const MOST: usize = 1_000;
 
 impl Accounts {
-    /// Deletes the account of `session`, for good, for who knows its password. All its sessions end; their sockets close.
+    /// Deletes the account of `session`, for good, if `password` is right. All its sessions end; their sockets close.
     pub async fn delete_own(&self, session: &LiveSession, password: String) -> Result<(), AccountError> {
         let checked = self.check_current(session, password).await?;
         let uid = session.uid;
@@ -43,7 +43,7 @@ impl Accounts {
         self.0.deleted.notify_one();
     }
 
-    /// Drops the names of accounts that were deleted lately, whoever did it.
+    /// Drops the names of accounts that were deleted lately, by any process.
     pub(in crate::app) async fn forget_deleted(&self) -> Result<(), StoreError> {
         let since = Timestamp(self.0.clock.now().0.saturating_sub(TOLD_FOR));
         let deleted = self.0.directory.deleted_since(since, MOST).await?;

@@ -1,5 +1,5 @@
-//! Known devices. A log-in leaves a token with the device. Later attempts that show it are counted apart from those of
-//! strangers, so whoever guesses passwords does not lock the owner out.
+//! Known devices. A log-in leaves a token with the device. Later attempts that show it are counted apart from strangers'
+//! attempts, so an attacker that guesses passwords does not lock the owner out.
 //!
 //! Nothing is stored: a token is signed with the salt of the password that was right, so it counts for that account, until its time is
 //! over or the password is another one. It opens nothing by itself.
@@ -17,7 +17,7 @@ use crate::store::{Account, StoreError};
 /// How long a device is known after a log-in, in days.
 const KNOWN_DAYS: i64 = 365;
 
-/// What is signed begins so: a signature of something else is none of a token.
+/// The prefix of the signed text, so that a signature of something else is not valid for a token.
 const PURPOSE: &str = "tidemark device 1";
 
 /// A device on which the account was logged in to before.
@@ -25,11 +25,11 @@ const PURPOSE: &str = "tidemark device 1";
 pub struct KnownDevice {
     /// By what its attempts are counted.
     pub name: String,
-    /// What it keeps: a log-in gives it no other, by which it would be counted anew.
+    /// The token that it keeps. A log-in gives it no other, because attempts under a new one would be counted anew.
     pub token: Option<DeviceToken>,
 }
 
-/// What such a device shows with its next log-in.
+/// The token that such a device sends with its next log-in.
 #[derive(Clone)]
 pub struct DeviceToken {
     /// The text; letters, digits and points.
@@ -46,7 +46,7 @@ impl std::fmt::Debug for DeviceToken {
 }
 
 impl DeviceToken {
-    /// A new one for who knew the password behind `password_hash`.
+    /// A new token for a device that sent the password behind `password_hash`.
     pub(super) fn issue(uid: Uid, password_hash: &str, now: Timestamp) -> DeviceToken {
         let nonce = &Token::random(&mut rand::rng()).as_str()[..32].to_owned();
         let lifetime = KNOWN_DAYS * DAY_MS;

@@ -13,7 +13,7 @@ pub enum AccountError {
     /// Accounts are made by the operator alone.
     #[error("sign-up is closed on this server; ask its operator for an account")]
     SignUpClosed,
-    /// Accounts are made by who is invited.
+    /// Only invited people may make accounts.
     #[error("new accounts need an invitation, and this one is missing, over or used up; ask for a new link")]
     NotInvited,
     /// The name cannot be one.
@@ -22,7 +22,7 @@ pub enum AccountError {
     /// The password cannot be one.
     #[error("choose a password of 8 to 200 characters")]
     BadPassword,
-    /// Whoever guesses tries it first.
+    /// Attackers try this password first.
     #[error("that is one of the passwords that are guessed first; choose another")]
     CommonPassword,
     /// Somebody has that name.

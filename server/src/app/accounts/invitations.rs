@@ -7,7 +7,7 @@ use crate::domain::{ClientId, Timestamp, Uid};
 use crate::seq::Ids;
 use crate::store::{SignUpInvite, StoreError};
 
-/// What invitations of accounts are held to.
+/// The limits of invitations to sign up.
 #[derive(Clone, Copy, Debug)]
 pub struct SignUpInviteLimits {
     /// The longest life, in seconds.
@@ -27,9 +27,9 @@ const USUAL_SECONDS: u32 = 7 * 24 * 60 * 60;
 /// An invitation just made; the code is shown this once.
 #[derive(Clone, Debug)]
 pub struct NewSignUpInvite {
-    /// What stands in the link.
+    /// The code in the link.
     pub code: Token,
-    /// What its maker calls it.
+    /// The id by which its maker ends it.
     pub id: SessionId,
     /// From when on nobody makes an account by it.
     pub expires_at: Timestamp,
@@ -40,14 +40,14 @@ pub struct NewSignUpInvite {
 /// An invitation as its maker sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenSignUpInvite {
-    /// What [`Accounts::end_sign_up_invite`] takes.
+    /// The argument of [`Accounts::end_sign_up_invite`].
     pub id: SessionId,
     /// The rest of it.
     pub invite: SignUpInvite,
 }
 
 impl Accounts {
-    /// Makes an invitation of `by`; `None`: of the operator, whom no limit holds. Without terms it lasts a week and is for one account.
+    /// Makes an invitation of `by`; `None`: of the operator, without limits. Without terms it lasts a week and is for one account.
     /// `key`, with the numbers' secret: a repetition under the same key makes no second one and gets the same answer, until the first one
     /// is ended or some time after it is over.
     pub async fn invite(
@@ -105,7 +105,7 @@ impl Accounts {
         self.0.directory.end_sign_up_invite(by, &id.0).await
     }
 
-    /// Ends an invitation of the operator: by its id, by what stands in its link, or by the link. `false`: there is none.
+    /// Ends an invitation of the operator: by its id, by the code in its link, or by the link. `false`: there is none.
     pub async fn end_operators_invite(&self, named: &str) -> Result<bool, StoreError> {
         let code = named.rsplit("invite=").next().unwrap_or_default().trim();
         let id = code.parse().unwrap_or_else(|_| SessionId::of(&hash_of(code)));

@@ -107,7 +107,7 @@ impl Accounts {
         }
     }
 
-    /// Ends the sessions in memory that the directory does not have any more: they ended on another server.
+    /// Ends the sessions in memory that the directory no longer has: they ended on another server.
     async fn confirm_sessions(&self) -> Result<(), StoreError> {
         // One that was read before it ended, and is kept after this look, would stay.
         self.0.sessions.doubt();
@@ -132,7 +132,7 @@ impl Accounts {
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut seen = None;
         while stopping.run_until_cancelled(looks.tick()).await.is_some() {
-            // What storage does not answer now is asked again a second later.
+            // If storage does not answer, the next tick asks again.
             let Ok(endings) = self.0.directory.endings().await else { continue };
             if seen.is_some_and(|seen| seen == endings) || self.confirm().await.is_ok() {
                 seen = Some(endings);

@@ -1,4 +1,4 @@
-//! What an operator does to accounts: `tidemark user`. The sessions that it ends end on running servers, too.
+//! The operator's changes to accounts: `tidemark user`. The sessions that it ends end on running servers, too.
 
 use super::{AccountError, Accounts};
 use crate::app::tokens::Token;

@@ -1,4 +1,4 @@
-//! Recovery codes: a way back in for who has forgotten the password. Each is 80 random bits, shown once and kept as SHA-256 alone: to
+//! Recovery codes: a way back in after a forgotten password. Each is 80 random bits, shown once and kept as SHA-256 alone: to
 //! find one from its hash takes 2^79 tries, so a slow hash as for passwords would add nothing.
 
 use std::fmt;
@@ -22,7 +22,7 @@ const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 /// Letters and digits of a code; each has five bits.
 const LENGTH: usize = 16;
 
-/// What is hashed begins so.
+/// The prefix of the hashed text.
 const PURPOSE: &str = "tidemark recovery 1";
 
 /// The codes of an account, as their owner keeps them.
@@ -60,8 +60,8 @@ impl fmt::Debug for RecoveryCodes {
     }
 }
 
-/// By what storage would know the code that somebody types: in whatever case, with or without signs between the letters. `None`: it
-/// cannot be one.
+/// The hash of a typed code, as storage would have it: in any case, with or without signs between the letters. `None`: it cannot be
+/// one.
 fn hash_of(uid: Uid, typed: &str) -> Option<CodeHash> {
     let mut letters = String::with_capacity(LENGTH);
     for letter in typed.chars().filter(|letter| !letter.is_whitespace() && *letter != '-') {
@@ -81,8 +81,7 @@ fn hash_of(uid: Uid, typed: &str) -> Option<CodeHash> {
 }
 
 impl Accounts {
-    /// Sets another password for who has forgotten it and shows a recovery code, which is used up. All sessions of the account end, and
-    /// a new one begins.
+    /// Sets another password in exchange for a recovery code, which is used up. All sessions of the account end, and a new one begins.
     pub async fn recover(
         &self,
         name: &str,
@@ -117,7 +116,7 @@ impl Accounts {
         self.0.directory.recovery_codes(uid).await
     }
 
-    /// New recovery codes for the account of `session`, for who knows its password; the old ones are worth nothing any more.
+    /// New recovery codes for the account of `session`, if `password` is right. The old ones no longer count.
     pub async fn new_recovery_codes(
         &self,
         session: &LiveSession,

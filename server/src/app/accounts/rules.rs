@@ -1,4 +1,4 @@
-//! What a new name and a new password are held to.
+//! The rules for a new name and a new password.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -12,7 +12,7 @@ const NAME_CHARACTERS: RangeInclusive<usize> = 1..=40;
 /// Characters of a password.
 pub(super) const PASSWORD_CHARACTERS: RangeInclusive<usize> = 8..=200;
 
-/// Whether an account, of whatever age, can have this name.
+/// Whether an account, new or old, can have a name of this length.
 pub(super) fn has_length_of_name(name: &str) -> bool {
     NAME_CHARACTERS.contains(&name.chars().count())
 }
@@ -25,7 +25,7 @@ pub(super) fn checked_name(name: &str) -> Result<&str, AccountError> {
     }
 }
 
-/// Those of which lists of stolen passwords have the most, in small letters: tried first by whoever guesses.
+/// The most frequent passwords in lists of stolen ones, in small letters. Attackers try them first.
 static COMMON_PASSWORDS: LazyLock<HashSet<&str>> =
     LazyLock::new(|| include_str!("common_passwords.txt").lines().collect());
 

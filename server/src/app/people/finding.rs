@@ -1,31 +1,31 @@
-//! Finding people by their names, as far as each lets himself be found, and what is seen of them.
+//! Finding people by their names, as far as their privacy allows, and their public profiles.
 
 use super::People;
 use crate::domain::{Conversation, Entry, FoundBy, Profile, Relation, Setting, Uid, name_key, setting_key};
 use crate::store::{ShownName, StoreError};
 
-/// Characters of a part that is looked for, at least. Whoever is asked for by the whole name is found in any case.
+/// Characters of a part that is looked for, at least. A whole name is found in any case.
 const SHORTEST_PART: usize = 2;
 
-/// For each person that is answered so many are looked at, some of whom do not want to be found by a part of their name.
+/// Candidates read for each person returned, since some do not want to be found by a part of their name.
 const LOOKED_AT: usize = 2;
 
-/// What others see of a person.
+/// A person as others see them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownPerson {
-    /// Who.
+    /// The person's uid.
     pub uid: Uid,
     /// The account's name.
     pub name: String,
-    /// What the person has chosen.
+    /// The profile that the person has set.
     pub profile: Profile,
     /// Whether the account is deleted.
     pub is_deleted: bool,
 }
 
 impl People {
-    /// People with `part` in their name, at most `limit`: whoever has that name first, then those whose name begins with it. Those who
-    /// let themselves be found by the whole name alone are found so, and by their friends; so are those who have blocked `who`.
+    /// People with `part` in their name, at most `limit`: the one with exactly that name first, then names that begin with it. People that
+    /// allow only the whole name, or have blocked `who`, are found by the whole name; their friends find them by a part, too.
     pub async fn find(&self, who: Uid, part: &str, limit: usize) -> Result<Vec<(Uid, String)>, StoreError> {
         let part = part.trim();
         if part.is_empty() {
@@ -41,7 +41,7 @@ impl People {
         Ok(found)
     }
 
-    /// Those of `people` whom `who` may find by a part of their name, without the one whose whole name is `key`.
+    /// The people that `who` may find by a part of their name, without the one whose whole name is `key`.
     async fn who_are_found(
         &self,
         who: Uid,
@@ -61,7 +61,7 @@ impl People {
         Ok(found.filter(|((uid, _), rows)| is_found(*uid, rows)).map(|(person, _)| person).collect())
     }
 
-    /// What is seen of those of `uids` who exist, in order.
+    /// The existing people of `uids` as others see them, in order.
     pub async fn shown(&self, uids: &[Uid]) -> Result<Vec<ShownPerson>, StoreError> {
         let names = self.directory.shown_names(uids).await?;
         let there = uids.iter().zip(names).filter_map(|(uid, name)| Some((*uid, name?)));

@@ -23,7 +23,7 @@ Examples:
   tidemark table key list
   tidemark table key revoke TIDE0123456789abcdefghij";
 
-/// What to do to access keys.
+/// Commands for access keys.
 #[derive(Debug, Subcommand)]
 pub(super) enum Key {
     /// Make a key and print it; its secret is never shown again

@@ -26,7 +26,7 @@ Examples:
 
 The server serves tables when its configuration says so: TIDEMARK_TABLE__ENABLED=true tidemark serve";
 
-/// What to do about tables.
+/// Commands for tables.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Table {

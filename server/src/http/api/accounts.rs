@@ -21,7 +21,7 @@ use crate::http::proxy::Caller;
 use crate::http::refusals;
 use crate::http::state::{HttpState, Settings};
 
-/// What one signs up with.
+/// A request to sign up.
 #[derive(Deserialize, ToSchema)]
 pub(in crate::http) struct NewAccount {
     /// Unique without regard to case: visible characters, and single spaces between them.
@@ -30,12 +30,12 @@ pub(in crate::http) struct NewAccount {
     /// Any characters.
     #[schema(min_length = 8, max_length = 200, example = "correct horse")]
     password: String,
-    /// What stands in the link of an invitation; needed where `[accounts] sign_up` is `invitation`.
+    /// The code in the link of an invitation; needed where `[accounts] sign_up` is `invitation`.
     #[serde(default)]
     invite: Option<String>,
 }
 
-/// What one logs in with.
+/// A request to log in.
 #[derive(Deserialize, ToSchema)]
 pub(in crate::http) struct Credentials {
     /// In whatever case.
@@ -44,7 +44,7 @@ pub(in crate::http) struct Credentials {
     /// The password.
     #[schema(min_length = 8, max_length = 200, example = "correct horse")]
     password: String,
-    /// What an earlier log-in on this device got as `device`, if anything; a page of this server shows its cookie.
+    /// The `device` that an earlier log-in on this device got, if any; a page of this server shows its cookie.
     #[serde(default)]
     device: Option<String>,
 }
@@ -144,13 +144,13 @@ pub(super) async fn known_device(
     }
 }
 
-/// What changes a password.
+/// A change of the password.
 #[derive(Deserialize, ToSchema)]
 pub(in crate::http) struct NewPassword {
     /// The password as it is now.
     #[schema(example = "correct horse")]
     current: String,
-    /// The password as it is to be; any characters.
+    /// The new password; any characters.
     #[schema(min_length = 8, max_length = 200, example = "battery staple")]
     new: String,
 }
@@ -197,7 +197,7 @@ fn remembering(device: &DeviceToken, caller: Caller, settings: &Settings) -> Hea
     DEVICE.set(&device.text, device.lifetime_seconds, is_secure(caller, settings))
 }
 
-/// Carries out what hashes a password when it is its address's turn.
+/// Runs `hashing` when it is the turn of the caller's address.
 pub(super) async fn in_line<T>(
     state: &HttpState,
     caller: Caller,
@@ -266,7 +266,7 @@ pub(in crate::http) async fn log_out_everywhere(
     Ok(goodbye(caller, &settings))
 }
 
-/// The answer to whose session has ended: the cookie goes, too.
+/// The answer to a caller whose session has ended: the cookie goes, too.
 pub(super) fn goodbye(caller: Caller, settings: &Settings) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
     for cookie in SESSION.clear(is_secure(caller, settings)) {
@@ -279,8 +279,8 @@ pub(super) fn goodbye(caller: Caller, settings: &Settings) -> Response {
 ///
 /// At once: its sessions end and their WebSockets close with 4401, nobody logs in or signs up under its name, and nothing can be sent to
 /// it (`account_deleted`). Soon after: its moments, comments and likes are taken back, its friendships end, it leaves its groups, and its
-/// own rows are removed. What others have received from it stays with them. An attempt counts as an attempt to log in, on a device that
-/// is known by its session.
+/// own rows are removed. Others keep the rows that they have received from it. An attempt counts as an attempt to log in, on a device
+/// that is known by its session.
 #[utoipa::path(
     post, path = "/api/v1/me/delete", operation_id = "deleteAccount", tag = "Accounts",
     request_body = Password,
@@ -298,7 +298,7 @@ pub(in crate::http) async fn delete(
     Ok(goodbye(caller, &state.settings))
 }
 
-/// What opens a WebSocket.
+/// A ticket that opens a WebSocket.
 #[derive(Serialize, ToSchema)]
 struct Ticket<'a> {
     /// For `/ws?ticket=TICKET`, once.

@@ -1,4 +1,4 @@
-//! What is done to a message after it was sent: edits, recalls, reactions, pins, stars and deletions. The WebSocket takes the same, as frames.
+//! Changes to a message after it was sent: edits, recalls, reactions, pins, stars and deletions. The WebSocket takes the same, as frames.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::http::openapi::refusals::sending;
 pub(in crate::http) struct Edit {
     /// The idempotency key, a new one for each edit: the same again gets the first answer.
     client_id: Uuid,
-    /// What the message says from now on.
+    /// The body of the message from now on.
     #[serde(deserialize_with = "object")]
     body: EditedText,
 }
@@ -51,7 +51,7 @@ pub(in crate::http) struct Delete {
     client_id: Uuid,
 }
 
-/// What the caller reacts to a message with.
+/// The caller's reaction to a message.
 #[derive(Deserialize, ToSchema)]
 pub(in crate::http) struct Reaction {
     /// The idempotency key, a new one for each reaction: the same again gets the first answer.
@@ -81,7 +81,7 @@ pub(in crate::http) struct Star {
 
 /// A request to amend a message, before it is known which one.
 pub(in crate::http) trait Amending {
-    /// What is to be done to that message.
+    /// The amendment, for that message.
     fn amend(self, conversation: Conversation, message_id: MessageId) -> Amend;
 }
 

@@ -87,7 +87,7 @@ pub(in crate::http) async fn list(
         Some(0) => return Err(Problem::invalid_query("limit is a whole number from 1 up")),
         asked => asked.map_or(most, |asked| asked.min(most)),
     };
-    // What lies beyond every row is after nothing in particular.
+    // An id beyond every row sets no bound.
     let before = after.and_then(MessageId::new);
     let reading = reads.begin(session.uid, caller, limit).await?;
     let lines = conversations.list(session.uid, before, Some(limit)).await?;
@@ -171,7 +171,7 @@ pub(in crate::http) async fn messages(
     Params(History { before, limit: asked }): Params<History>,
 ) -> Result<Response, Problem> {
     let rows = page_rows(asked.as_deref(), settings.limits.page_rows)?;
-    // Before what lies beyond every row is before nothing in particular.
+    // An id beyond every row sets no bound.
     let before = before.and_then(MessageId::new);
     let reading = reads.begin(session.uid, caller, rows).await?;
     let page = conversations.messages(session.uid, conversation, before, rows).await?;

@@ -27,7 +27,7 @@ const AT_ONCE: usize = 200;
 /// Bytes of so many, about; what they really have is known once they are read.
 const USUAL_PART: usize = 256 * 1_024;
 
-/// What is written next.
+/// The part that is written next.
 enum Part {
     Head,
     Sessions,

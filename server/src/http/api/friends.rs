@@ -1,4 +1,4 @@
-//! Who is whose friend.
+//! Friends and friend requests.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ struct FriendLine {
     theirs: bool,
     /// Whether the caller has declined what the other one wants.
     declined: bool,
-    /// What the other one said with it.
+    /// The other one's greeting.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     text: Option<String>,

@@ -19,17 +19,17 @@ use crate::http::limits::Rates;
 use crate::http::openapi::refusals::writing;
 use crate::http::wire::{History, Role};
 
-/// What the header is for.
+/// The purpose of the header `Idempotency-Key`.
 pub(super) const KEY: &str =
     "By which a repetition is known: after a timeout or a lost answer, send the same request with it";
 
 /// A group to be made.
 #[derive(Deserialize, ToSchema)]
 pub(in crate::http) struct NewGroup {
-    /// What people call it: visible characters, and single spaces between them.
+    /// The group's name: visible characters, and single spaces between them.
     #[schema(min_length = 1, max_length = 80, example = "Harbour walk")]
     name: String,
-    /// Who is in it beside the caller, by uid.
+    /// The members beside the caller, by uid.
     #[serde(default)]
     #[schema(max_items = 500)]
     members: Vec<u32>,
@@ -47,7 +47,7 @@ pub(super) struct GroupNumber {
 struct Member {
     uid: u32,
     name: String,
-    /// What the member may do.
+    /// The member's role.
     role: Role,
 }
 
@@ -57,17 +57,17 @@ struct Group {
     #[schema(minimum = 1)]
     gid: u64,
     name: String,
-    /// What it is for; may be empty.
+    /// The group's purpose; may be empty.
     #[schema(max_length = 300)]
     topic: String,
-    /// What those who join it see of what was said before.
+    /// Whether new members see earlier messages.
     history: History,
     /// The caller's.
     role: Role,
     /// How many are in it.
     #[schema(minimum = 1)]
     member_count: usize,
-    /// Who is in it.
+    /// The members.
     members: Vec<Member>,
 }
 
@@ -129,16 +129,16 @@ pub(in crate::http) async fn show(
     Ok(json(StatusCode::OK, &answer))
 }
 
-/// What is to be changed about a group; what is not given stays.
+/// Changes to a group; a field that is not given stays as it is.
 #[derive(Deserialize, ToSchema)]
 pub(in crate::http) struct Description {
-    /// What people call it: visible characters, and single spaces between them.
+    /// The group's name: visible characters, and single spaces between them.
     #[schema(min_length = 1, max_length = 80)]
     name: Option<String>,
-    /// What it is for: one line of visible characters, and single spaces between them. Empty: nothing.
+    /// The group's purpose: one line of visible characters, and single spaces between them. Empty: none.
     #[schema(max_length = 300)]
     topic: Option<String>,
-    /// What those who join it from now on see of what was said before.
+    /// Whether members that join from now on see earlier messages.
     #[schema(nullable = false)]
     history: Option<History>,
 }
@@ -208,7 +208,7 @@ pub(in crate::http) async fn add(
 /// Put somebody out, which the owner and administrators may; oneself: leave.
 ///
 /// When the owner leaves, the longest-standing administrator is the owner, or else the longest-standing member. The owner is not put
-/// out, and administrators are put out by the owner alone. Who was put out does not come back by an invitation made before.
+/// out, and administrators are put out by the owner alone. An invitation made before the removal does not let the removed member back in.
 #[utoipa::path(
     delete, path = "/api/v1/groups/{gid}/members/{uid}", operation_id = "removeMember", tag = "Groups",
     params(
@@ -233,7 +233,7 @@ pub(in crate::http) async fn remove(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// What somebody may do from now on.
+/// A member's role from now on.
 #[derive(Deserialize, ToSchema)]
 pub(in crate::http) struct NewRole {
     /// `owner` hands the group over.
@@ -285,7 +285,7 @@ pub(in crate::http) async fn bans(
     Ok(json(StatusCode::OK, &people.collect::<Vec<_>>()))
 }
 
-/// Ban somebody: nobody adds them and no invitation lets them in until the ban is lifted. Who is in is put out.
+/// Ban somebody: nobody adds them and no invitation lets them in until the ban is lifted. A member is put out.
 ///
 /// The owner and administrators may. The owner cannot be banned, and administrators by the owner alone.
 #[utoipa::path(
@@ -312,7 +312,7 @@ pub(in crate::http) async fn ban(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// Lift a ban. Who was banned can be added again, or follow an invitation that was made after the ban.
+/// Lift a ban. The user can be added again, or follow an invitation that was made after the ban.
 ///
 /// The owner and administrators may.
 #[utoipa::path(

@@ -35,7 +35,7 @@ pub(in crate::http) struct Terms {
 /// An invitation. It ends when its maker leaves the group, too.
 #[derive(Serialize, ToSchema)]
 struct Invite<'a> {
-    /// What stands in the link.
+    /// The code in the link.
     code: &'a str,
     /// The page of this server on which a guest is asked to come in.
     #[schema(pattern = "^/invites/")]
@@ -85,12 +85,12 @@ pub(in crate::http) async fn create(
 /// An invitation by which somebody can come in.
 #[derive(Serialize, ToSchema)]
 struct OpenInvite {
-    /// What stands in the link.
+    /// The code in the link.
     code: String,
     /// The page of this server on which a guest is asked to come in.
     #[schema(pattern = "^/invites/")]
     path: String,
-    /// Who made it.
+    /// The member that made it.
     made_by: Person,
     /// When, in UTC.
     #[schema(format = DateTime)]
@@ -182,7 +182,7 @@ pub(in crate::http) async fn revoke(
 
 /// Come in by an invitation.
 ///
-/// Who is in already gets the same answer, and takes no use.
+/// A member of the group gets the same answer, and takes no use.
 #[utoipa::path(
     post, path = "/api/v1/invites/{code}", operation_id = "acceptInvite", tag = "Groups",
     params(("code" = String, Path, max_length = 65, description = "As it stands in the link")),

@@ -31,11 +31,11 @@ use crate::telemetry::Metrics;
 pub(in crate::http) struct NewMessage {
     /// The idempotency key, a new one for each message: the same again gets the first answer.
     client_id: Uuid,
-    /// Who gets it.
+    /// The receiver.
     #[serde(deserialize_with = "object")]
     #[schema(value_type = ToForm)]
     to: To,
-    /// What it says.
+    /// The content.
     #[serde(deserialize_with = "object")]
     body: NewText,
 }
@@ -49,13 +49,13 @@ struct NewText {
     /// The message that this one replies to: the id of its row in the sender's own inbox, of the same conversation.
     #[schema(nullable = false, example = 40)]
     reply_to: Option<u64>,
-    /// Whom it names, in a group.
+    /// Mentions, in a group.
     #[serde(default, deserialize_with = "optional_object")]
     #[schema(nullable = false, value_type = Option<MentionsForm>)]
     mentions: Option<NewMentions>,
 }
 
-/// Whom a message names. Who is not in the group is left out when it is accepted.
+/// Mentions of a message. Users that are not members are dropped when it is accepted.
 #[derive(Deserialize)]
 struct NewMentions {
     #[serde(default)]
@@ -139,7 +139,7 @@ pub(in crate::http) struct Batch {
     messages: Vec<Box<RawValue>>,
 }
 
-/// What became of a batch.
+/// The results of a batch.
 #[derive(Serialize, ToSchema)]
 struct Results<'a> {
     /// One for each message, in their order.
@@ -147,7 +147,7 @@ struct Results<'a> {
     results: Vec<Outcome<'a>>,
 }
 
-/// What became of one message of a batch.
+/// The result of one message of a batch.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 enum Outcome<'a> {

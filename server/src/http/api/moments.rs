@@ -24,7 +24,7 @@ use crate::http::state::Settings;
 use crate::http::wire::{EntryForm, put, weight, write_entries};
 use crate::workers::aside;
 
-/// What the caller tells all friends.
+/// A moment that the caller tells all friends.
 #[derive(Deserialize, ToSchema)]
 pub(in crate::http) struct NewMoment {
     /// The idempotency key, a new one for each moment: the same again gets the first answer.
@@ -47,7 +47,7 @@ pub(in crate::http) struct NewLike {
     liked: bool,
 }
 
-/// What the caller says about a moment.
+/// The caller's comment on a moment.
 #[derive(Deserialize, ToSchema)]
 pub(in crate::http) struct NewComment {
     /// The idempotency key, a new one for each comment: the same again gets the first answer.
@@ -162,7 +162,7 @@ pub(in crate::http) struct Part {
     limit: Option<String>,
 }
 
-/// What friends share, newest first.
+/// A page of the moments of friends, newest first.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes what is written by hand")]
 struct MomentsPage {

@@ -1,4 +1,4 @@
-//! The caller's own rows by number (S20), and how far they go.
+//! The caller's own rows by id (S20), and how far they go.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -55,7 +55,7 @@ struct RangePage {
     /// Where the next page begins; `null`: the whole range was answered.
     #[schema(required)]
     next_start: Option<u64>,
-    /// What the answer cost.
+    /// The cost of the answer.
     consumed: Consumed,
 }
 

@@ -1,5 +1,4 @@
-//! What answers with many rows have in common: an account reads so fast and no faster, and what it reads fits into
-//! memory.
+//! Limits of answers with many rows: the rate at which an account reads, and the memory that its answers take.
 
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use crate::http::limits::{ClientNetwork, Rates};
 use crate::http::proxy::Caller;
 use crate::http::state::HttpState;
 
-/// Bytes of a row with a text of usual length. What an answer really has is known once it is made.
+/// Bytes of a row with a text of usual length. The real size of an answer is known once it is made.
 const USUAL_ROW: usize = 1_024;
 
 /// Bytes of the largest page, about: what the store puts into one, and the marks around it.

@@ -16,7 +16,7 @@ use crate::http::origin::Source;
 use crate::http::proxy::Caller;
 use crate::http::state::HttpState;
 
-/// What sets another password for who has forgotten it.
+/// A request to set another password in place of a forgotten one.
 #[derive(Deserialize, ToSchema)]
 pub(in crate::http) struct Recovery {
     /// In whatever case.
@@ -25,7 +25,7 @@ pub(in crate::http) struct Recovery {
     /// One of the account's recovery codes, in whatever case, with or without signs between the letters.
     #[schema(example = "K7QF-9D2M-XA4T-0ZRC")]
     code: String,
-    /// The password as it is to be; any characters.
+    /// The new password; any characters.
     #[schema(min_length = 8, max_length = 200, example = "battery staple")]
     password: String,
 }
@@ -59,7 +59,7 @@ pub(in crate::http) async fn recover(
     Ok(welcome(&signed_in, None, source, caller, &state.settings))
 }
 
-/// What is left of the recovery codes.
+/// The count of unused recovery codes.
 #[derive(Serialize, ToSchema)]
 struct Left {
     /// How many may still be used.
@@ -80,7 +80,7 @@ pub(in crate::http) async fn left(
     Ok(json(StatusCode::OK, &Left { left }))
 }
 
-/// Who asks.
+/// The password that confirms a request.
 #[derive(Deserialize, ToSchema)]
 pub(in crate::http) struct Password {
     /// The password of the account.

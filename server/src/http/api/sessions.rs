@@ -23,7 +23,7 @@ struct Listed {
     /// For `DELETE /sessions/{id}`; nobody logs in with it.
     #[schema(pattern = "^[0-9a-f]{32}$", example = "b94d27b9934d3e08a52e52d7da7dabfa")]
     id: String,
-    /// What the device is called: from its `User-Agent`, until its owner says otherwise (`PUT /sessions/{id}`). Empty where nothing is known.
+    /// The device's name: from its `User-Agent`, until its owner sets another (`PUT /sessions/{id}`). Empty where nothing is known.
     #[schema(max_length = 60, example = "Firefox on Linux")]
     name: String,
     /// When it was begun, in UTC.
@@ -60,7 +60,7 @@ pub(in crate::http) async fn list(
     Ok(json(StatusCode::OK, &listed.collect::<Vec<_>>()))
 }
 
-/// What a device is to be called.
+/// A new name for a device.
 #[derive(Deserialize, ToSchema)]
 pub(in crate::http) struct Label {
     /// Visible characters.

@@ -1,4 +1,4 @@
-//! What the caller has chosen, for one conversation or for all, and starred. The WebSocket takes the same, as a frame.
+//! The caller's settings, for one conversation or for all, and stars. The WebSocket takes the same, as a frame.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ const PAGE: usize = 500;
 pub(in crate::http) struct NewValue {
     /// The idempotency key, a new one for each change: the same again gets the first answer.
     pub(in crate::http) client_id: Uuid,
-    /// What the setting takes; `null` clears it.
+    /// The value; `null` clears the setting.
     #[schema(value_type = Object, nullable = true, example = json!({"until": 1_795_261_438_042_u64}))]
     pub(in crate::http) value: Box<RawValue>,
 }
@@ -126,7 +126,7 @@ pub(in crate::http) struct After {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes what is written by hand")]
 struct SettingsPage {
-    /// Rows of the kind `setting`; what was cleared has the value `null`.
+    /// Rows of the kind `setting`; a cleared setting has the value `null`.
     rows: Vec<crate::http::wire::EntryForm>,
     /// `after` for the next page; `null`: there is nothing more.
     #[schema(required)]

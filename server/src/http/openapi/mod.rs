@@ -248,7 +248,7 @@ fn operations(document: &Value) -> impl Iterator<Item = (&String, &String, &Valu
     })
 }
 
-/// What `part` stands for, where it is a reference.
+/// The target of `part`, where `part` is a reference.
 fn resolved<'a>(document: &'a Value, part: &'a Value) -> &'a Value {
     let pointer = part["$ref"].as_str().and_then(|text| text.strip_prefix('#'));
     pointer.and_then(|pointer| document.pointer(pointer)).unwrap_or(part)

@@ -108,7 +108,7 @@ fn refers(document: &Value, schema: &Value) -> Option<String> {
     (meant["properties"].is_object() || meant["oneOf"].is_array()).then(|| name.to_owned())
 }
 
-/// What a field stands in.
+/// The surroundings of a field.
 #[derive(Clone, Copy, Default)]
 struct Around<'a> {
     /// The names of the objects around it, with a dot behind each.

@@ -148,7 +148,7 @@ fn the_description_and_the_protocol_know_each_kind_of_row() {
     let list = chapter.lines().find(is_list).expect("a line with all kinds");
     let kinds = list.splitn(4, '|').last().expect("what it means");
     assert_eq!(marked(kinds), words("app."));
-    // What each of them says; of programs' rows another document does.
+    // The chapter explains each of them; another document explains the rows of programs.
     let rest: String = chapter.lines().filter(|line| !is_list(line)).collect::<Vec<_>>().join("\n");
     for word in words("message") {
         assert!(marked(&rest).contains(word), "{word}");

@@ -22,7 +22,7 @@ const REQUEST_ID: &str = "x-ots-requestid";
 const DATE: &str = "x-ots-date";
 const ANSWER_SIZE: &str = "x-ots-response-compress-size";
 
-/// What names an answer: an id and a time.
+/// The name of an answer: an id and a time.
 pub(super) struct Named {
     /// In the form of a UUID. The first half is the time in microseconds.
     pub(super) id: String,

@@ -86,7 +86,7 @@ fn checked(bytes: Bytes, head: &Head, most: usize) -> Result<Bytes, TableError> 
     Ok(message.into())
 }
 
-/// All of a body. What was only claimed is not allocated, and what comes in one piece is not copied.
+/// All of a body. Bytes that are only claimed are not allocated, and a body that comes in one piece is not copied.
 async fn whole(mut body: Incoming, most: usize) -> Result<Bytes, TableError> {
     let mut first = Bytes::new();
     let mut joined = Vec::new();

@@ -1,4 +1,4 @@
-//! The head of a request: which operation, and whether whoever calls may call at all. Nothing of the body is needed for that, since its
+//! The head of a request: which operation, and whether the caller may call at all. Nothing of the body is needed for that, since its
 //! MD5 is among the headers that are signed.
 
 use std::sync::Arc;
@@ -34,7 +34,7 @@ const SPOKEN: &str = "2015-12-31";
 /// The longest name of an operation that errors repeat.
 const LONGEST_OPERATION: usize = 64;
 
-/// What came before the body.
+/// The parts of a request before the body.
 pub(super) struct Received<'a> {
     pub(super) method: &'a Method,
     pub(super) uri: &'a Uri,
@@ -45,9 +45,9 @@ pub(super) struct Received<'a> {
 pub(super) struct Head {
     /// The operation's name.
     pub(super) operation: String,
-    /// Who calls.
+    /// The caller's access key.
     pub(super) key: Arc<AccessKey>,
-    /// What signs the answer.
+    /// Signs the answer.
     pub(super) signer: Signer,
     /// The MD5 of the body, as the client says.
     pub(super) md5: String,
@@ -58,7 +58,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// What was asked for, as it is signed.
+    /// The path of the operation, as it is signed.
     pub(super) fn path(&self) -> String {
         format!("/{}", self.operation)
     }
@@ -174,7 +174,7 @@ impl<'a> Headers<'a> {
         self.find(name).ok_or_else(|| TableError::invalid(format!("Missing header: '{name}'.")))
     }
 
-    /// What signed the request, if the signature is right. The version is that of the signature that is there.
+    /// The signer of the request, if the signature is right. Its version follows the signature header that is there.
     fn signer(&self, path: &str, secret: &str) -> Result<Signer, TableError> {
         let (name, signer) = match self.find(SIGNATURE_V4) {
             Some(_) => (SIGNATURE_V4, Signer::v4(secret, self.get(SIGN_DATE)?, self.get(SIGN_REGION)?)),

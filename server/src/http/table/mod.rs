@@ -1,8 +1,8 @@
 //! Tables in the wire protocol of Tablestore: `POST /Operation`, protobuf in and out, both signed.
 //!
-//! [`head`] checks who calls, by the headers alone; only then is the body read, by [`body`]. [`answer`] makes signed answers. What an
-//! operation means is the business of [`TableService`]. Connections, their limits and their ends are those of the
-//! other listeners ([`serve`](mod@super::serve)).
+//! [`head`] checks the caller, by the headers alone; only then does [`body`] read the body. [`answer`] makes signed answers.
+//! [`TableService`] carries out the operations. Connections, their limits and their ends are the same as on the other listeners
+//! ([`serve`](mod@super::serve)).
 //!
 //! Once an operation was begun its answer goes out, also while the server stops: some clients repeat a write whose connection broke.
 
@@ -58,17 +58,17 @@ const OPERATIONS: [&str; 14] = [
     "ListSearchIndex",
 ];
 
-/// Those that change something. What they did is answered, however little memory there is.
+/// The operations that change something. Their results are answered, however little memory there is.
 const WRITES: [&str; 7] =
     ["CreateTable", "UpdateTable", "DeleteTable", "PutRow", "UpdateRow", "DeleteRow", "BatchWriteRow"];
 
-/// What the composition root opens for tables.
+/// The parts that the composition root opens for tables.
 pub struct Tables {
     /// Where they are served.
     pub listener: TcpListener,
-    /// What operations mean.
+    /// Carries out operations.
     pub service: TableService,
-    /// Who may call; asked for each request.
+    /// The access keys of callers; asked for each request.
     pub keys: Arc<RememberedKeys>,
 }
 
@@ -77,7 +77,7 @@ pub struct Tables {
 #[derive(Clone)]
 pub(super) struct Exchange(Arc<Parts>);
 
-/// What a request needs.
+/// The parts that a request needs.
 struct Parts {
     service: TableService,
     keys: Arc<RememberedKeys>,

@@ -39,11 +39,11 @@ pub(super) use sign_in::{card, sign_in, sign_out};
 /// Rows of a page.
 const ROWS: usize = 50;
 
-/// What the pages ask.
+/// The services behind the pages.
 pub(super) struct BrowsedTables {
     /// For tables and rows.
     pub(super) service: TableService,
-    /// For the key of whoever looks; asked for each request.
+    /// For the reader's access key; asked for each request.
     pub(super) keys: Arc<RememberedKeys>,
 }
 
@@ -254,7 +254,7 @@ fn everything() -> Selection {
     }
 }
 
-/// Who looks, and room in memory for what is read. Those who are not signed in are shown the way.
+/// The reader, and room in memory for the rows. Callers that are not signed in are sent to the card.
 async fn reader(
     state: &HttpState,
     caller: Caller,
@@ -297,7 +297,7 @@ fn page(charge: Charge, html: String) -> Result<Response, Page> {
     Ok(([(header::CONTENT_TYPE, "text/html; charset=utf-8")], charge.body(html)?).into_response())
 }
 
-/// What is shown instead of a table.
+/// The page that is shown instead of a table.
 #[derive(Debug)]
 pub(super) enum Page {
     /// A refusal.

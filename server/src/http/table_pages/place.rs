@@ -56,7 +56,7 @@ pub(super) struct Place {
     pub(super) except: Option<PrimaryKey>,
 }
 
-/// What is wrong with a field, by its place.
+/// The place of a field, and the problem with it.
 pub(super) type Wrong = (usize, String);
 
 impl Query {
@@ -64,7 +64,7 @@ impl Query {
         [&self.k1, &self.k2, &self.k3, &self.k4].map(|typed| typed.as_deref())
     }
 
-    /// What the field of a form holds: of a form alone, since links move on from what was typed.
+    /// The typed value of a form's field; empty after a link, since links move on from the typed place.
     pub(super) fn field(&self, at: usize) -> &str {
         match self.go {
             Go::From | Go::To => self.typed()[at].unwrap_or_default(),

@@ -11,7 +11,7 @@ use crate::domain::Timestamp;
 /// How long a browser is signed in.
 pub(super) const LIFETIME_SECONDS: u32 = 8 * 60 * 60;
 
-/// What is signed begins so: a signature of something else is none of a token.
+/// The beginning of the signed text: no signature of another text passes for a token's.
 const PURPOSE: &str = "tidemark tables page 1";
 
 /// The longest id of an access key.

@@ -20,7 +20,7 @@ const MOST_CELLS: usize = 500;
 /// Bytes of them after which no further one is shown.
 const MOST_BYTES: u64 = 512 << 10;
 
-/// What a table is.
+/// The description of a table.
 pub(super) fn table(table: &Described) -> web::TableAbout {
     let definition = &table.definition;
     let options = &definition.options;

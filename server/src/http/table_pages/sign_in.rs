@@ -15,7 +15,7 @@ use crate::http::error::Problem;
 use crate::http::proxy::Caller;
 use crate::http::state::HttpState;
 
-/// Where one goes who did not want to go anywhere else.
+/// The page after a sign-in that names no other page.
 const HOME: &str = "/tables";
 
 /// The query of the card's address.
@@ -26,7 +26,7 @@ struct Wanted {
     ended: Option<String>,
 }
 
-/// What the card sends.
+/// The form that the card sends.
 #[derive(Default, Deserialize)]
 pub(in crate::http) struct Shown {
     access_key_id: String,
@@ -72,7 +72,7 @@ pub(in crate::http) async fn sign_in(
         true => tables.keys.access_key(id).await.map_err(Problem::from)?,
         false => None,
     };
-    // What the typed secret signs is checked with the stored one, as in each request afterwards.
+    // A token that the typed secret signs is checked with the stored secret, as in each request afterwards.
     let sign_outs = found.as_ref().map_or(0, |key| key.sign_outs);
     let token = issue(id, secret, sign_outs, now);
     let is_right =

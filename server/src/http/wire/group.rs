@@ -1,11 +1,11 @@
-//! Words for what is said of groups, on the wire and in the description of the API.
+//! Words for roles and histories of groups, on the wire and in the description of the API.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::domain;
 
-/// What a member may do.
+/// A member's role and rights.
 #[derive(Clone, Copy, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(in crate::http) enum Role {
@@ -13,7 +13,7 @@ pub(in crate::http) enum Role {
     Member,
     /// That, and remove members, rename, set the topic, ban, and revoke invitations.
     Administrator,
-    /// That, and say who is an administrator and who the owner.
+    /// That, and appoint administrators and the owner.
     Owner,
 }
 
@@ -37,7 +37,7 @@ impl From<Role> for domain::Role {
     }
 }
 
-/// What those who join a group later see of what was said before.
+/// The earlier messages that a new member of a group sees.
 #[derive(Clone, Copy, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(in crate::http) enum History {

@@ -21,22 +21,22 @@ use crate::http::error::Problem;
 use crate::http::object::from_text;
 use crate::http::wire::{put, write_entries, write_text};
 
-/// What a client says.
+/// A frame of a client.
 #[derive(Debug)]
 pub(super) enum ClientFrame {
     /// "I have everything up to here"; any number, also beyond every row.
     Heartbeat(u64),
     /// A message to be sent, or something to be done to one.
     Send(Box<Request>),
-    /// A read marker to be moved, or word of how far messages have come; and what its refusal names.
+    /// A read marker to be moved, or word of how far messages have come; and the subject that its refusal names.
     Mark(Request, Subject),
     /// The person is typing there.
     Typing(Conversation),
-    /// Whom the device watches, to be told who is online.
+    /// The users that the device watches, to be told which are online.
     Watch(HashSet<Uid>),
 }
 
-/// What a refusal is about, by which a client finds what it asked for.
+/// The subject of a refusal, by which a client finds its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
     /// A message to be sent, or something to be done to one.
@@ -52,7 +52,7 @@ pub(super) struct BadFrame {
     pub(super) about: Option<Subject>,
 }
 
-/// What tells frames apart, and the one field of the commonest.
+/// The type of a frame, and the one field of the commonest type.
 #[derive(Deserialize)]
 struct Head<'a> {
     #[serde(rename = "type", borrow)]

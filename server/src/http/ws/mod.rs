@@ -1,4 +1,4 @@
-//! `/ws`: who may open one, and the socket's settings. What happens on it is `session`'s.
+//! `/ws`: checks the caller that opens a socket, and sets the socket up. `session` serves it.
 
 use std::time::Duration;
 
@@ -131,6 +131,6 @@ async fn linger(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) {
         }
         std::io::Result::Ok(())
     };
-    // Who goes on sending, or is gone, needs no more patience.
+    // A client that goes on sending, or is gone, gets no more time; ignore the result.
     let _ = timeout(session::FAREWELL, read_on).await;
 }

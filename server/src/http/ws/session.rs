@@ -43,12 +43,12 @@ pub(super) struct Session {
     live: Arc<LiveSession>,
     watermark: Watermark,
     wake: Wake,
-    /// What is told and never stored.
+    /// Typing and presence, which are told and never stored.
     connected: Connected,
-    /// Who is online now, of those whom the device watches: the answer is on its way.
+    /// The look-up, under way, of the watched users that are online.
     news: Option<Answer>,
     history: HistoryId,
-    /// What the device has; nothing is known before its first heartbeat.
+    /// The latest id that the device has; not known before its first heartbeat.
     cursor: Option<MessageId>,
     /// An `entries` frame waits to be acknowledged.
     unacknowledged: bool,
@@ -62,7 +62,7 @@ pub(super) struct Session {
     alive: (MessageId, Utf8Bytes),
     heard: Instant,
     pace: Pace,
-    /// Whose share of the memory for rows this connection uses.
+    /// The network whose share of the memory for rows this connection uses.
     network: ClientNetwork,
     /// The rows that were put on their way and may not have left.
     leaving: Option<Charge>,
@@ -116,11 +116,10 @@ impl<S> Socket for S where
 {
 }
 
-/// Serves one connection to its end, and says what that was.
+/// Serves one connection to its end, and returns the kind of end.
 ///
-/// What an idle connection keeps is in this future, so it is kept small: the socket is borrowed and the session boxed
-/// (arguments by value would lie in it twice), and whatever happens only when a frame comes is boxed for as long as it
-/// lasts.
+/// An idle connection keeps this future in memory, so it is kept small: the socket is borrowed and the session boxed (arguments by value
+/// would lie in it twice), and work that happens only when a frame comes is boxed for as long as it lasts.
 pub(super) async fn run(socket: &mut impl Socket, mut session: Box<Session>) -> End {
     let connections = session.state.metrics.connections.clone();
     connections.inc();
@@ -130,7 +129,7 @@ pub(super) async fn run(socket: &mut impl Socket, mut session: Box<Session>) -> 
     };
     connections.dec();
     tracing::debug!(uid = session.uid().0, ?end, "a socket ended");
-    // What follows may take its time, and holds nothing but the socket.
+    // The farewell may take its time, and holds nothing but the socket.
     drop(session);
     if let End::Close(code, reason) = end {
         let reported = match end {

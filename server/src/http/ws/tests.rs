@@ -272,7 +272,7 @@ fn ephemerals(store: Arc<FaultyStore>, config: &Config) -> Ephemerals {
     Ephemerals::new(store, Presence::new(None), options)
 }
 
-/// What the connection should do, by the letter of the flow rule.
+/// The behaviour of the connection, by the letter of the flow rule.
 #[derive(Default)]
 struct Model {
     inbox: Vec<u64>,

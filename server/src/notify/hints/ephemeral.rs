@@ -1,6 +1,6 @@
-//! What servers tell each other and nobody stores: who is typing, and who is online where.
+//! Notices between servers that are never stored: which users are typing, and which are online at which server.
 //!
-//! All of it may be lost. Who came is told again and again, so what was lost is made up for. The payloads begin with
+//! Any notice may be lost. Servers tell again and again which users came, which makes up for it. The payloads begin with
 //! `e`, which tells them from [hints](super::text). Words: `t`, the sender, the group if it is in one, and the
 //! receivers; `c`, `w` and `x` with people who came, went, or see others anew; `s` alone, the last one of a server that
 //! stops. All numbers are in base 36.
@@ -24,15 +24,15 @@ pub const MOST_RECEIVERS: usize = 800;
 /// Somebody is typing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Typing {
-    /// Who.
+    /// The user that is typing.
     pub sender: Uid,
     /// In which group; `None`: to one person.
     pub group: Option<GroupId>,
-    /// Who may be shown it, as far as the sender's side decides that.
+    /// The users that may be shown it, as far as the sender's side decides that.
     pub receivers: Vec<Uid>,
 }
 
-/// What is told and not stored.
+/// A notice that is told and not stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ephemeral {
     /// Somebody is typing.
@@ -41,9 +41,9 @@ pub enum Ephemeral {
     Came(Vec<Uid>),
     /// These were, and are no more.
     Went(Vec<Uid>),
-    /// What these show, and to whom, may have changed.
+    /// The visibility of these may have changed.
     Changed(Vec<Uid>),
-    /// The server that says it stops: whoever is connected to it goes to another one, or away.
+    /// The server that says it stops: its users go to another one, or away.
     Stops,
 }
 
@@ -75,7 +75,7 @@ pub fn encode(server: Server, said: &Ephemeral) -> Vec<String> {
     payloads.collect()
 }
 
-/// Who says a payload, and what. `None`: it is none of these, or of a newer program.
+/// Reads a payload: the server that sent it, and its notice. `None`: it is none of these, or of a newer program.
 pub fn decode(payload: &str) -> Option<(Server, Ephemeral)> {
     let (server, said) = payload.strip_prefix('e')?.split_once(' ')?;
     if server.len() != 16 {
@@ -119,7 +119,7 @@ fn people(text: &str) -> Option<Vec<Uid>> {
     text.split(',').map(person).collect()
 }
 
-/// What waits to be told. Bounded: what is too much is dropped.
+/// The notices that wait to be told. Bounded: more of them are dropped.
 #[derive(Debug, Default)]
 pub struct EphemeralOutbox {
     typing: Vec<Typing>,
@@ -142,7 +142,7 @@ impl EphemeralOutbox {
             Ephemeral::Came(people) => (people, true),
             Ephemeral::Went(people) => (people, false),
             Ephemeral::Stops => {
-                // Who comes or goes from now on tells another server.
+                // From now on other servers tell of these people.
                 self.people.clear();
                 self.stops = true;
                 return;
@@ -160,7 +160,7 @@ impl EphemeralOutbox {
         self.typing.is_empty() && self.people.is_empty() && self.changed.is_empty() && !self.stops
     }
 
-    /// What waits, or as much of it as may be told at once.
+    /// The waiting notices, or as many as may be told at once.
     pub fn take(&mut self) -> Vec<Ephemeral> {
         let mut said: Vec<Ephemeral> = self.typing.drain(..).map(Ephemeral::Typing).collect();
         let some: Vec<Uid> = self.people.keys().copied().take(PEOPLE_AT_ONCE).collect();

@@ -54,7 +54,7 @@ pub fn encode(server: Server, hint: &Hint) -> Vec<String> {
     }
 }
 
-/// Who says a payload, and what; nothing is a sign of life. `None`: it is no payload of ours.
+/// Reads a payload: the server that sent it, and its hint; without a hint it is a sign of life. `None`: it is no payload of ours.
 pub fn decode(payload: &str) -> Option<(Server, Option<Hint>)> {
     let (server, word) = match payload.split_once(' ') {
         Some((server, word)) => (server, Some(word)),

@@ -1,5 +1,5 @@
-//! What one connection is to be told of who is typing and who is online. Shared by the table, which fills it, and by the
-//! session, which empties it. Bounded by what the device watches.
+//! The notices for one connection: which users are typing, and which are online. Shared by the table, which fills it, and
+//! by the session, which empties it. Bounded by the people that the device watches.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,15 +10,15 @@ use tokio::time::Instant;
 
 use crate::domain::{Conversation, Uid};
 
-/// After so long nobody needs to hear any more that somebody was typing.
+/// A notice of typing of this age is no longer told.
 pub(super) const STALE: Duration = Duration::from_secs(3);
 /// Notices of typing that wait for one connection; more of them are dropped.
 pub(super) const MOST_TYPING: usize = 32;
 
-/// What one connection is to be told.
+/// The notices for one connection.
 pub struct Ear {
     id: u64,
-    /// Whose connection it is.
+    /// The connection's user.
     pub uid: Uid,
     some: Notify,
     heard: Mutex<Heard>,
@@ -27,11 +27,11 @@ pub struct Ear {
 #[derive(Default)]
 struct Heard {
     typing: Vec<(Instant, Conversation, Uid)>,
-    /// Whom the device watches.
+    /// The people that the device watches.
     watched: HashSet<Uid>,
-    /// Of whom it may have to be told something else.
+    /// The watched people of whom it may have to be told something else.
     changed: HashSet<Uid>,
-    /// Of whom it was told last that they are online; `None`: it was told nothing.
+    /// The people that it was told last are online; `None`: it was told nothing.
     told: Option<BTreeSet<Uid>>,
 }
 
@@ -60,7 +60,7 @@ impl Ear {
         fresh.map(|(_, conversation, sender)| (conversation, sender)).collect()
     }
 
-    /// Whether there is somebody of whom the device may have to be told something else.
+    /// Whether there are people of whom the device may have to be told something else.
     pub fn has_changes(&self) -> bool {
         !self.heard().changed.is_empty()
     }
@@ -70,14 +70,14 @@ impl Ear {
         std::mem::take(&mut self.heard().changed)
     }
 
-    /// They could not be looked at; they are to be looked at again.
+    /// They could not be looked at; the next look takes them again.
     pub fn put_back(&self, changes: HashSet<Uid>) {
         let mut heard = self.heard();
         let Heard { watched, changed, .. } = &mut *heard;
         changed.extend(changes.into_iter().filter(|uid| watched.contains(uid)));
     }
 
-    /// Of `looked_at` only `online` are to be shown as such. Says who of all is, if the device was told something else.
+    /// Of `looked_at` only `online` are shown as such. Returns all that are, if the device was told something else.
     pub fn settle(&self, looked_at: &HashSet<Uid>, online: &HashSet<Uid>) -> Option<Vec<Uid>> {
         let mut heard = self.heard();
         let Heard { watched, told, .. } = &mut *heard;
@@ -96,7 +96,7 @@ impl Ear {
         Some(all)
     }
 
-    /// Watches these people from now on, all of whom are to be looked at. Says whom it watched before.
+    /// Watches these people from now on; the next look takes all of them. Returns the people that it watched before.
     pub(super) fn watch(&self, people: HashSet<Uid>) -> HashSet<Uid> {
         let mut heard = self.heard();
         heard.changed.clone_from(&people);

@@ -141,7 +141,7 @@ impl Planner {
         };
         let after = Arc::new(after.ok_or(SendError::GroupChanged)?);
 
-        // Whoever leaves still gets the row that says so; whoever joins gets it as the first.
+        // A member that leaves still gets the row that says so; a new member gets it as the first.
         let notified = if change.ends.is_some() { before.as_ref() } else { Some(&after) };
         let recipients = members(notified.ok_or(SendError::UnknownGroup)?, who)?;
         let heir = match step {

@@ -1,4 +1,4 @@
-//! What a request leads to, without a store.
+//! Decisions about requests, without a store.
 
 use super::*;
 use crate::domain::{GroupStep, History};
@@ -203,7 +203,7 @@ fn changes_of_one_batch_build_on_each_other() {
     assert_eq!(refusal(again), Some(SendError::UnknownGroup));
 }
 
-/// Whoever joins gets the own copy after what was said before, which only the writer reads.
+/// A joiner gets the own copy after the earlier messages, which only the writer reads.
 #[test]
 fn who_joins_a_group_with_a_visible_history_gets_it_first() {
     for (history, shows, expected) in
@@ -334,7 +334,7 @@ fn a_deleted_account_gets_nothing_and_only_takes_back() {
     let like = |liked, id| publish(id, Kind::Like, Conversation::MOMENTS, Body::like(of, liked), &[ANN]);
     assert_eq!(refusal(planner.decide(8, BOB, &like(true, 10))), refused);
     assert_eq!(told(planner.decide(9, BOB, &like(false, 11))), [BOB, ANN]);
-    // What the others want of it they take back for themselves alone.
+    // Others take their wish back for themselves alone.
     assert_eq!(told(planner.decide(10, ANN, &friend(12, BOB, false))), [ANN]);
     let leave = |uid| Request::Group {
         client_id: ClientId(Uuid::from_u128(13)),

@@ -35,7 +35,7 @@ async fn first(store: &dyn MessageStore, uid: Uid) -> Arc<Content> {
     store.entry(uid, id(1)).await.expect("read").expect("there").content
 }
 
-/// Whoever reads it from now on finds the new text.
+/// Every later read returns the new text.
 pub async fn an_edit_changes_the_message_in_every_inbox(store: &dyn MessageStore) {
     let message = said(store).await;
     amend(store, &message, ANN, 2, edit("ho"), 2).await;
@@ -95,7 +95,7 @@ pub async fn of_rows_with_one_compaction_key_the_newest_stays(store: &dyn Messag
     assert_eq!((numbers, page.more), (vec![20, 21], true));
 }
 
-/// Who only reacted said nothing.
+/// A reaction does not count as a message of its sender: Bob still has one unread.
 pub async fn an_amendment_is_in_no_list_of_conversations(store: &dyn MessageStore) {
     let message = said(store).await;
     amend(store, &message, BOB, 2, react(&["👍"]), 2).await;

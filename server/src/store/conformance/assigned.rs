@@ -42,7 +42,7 @@ pub async fn an_empty_inbox_begins_at_one(store: &dyn MessageStore) {
     assert_eq!(assigned(&one(store, say(1)).await), [1, 1]);
 }
 
-/// What was owed gets the next id of its inbox when it is delivered.
+/// A pending copy gets the next id of its inbox when it is delivered.
 pub async fn a_late_copy_gets_the_next_id(store: &dyn MessageStore) {
     let content = text_message(ANN, Conversation::User(BOB), 1, "hi");
     let owed = Recipient { uid: BOB, epoch: MembershipEpoch(0) };

@@ -3,7 +3,7 @@
 use super::*;
 use crate::domain::{Bound, ClientId, Direction};
 
-/// What to ask about.
+/// The users, groups, names and ids to ask about.
 pub struct Universe {
     /// Users.
     pub uids: Vec<Uid>,

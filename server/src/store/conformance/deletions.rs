@@ -127,7 +127,7 @@ pub async fn the_rows_of_a_user_are_removed_in_batches_and_no_id_comes_twice(sto
         }
         in_vain = if forgotten.removed == 0 { in_vain + 1 } else { 0 };
         if in_vain == TRIES {
-            // What lies in memory alone is removed once it is in the tables, which this store does later.
+            // Rows in memory alone are removed once they are in the tables; this store moves them there later.
             assert_eq!((removed, ids(store, EVE).await.len()), (0, 6));
             return;
         }

@@ -62,7 +62,7 @@ pub async fn a_change_needs_the_version_it_was_decided_on(store: &dyn MessageSto
     assert_eq!(ids(store, ANN).await, [1, 2]);
 }
 
-/// What those who join see is kept, and changes by itself.
+/// The group keeps whether joiners see its history; only a change of that setting changes it.
 pub async fn what_joiners_see_is_a_setting_of_the_group(store: &dyn MessageStore) {
     accepted(store, change(1, 0, created(), vec![])).await;
     let history = async || store.group(GID).await.expect("read").expect("made").history;
@@ -100,7 +100,7 @@ pub async fn a_row_after_the_end_of_its_epoch_is_void(store: &dyn MessageStore) 
     assert_eq!(store.pending(PendingKey::default(), 9).await.expect("read")[0].owed, [owed(CAT, 1)]);
 }
 
-/// Who joins again begins a new epoch.
+/// A member that joins again begins a new epoch.
 pub async fn a_rejoined_member_is_served_again(store: &dyn MessageStore) {
     accepted(store, change(1, 0, created(), vec![])).await;
     let end =

@@ -35,7 +35,7 @@ pub enum Move {
     Backwards(u8),
 }
 
-/// What `by` does with `who` in a group.
+/// The step that `by` takes with `who` in a group.
 fn step(group: &Group, by: Uid, who: Uid, how: u8) -> Option<GroupStep> {
     let roles = [Role::Member, Role::Administrator, Role::Owner];
     Some(match (how % 10, group.epoch_of(who)) {
@@ -51,7 +51,7 @@ fn step(group: &Group, by: Uid, who: Uid, how: u8) -> Option<GroupStep> {
     })
 }
 
-/// What the writers know.
+/// The state that the writers know.
 pub struct History {
     last: Vec<u64>,
     named: u128,
@@ -82,7 +82,7 @@ impl Default for History {
 }
 
 impl History {
-    /// What can be asked about it.
+    /// Everything that can be asked about the history.
     pub fn universe(&self) -> Universe {
         Universe {
             uids: (0..USERS).map(user).collect(),

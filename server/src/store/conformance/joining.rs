@@ -1,4 +1,4 @@
-//! What comes before a delivered copy: stored with it, in one inbox, and bound to it.
+//! Rows that come before a delivered copy: stored with it, in one inbox, and bound to it.
 
 use super::*;
 
@@ -53,7 +53,7 @@ pub async fn what_comes_before_a_copy_comes_with_it_or_not_at_all(store: &dyn Me
     assert_eq!(texts(store, CAT).await, expected);
     assert_eq!(store.watermark(CAT).await.expect("read"), id(9));
     assert_eq!(store.pending(PendingKey::default(), 10).await.expect("read").len(), 0);
-    // What was accepted stays so.
+    // The idempotency records have not changed.
     assert_eq!(records(store, &[first.key().expect("keyed"), second.key().expect("keyed")]).await, before);
     let copies = store.copies(first.key().expect("keyed"), &[ANN, BOB, CAT]).await.expect("read");
     assert_eq!(copies, [Some(id(1)), Some(id(1)), Some(id(4))]);

@@ -138,7 +138,7 @@ pub async fn marks_that_stand_are_found_among_many_that_do_not(store: &dyn Messa
     assert_eq!(found.iter().map(|row| row.content.body.starred()).collect::<Vec<_>>(), [Some(id(MANY))]);
 }
 
-/// Whatever became of it there.
+/// Each user's copy is found under its own id; users without a copy get `None`.
 pub async fn who_has_a_copy_is_known(store: &dyn MessageStore) {
     let moment = made(Kind::Moment, ANN, Conversation::MOMENTS, 1, Body::text("sun", 9).expect("short"));
     accepted(store, accept(moment.clone(), vec![row(ANN, 1), row(CAT, 5)], vec![])).await;

@@ -120,7 +120,7 @@ pub async fn an_id_must_be_larger_than_the_newest(store: &dyn MessageStore) {
     assert!(matches!(done[..], [Outcome::Accepted(..), Outcome::Accepted(..)]), "{done:?}");
 }
 
-/// What owes nothing is not looked at: a copy that was delivered is `Already`, whatever its number.
+/// Only copies still owed are looked at: a copy that was delivered is `Already`, whatever its id.
 pub async fn an_old_number_of_a_copy_that_is_there_is_no_matter(store: &dyn MessageStore) {
     let content = text_message(ANN, TO_BOB, 1, "hi");
     let acceptance = accepted(store, accept(content.clone(), vec![row(ANN, 1)], vec![owed(BOB)])).await;

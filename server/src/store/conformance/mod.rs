@@ -153,7 +153,7 @@ pub async fn records(store: &dyn MessageStore, keys: &[IdempotencyKey]) -> Vec<O
     store.keys(keys).await.expect("read").into_iter().map(KeyState::record).collect()
 }
 
-/// What became of the copies of a delivery.
+/// The outcomes of a delivery's copies.
 pub fn delivered(outcome: &Outcome) -> Vec<CopyOutcome> {
     assert!(matches!(outcome, Outcome::Delivered(_)), "expected a delivery, got {outcome:?}");
     outcome.copies().iter().map(|(_, outcome)| *outcome).collect()

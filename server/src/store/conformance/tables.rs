@@ -135,7 +135,7 @@ fn partition_of(key: &[u8]) -> PartitionKey {
     PartitionKey::of_bytes(&key[1..end])
 }
 
-/// What a row holds, if it is there.
+/// The stored row, if it is there.
 async fn row(store: &dyn TableStore, table: TableId, value: &str, number: i64) -> Option<StoredRow> {
     let key = numbered(value, number).with(0).to_vec();
     store.rows(&[(table, first(value).0, key)]).await.expect("read").pop().flatten()

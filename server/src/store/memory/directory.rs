@@ -32,7 +32,7 @@ pub(super) struct State {
     pub(super) sign_up_invites: BTreeMap<CodeHash, SignUpInvite>,
     /// Deleted accounts of which nothing is left.
     pub(super) cleared: BTreeSet<Uid>,
-    /// What names look like.
+    /// The skeletons of all names: a new name must not look like another one.
     skeletons: HashSet<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What the in-memory store holds, and the rules of a write (I4, I5, I13) in their plainest form.
+//! The state of the in-memory store, and the rules of a write (I4, I5, I13) in their plainest form.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

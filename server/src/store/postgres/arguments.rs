@@ -14,7 +14,7 @@ use crate::store::Accept;
 const CALL: &str = "SELECT verdict, last, acceptances, facts::text FROM commit_messages($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, \
      $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27::jsonb, $28)";
 
-/// What the function answers.
+/// The answer of the function.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) verdict: String,
@@ -22,7 +22,7 @@ pub(super) struct Answer {
     pub(super) last: Option<Vec<i64>>,
     /// The numbers of the new acceptances with copies owed, in order.
     pub(super) acceptances: Option<Vec<i64>>,
-    /// What is there that was not expected, as JSON.
+    /// Facts of the database that were not expected, as JSON.
     pub(super) facts: Option<String>,
 }
 
@@ -37,7 +37,7 @@ impl FromRow<'_, PgRow> for Answer {
     }
 }
 
-/// What is stored.
+/// The data to store.
 #[derive(Debug, Default)]
 pub(super) struct Arguments<'a> {
     contents: Vec<&'a Content>,

@@ -14,7 +14,7 @@ const ASK: &str = "SELECT name, setting FROM pg_settings WHERE name IN ('server_
      'transaction_read_only', 'transaction_isolation', 'fsync', 'synchronous_commit', 'client_min_messages', 'lock_timeout', 'statement_timeout', \
      'idle_in_transaction_session_timeout') UNION ALL SELECT 'in_recovery', pg_is_in_recovery()::text";
 
-/// What is wrong with a database, and what to do about it.
+/// Why a database cannot be used, and how to correct it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// It is too old.
@@ -58,9 +58,9 @@ pub enum Refusal {
     Right {
         /// The role.
         role: String,
-        /// What it may not do.
+        /// The right that it lacks.
         right: String,
-        /// To what.
+        /// The object of that right.
         on: String,
     },
     /// The role may not make the tables that are missing.

@@ -26,7 +26,7 @@ const ON_THE_WAY: Duration = Duration::from_secs(1);
 /// How often it is asked whether a deadline has passed.
 const MOST_LOOKS: usize = 3;
 
-/// What is known of it.
+/// The database's clock, as far as it is known.
 #[derive(Debug)]
 pub(super) struct DbClock {
     /// Tells the time.

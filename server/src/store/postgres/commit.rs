@@ -123,7 +123,7 @@ impl Commit<'_> {
         Err(CommitError::Refused(StoreError::unavailable(why)))
     }
 
-    /// What came of the writes of a call that stored them.
+    /// The outcomes of a call that stored its writes. Keeps the new rows in memory.
     fn stored(
         &self,
         writes: &[Write],
@@ -143,7 +143,7 @@ impl Commit<'_> {
         Ok(outcomes)
     }
 
-    /// What a write says, as it is stored.
+    /// The content of a write, as it is stored.
     fn content(&self, write: &Write) -> Option<Arc<Content>> {
         match write {
             Write::Accept(accept) => Some(Arc::clone(&accept.content)),
@@ -264,7 +264,7 @@ impl Commit<'_> {
                 | Setback::Conflict(error)
                 | Setback::Late(error),
             ) => Err(CommitError::Refused(error)),
-            // Whatever else has changed meanwhile, the next call of all finds.
+            // The next call with all writes finds anything else that has changed meanwhile.
             Ok(_) | Err(Setback::Storable | Setback::KeyUsed | Setback::Overtaken) => Ok(true),
         }
     }
@@ -315,7 +315,7 @@ async fn until_over(db: &PgDb, heads: &Heads, deadline: Deadline) {
     }
 }
 
-/// What an error of the database means for a commit.
+/// The meaning of a database error for a commit.
 pub(super) fn setback(error: sqlx::Error) -> Setback {
     let Some(database) = error.as_database_error().map(|error| error.downcast_ref::<PgDatabaseError>())
     else {

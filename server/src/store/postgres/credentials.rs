@@ -204,7 +204,7 @@ async fn insert_codes(connection: &mut PgConnection, uid: Uid, codes: &[CodeHash
     Ok(())
 }
 
-/// Who made an invitation, as it is stored; 0: the operator.
+/// The maker of an invitation, as it is stored; 0: the operator.
 fn number_of(made_by: Option<Uid>) -> i64 {
     made_by.map_or(0, |uid| i64::from(uid.0))
 }

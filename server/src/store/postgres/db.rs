@@ -63,7 +63,7 @@ pub struct PgDb {
     pub(super) layout: Layout,
 }
 
-/// What a new connection must lead to.
+/// The database that a new connection must lead to.
 #[derive(Clone)]
 struct Expected {
     program: &'static PostgresSchema,
@@ -225,7 +225,7 @@ impl PgDb {
     /// a word, as a machine that lost its power is, nothing else would end the wait.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] after twice the time that a statement may run. What was asked may be done or may be later.
+    /// [`StoreError::Unavailable`] after twice the time that a statement may run. The work may be done already, or may be done later.
     pub async fn limited<T>(
         &self,
         work: impl Future<Output = Result<T, StoreError>>,
@@ -242,7 +242,7 @@ impl PgDb {
         self.standby.watch(limited).await
     }
 
-    /// What is wrong with a connection, if it were a new one.
+    /// Checks a connection as if it were a new one. Returns the reason if it cannot be used.
     pub(super) async fn wrong_with(&self, connection: &mut PgConnection) -> Option<String> {
         let (life, standby) = (Arc::clone(&self.life), Arc::clone(&self.standby));
         let expected = Expected { program: self.program, life, standby, layout: self.layout };
@@ -395,7 +395,7 @@ fn pool(
         .connect_lazy_with(connect.clone())
 }
 
-/// What is wrong with a new connection.
+/// Checks a new connection. Returns the reason if it cannot be used.
 async fn wrong_with(connection: &mut PgConnection, expected: &Expected) -> Option<String> {
     let database = "the database";
     let unreadable = |error: sqlx::Error| Some(Unfit::Unreadable(error).at(database).to_string());

@@ -81,7 +81,7 @@ impl Deletions for PgDirectory {
     }
 }
 
-/// What a user has, one kind a statement; all of it lies in the user's partition.
+/// Statements that remove a user's rows, one for each kind; all rows lie in the user's partition.
 pub(super) const KINDS: [&str; 4] = [
     "DELETE FROM entries WHERE partition_key = $1 AND receiver = $2 AND message_id IN
         (SELECT message_id FROM entries WHERE partition_key = $1 AND receiver = $2 ORDER BY message_id LIMIT $3)",

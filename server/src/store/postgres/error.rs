@@ -13,7 +13,7 @@ pub enum PgOpenError {
     /// The URL cannot be used.
     #[error("the URL of the database {why}")]
     Url {
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
     /// Nothing answers there, or it does not let us in.
@@ -21,7 +21,7 @@ pub enum PgOpenError {
     Connect {
         /// Which database.
         place: String,
-        /// What it says.
+        /// The error of the connection.
         source: sqlx::Error,
     },
     /// Nothing answered in time.
@@ -47,7 +47,7 @@ pub enum PgOpenError {
     Refused {
         /// Which database.
         place: String,
-        /// What is wrong.
+        /// The reason.
         refusal: Refusal,
     },
     /// Something that knows the tables of one database alone.
@@ -58,7 +58,7 @@ pub enum PgOpenError {
     Distributed {
         /// Which database.
         place: String,
-        /// What was to be done.
+        /// The operation.
         what: &'static str,
     },
     /// A failover that loses rows would not be noticed.
@@ -125,7 +125,7 @@ impl PgOpenError {
         const STARTING: &str = "57P03";
         const STOPPING: [&str; 2] = ["57P01", "57P02"];
         const TOO_MANY_CONNECTIONS: &str = "53300";
-        /// What a pooler says while the database behind it is gone.
+        /// The class of a pooler's errors while the database behind it is gone.
         const CONNECTION_CLASS: &str = "08";
         match self {
             PgOpenError::Silent { .. } => true,
@@ -144,7 +144,7 @@ impl PgOpenError {
     }
 }
 
-/// What to do about a connection that was not made.
+/// Advice for a connection that was not made.
 fn advice(source: &sqlx::Error) -> &'static str {
     // In the words of the library for TLS.
     if source.to_string().contains("CaUsedAsEndEntity") {
@@ -152,7 +152,7 @@ fn advice(source: &sqlx::Error) -> &'static str {
     }
     let is_about_tls = match source {
         sqlx::Error::Tls(_) => true,
-        // What the handshake finds wrong.
+        // An error of the handshake.
         sqlx::Error::Io(error) => error.kind() == ErrorKind::InvalidData,
         _ => false,
     };

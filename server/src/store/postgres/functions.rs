@@ -13,7 +13,7 @@ use crate::store::migrations::PostgresSchema;
 /// would write to several partitions in one transaction.
 const PLAIN_ALONE: [&str; 3] = ["commit_changes", "commit_facts", "commit_messages"];
 
-/// What PostgreSQL says where a function cannot be replaced by one that has other names of arguments or another result.
+/// The error code of PostgreSQL for a function that cannot be replaced by one with other names of arguments or another result.
 const CANNOT_BE_REPLACED: &str = "42P13";
 
 /// The functions of a layout, by name, with the texts that make them.

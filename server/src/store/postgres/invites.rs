@@ -1,5 +1,5 @@
-//! Invitations in PostgreSQL. Whatever changes the uses of one locks its row first, so that servers take turns and no
-//! two of them wait for each other.
+//! Invitations in PostgreSQL. Each change of the uses of one locks its row first, so that servers take turns and no two
+//! of them wait for each other.
 
 use async_trait::async_trait;
 use sqlx::postgres::PgRow;

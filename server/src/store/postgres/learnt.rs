@@ -1,4 +1,4 @@
-//! What a commit knows of the database beyond what its writes say: nothing at first, and more with every answer that
+//! Facts about the database that a commit has learnt beyond its writes: none at first, and more with every answer that
 //! stored nothing.
 
 use std::collections::{HashMap, HashSet};

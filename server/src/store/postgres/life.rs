@@ -22,12 +22,12 @@ use crate::domain::{HistoryId, MessageId};
 use crate::log_limit::LogLimit;
 use crate::store::StoreError;
 
-/// Under which keys `meta` has the history's name, and who wrote last.
+/// The keys under which `meta` has the history's name and, below, the last writer.
 pub(super) const HISTORY: &str = "history";
 /// While an import fills the installation: the checksum of its file, and how many of its records are stored.
 pub(super) const IMPORT: &str = "import";
 pub(super) const IMPORTED: &str = "imported";
-/// What is said of an installation that has the former.
+/// The error of an installation that has the former.
 pub(super) const UNFINISHED: &str = "an import into it was not finished; run `tidemark import` with the same file again, or empty the database";
 const WRITTEN_BY: &str = "written_by";
 
@@ -45,16 +45,16 @@ const HERE: &str = "(SELECT system_identifier FROM pg_control_system()) || '/' |
 /// How far its log is safe on its disk, in bytes. That never moves back within a timeline, unless the disk is an older one.
 const SAFE_UP_TO: &str = "pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::bigint";
 
-/// Who wrote last is not known any more: the next start moves every head.
+/// The last writer is unknown: the next start moves every head.
 const OLDER_COPY: &str = "an older copy";
 
-/// What a process knows of it.
+/// The life of the data, as a process knows it.
 #[derive(Debug)]
 pub(super) struct Life {
     replication: Replication,
     /// Each look tells the time, too.
     clock: Arc<DbClock>,
-    /// What is served, from the moment at which it is known.
+    /// The served history, once it is known.
     history: OnceLock<String>,
     /// Where a connection led last, and how far the log was safe there.
     seen: Mutex<(String, i64)>,
@@ -63,7 +63,7 @@ pub(super) struct Life {
     over: CancellationToken,
 }
 
-/// What a connection says.
+/// The state that a connection reports.
 pub(super) struct Found {
     /// By its clock, in milliseconds.
     pub(super) now: i64,
@@ -75,10 +75,10 @@ pub(super) struct Found {
     is_unfinished: bool,
 }
 
-/// Who wrote last, seen from a connection.
+/// The last writer, seen from a connection.
 #[derive(Debug, PartialEq, Eq)]
 enum Origin {
-    /// Whoever is asked.
+    /// The database that is asked.
     Same,
     /// Nobody, as far as is stored.
     Unknown,
@@ -100,7 +100,7 @@ impl Life {
         }
     }
 
-    /// What is wrong with a new connection: that it leads to another life than the one that is served.
+    /// Checks a new connection. Returns the reason if it leads to another life than the served one.
     pub(super) async fn check(
         &self,
         connection: &mut PgConnection,
@@ -199,8 +199,8 @@ impl Found {
 }
 
 impl PgDb {
-    /// Whether the rows may have been continued from an older state, and nobody has seen to that yet. Who is told so skips numbers of
-    /// users, groups and invitations, and says so to `begin_life`.
+    /// Whether the rows may continue an older state, and nobody has seen to that yet. If so, the caller skips numbers of users,
+    /// groups and invitations, and says so to `begin_life`.
     ///
     /// # Errors
     /// When the database does not answer.

@@ -1,7 +1,7 @@
-//! What is asked for many keys in one statement: by the queues before they decide, and by commits.
+//! Look-ups of many keys in one statement: by the queues before they decide, and by commits.
 //!
-//! Each key is looked up by itself, along the table's key, in the order of the keys. `LATERAL` with a limit leaves
-//! the database no other way, also where it knows nothing of the table yet. What changes with every message is looked
+//! Each key is looked up by itself, along the table's key, in the order of the keys. `LATERAL` with a limit leaves the
+//! database no other way, also where it knows nothing of the table yet. A row that changes with every message is looked
 //! up from the end of the key where its newest version lies (migrations/postgres/functions/commit_messages.sql).
 
 use std::collections::HashMap;
@@ -337,7 +337,7 @@ pub(super) async fn groups(
     Ok(found.into_iter().zip(known).map(as_known).collect())
 }
 
-/// What those who join a group see, as it is stored.
+/// The history that joiners of a group see, from its stored form.
 pub(super) fn history(stored: i16) -> History {
     u8::try_from(stored).map_or(History::Hidden, History::from_code)
 }

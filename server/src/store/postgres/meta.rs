@@ -6,7 +6,7 @@ use super::PgDb;
 use crate::store::StoreError;
 
 impl PgDb {
-    /// What stands under `key`; `proposal`, which is stored then, if nothing did. All servers that ask get the same.
+    /// The value under `key`; if there is none, stores `proposal` and returns it. All servers that ask get the same.
     pub async fn agreed(&self, key: &str, proposal: &str) -> Result<String, StoreError> {
         let agree = async {
             let mut connection = self.reader().await?;

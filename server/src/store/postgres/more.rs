@@ -1,5 +1,5 @@
-//! What few calls of `commit_messages` have: groups, read markers, copies owed. One JSON object, which the function
-//! explains (migrations/postgres/functions); and its answer, where something else is there than was expected.
+//! Arguments that few calls of `commit_messages` have: groups, read markers, copies owed. One JSON object, which the
+//! function explains (migrations/postgres/functions); and its answer, where the database has other facts than expected.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -109,7 +109,7 @@ struct Owed {
     epoch: u32,
 }
 
-/// What is there that was not expected.
+/// Facts of the database that were not expected.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Unexpected {

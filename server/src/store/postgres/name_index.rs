@@ -1,4 +1,4 @@
-//! What new names are compared with, and what parts of names are looked for in.
+//! The index of names: new names are compared with its skeletons, and parts of names are looked for in its endings.
 
 use sqlx::{Connection as _, PgConnection, Row as _};
 

@@ -1,4 +1,4 @@
-//! What can be set about PostgreSQL, and the connection that comes of it.
+//! Settings for PostgreSQL, and the connection options made from its URL.
 
 use std::fs::File;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use sqlx::postgres::PgConnectOptions;
 
 use super::PgOpenError;
 
-/// What a standby that takes over is sure to have.
+/// How much a standby that takes over is sure to have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Replication {
@@ -36,7 +36,7 @@ pub struct PgOptions {
     pub statement_timeout: Duration,
     /// After so long without a statement the database ends a transaction: that of a server that was stopped in the middle.
     pub idle_in_transaction_timeout: Duration,
-    /// What a standby has that takes over.
+    /// How much a standby that takes over has.
     pub replication: Replication,
     /// Groups that are kept in memory: those that are used most.
     pub known_groups: usize,

@@ -13,7 +13,7 @@ use super::learnt::{Learnt, Open};
 use crate::domain::{Content, Conversation, GroupId, IdempotencyKey, Kind, MembershipEpoch, MessageId, Uid};
 use crate::store::{Accept, AcceptanceId, CopyOutcome, Deliver, Outcome, Row, StoreError, Write};
 
-/// What a call stores, and what comes of each write then.
+/// The data that a call stores, and the outcome of each write then.
 #[derive(Debug)]
 pub(super) struct CommitPlan<'a> {
     pub(super) heads: Heads,
@@ -21,7 +21,7 @@ pub(super) struct CommitPlan<'a> {
     planned: Vec<Planned>,
 }
 
-/// What comes of a write.
+/// The planned outcome of a write.
 #[derive(Debug)]
 enum Planned {
     /// Nothing is stored.

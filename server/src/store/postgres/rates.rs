@@ -71,7 +71,7 @@ impl SharedRates for PgRates {
         if row.try_get("is_taken")? {
             return Ok(None);
         }
-        // What another server added a moment ago is not seen here.
+        // The statement does not see a row that another server added a moment ago.
         let ahead: Option<i64> = row.try_get("ahead")?;
         let ahead = Duration::from_micros(ahead.map_or(0, |ahead| ahead.max(0).cast_unsigned()));
         let wait = (ahead + interval).saturating_sub(burst);

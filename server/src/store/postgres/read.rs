@@ -114,7 +114,7 @@ fn order(direction: Direction) -> &'static str {
 }
 
 /// The rows of `sql`, as far as there is room for them, and one or two more: the first row goes whatever it weighs, and the one that has no
-/// room tells that there is more. What a row weighs is [`Entry::weight`]; the length of a long body is known without reading it.
+/// room tells that there is more. The weight of a row is [`Entry::weight`]; the length of a long body is known without reading it.
 fn cut_off(order: &str, sql: &str, bytes: &str) -> String {
     format!(
         "SELECT {ENTRY} FROM (SELECT *, sum(octet_length(body) + {FIXED}) OVER (ORDER BY message_id {order}
@@ -123,7 +123,7 @@ fn cut_off(order: &str, sql: &str, bytes: &str) -> String {
     )
 }
 
-/// What a row without a body weighs.
+/// The weight of a row without a body.
 const FIXED: usize = 256;
 
 async fn collect(

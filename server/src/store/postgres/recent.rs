@@ -3,9 +3,9 @@
 //!
 //! A commit learns the latest id that each inbox had before, under the lock of its head. So it is known that nothing
 //! lies between that id and the rows of the commit. Commits of one inbox that follow each other without a gap make a
-//! run; where another process wrote in between, a new run begins. What a later row of this process replaces is changed
-//! here, too. What another process replaced is not known here. So a run is told only while no newer id of the inbox is
-//! known. An edit whose message is not in the run with its text ends the run: the database may have left it out.
+//! run; where another process wrote in between, a new run begins. Rows that this process replaced later are changed
+//! here, too. Rows that another one replaced are not known here. So a run is told only while no newer id of the inbox
+//! is known. An edit whose message is not in the run with its text ends the run: the database may have left it out.
 //!
 //! Owned by the store; at most 16 MiB. Only the plain layout keeps such rows.
 
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!((page.rows.len(), page.more), (2, true));
     }
 
-    /// What `kind` says about the message of Bob that [`keep`] keeps.
+    /// A row of `kind` about the message of Bob that [`keep`] keeps.
     fn amending(kind: Kind, by: Uid, name: u128) -> Arc<Content> {
         let said = text_message(BOB, Conversation::User(ANN), 1, "hello");
         let amendment =

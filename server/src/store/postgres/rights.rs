@@ -5,8 +5,8 @@ use sqlx::{PgConnection, Row as _};
 
 use super::Refusal;
 
-/// What is missing: of the tables of the installation, which have one owner, and of the functions that tell one life of the data from
-/// another. One round trip, and no prepared statement that a pooler could lose.
+/// The first right that is missing: on the tables of the installation, which have one owner, or on the functions that tell one life
+/// of the data from another. One round trip, and no prepared statement that a pooler could lose.
 const ASK: &str = "WITH here AS (SELECT relnamespace AS schema, relowner AS owner FROM pg_class WHERE oid = to_regclass('meta')),
     wanted AS (
         SELECT lacked, 'TABLE ' || oid::regclass AS what FROM pg_class JOIN here ON relnamespace = schema AND relowner = owner,

@@ -1,5 +1,5 @@
-//! What a start makes of a database: the migrations that it lacks, and the stored functions of this program. Servers that
-//! start together do it once.
+//! A start gives a database the migrations that it lacks, and the stored functions of this program. Servers that start
+//! together do it once.
 //!
 //! A newer program first *expands*: it adds tables and columns that an older program does not need to know. The older
 //! one serves on. A migration with which it would go wrong raises `oldest_program` in `meta`, and it is refused here.
@@ -60,7 +60,7 @@ impl From<sqlx::Error> for Unfit {
     }
 }
 
-/// What a database lacks.
+/// The parts that a database lacks.
 struct Lacks {
     migrations: bool,
     /// The functions, if it has others.

@@ -7,7 +7,7 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use super::{PgOpenError, life, options};
 use crate::store::Facts;
 
-/// What is known of the database to which `options` lead. `served`: the lock that each server shares, as SQL.
+/// Facts about the database to which `options` lead. `served`: the lock that each server shares, as SQL.
 ///
 /// # Errors
 /// When it does not answer.
@@ -81,7 +81,7 @@ async fn servers(connection: &mut PgConnection, served: &str) -> sqlx::Result<Va
 /// Name, state, how it takes part in commits, and how many bytes it is behind.
 type StandbyRow = (Option<String>, Option<String>, Option<String>, Option<i64>);
 
-/// What a role without `pg_monitor` may not see is null.
+/// Values that a role without `pg_monitor` may not see are null.
 async fn standbys(connection: &mut PgConnection) -> sqlx::Result<Value> {
     let standbys: Vec<StandbyRow> = sqlx::query_as(
         "SELECT application_name, state, sync_state, pg_wal_lsn_diff(sent_lsn, replay_lsn)::bigint FROM pg_stat_replication ORDER BY 1",

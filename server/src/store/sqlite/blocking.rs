@@ -17,7 +17,7 @@ pub(super) const MOST_LOG: u32 = 64 << 20;
 /// A call that takes so long is written to the log, so that an operator sees a slow disk.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// What can be chosen for such a connection.
+/// Options of such a connection.
 #[derive(Clone, Debug)]
 pub(super) struct BlockingOptions {
     /// How long a statement waits for a lock that another connection holds.

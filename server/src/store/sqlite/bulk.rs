@@ -13,7 +13,7 @@ pub(super) struct Bulk {
     pub(super) insert: &'static str,
     /// One row, `(?, ?)`.
     pub(super) row: &'static str,
-    /// What follows the rows.
+    /// The text after the rows.
     pub(super) conflict: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What waits for the committer: calls of `commit`, and where they are answered.
+//! Calls of `commit` that wait for the committer, and where they are answered.
 
 use tokio::sync::oneshot;
 
@@ -27,7 +27,7 @@ impl Call {
     }
 }
 
-/// What a row or a copy takes in the journal besides its bytes, at most.
+/// The most bytes that a row or a copy takes in the journal besides its own.
 const FIXED: usize = 256;
 
 /// Calls that share an append.

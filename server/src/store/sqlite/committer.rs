@@ -32,7 +32,7 @@ const USUAL_BYTES: usize = 64 << 10;
 /// Between two attempts to store after a refusal.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// What the committer is asked.
+/// A request to the committer.
 pub(super) enum Request {
     Commit(Call),
     CommitRows(TableCall),

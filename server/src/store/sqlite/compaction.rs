@@ -1,5 +1,5 @@
-//! What the flush does to rows that are in the tables already: of the rows with one compaction key only the newest stays, and edits
-//! and recalls change their messages.
+//! Changes that the flush makes to rows that are in the tables already: of the rows with one compaction key only the newest stays,
+//! and edits and recalls change their messages.
 //!
 //! The first is done in the transaction that inserts a row, so that a later flush finds the row by its key. The second
 //! follows when all rows of an inbox are written, so that each message is there before what amends it. Done again after

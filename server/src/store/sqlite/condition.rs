@@ -94,7 +94,7 @@ fn behind_links(path: &Path) -> Option<PathBuf> {
     std::fs::canonicalize(path).ok()?.parent().map(Path::to_owned)
 }
 
-/// What is left for others than the superuser on the disk of `file`; `None` where the system does not say.
+/// The bytes left for users other than the superuser on the disk of `file`; `None` where the system does not say.
 fn free_bytes(file: &Path) -> Option<u64> {
     let room = rustix::fs::statvfs(file).ok()?;
     Some(room.f_bavail.saturating_mul(room.f_frsize))

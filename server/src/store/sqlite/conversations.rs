@@ -78,7 +78,7 @@ impl Reader<'_> {
         self.summaries(tables, &positions).await.map(Some)
     }
 
-    /// What memory says of each conversation that it knows.
+    /// The position of each conversation that memory knows.
     fn recent_positions(&self) -> HashMap<Conversation, Position> {
         let mut positions: HashMap<Conversation, Position> = HashMap::new();
         for memtable in &self.view.memtables {

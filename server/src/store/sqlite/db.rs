@@ -144,8 +144,8 @@ impl Db {
         &self.readers
     }
 
-    /// A connection for what the queues and the committer must know, which nobody else uses. Whoever has read what was wanted gives it
-    /// back; after a failure it is closed.
+    /// A connection for the reads of the queues and the committer, which nobody else uses. A caller gives it back after a successful
+    /// read; after a failure it is closed.
     pub(super) async fn service(&self) -> Result<ServiceConnection<'_>, StoreError> {
         self.service.connection().await
     }
@@ -327,14 +327,14 @@ fn lock(database: &Path) -> Result<FileLock, OpenError> {
     })
 }
 
-/// What holds for the connection that writes.
+/// Options of the connection that writes.
 fn writing_options(path: &Path, options: &SqliteOptions) -> SqliteConnectOptions {
     connect_options(path, options)
         .pragma("cache_size", format!("-{}", options.writer_cache_kib))
         .pragma("wal_autocheckpoint", options.checkpoint_pages.to_string())
 }
 
-/// What holds for every connection over sqlx.
+/// Options of every connection over sqlx.
 pub(super) fn connect_options(path: &Path, options: &SqliteOptions) -> SqliteConnectOptions {
     page_sums::begin();
     SqliteConnectOptions::new()

@@ -74,7 +74,7 @@ impl Deletions for SqliteDirectory {
     }
 }
 
-/// What a user has in the tables, one kind a statement.
+/// Statements that remove a user's rows from the tables, one for each kind.
 const KINDS: [&str; 5] = [
     "DELETE FROM entries WHERE partition_key = ?1 AND receiver = ?2 AND message_id IN
         (SELECT message_id FROM entries WHERE partition_key = ?1 AND receiver = ?2 LIMIT ?3)",
@@ -89,7 +89,7 @@ const KINDS: [&str; 5] = [
 ];
 
 impl Shared {
-    /// Removes what the tables have of `uid`. What is still in memory alone is there to be removed after the next flush.
+    /// Removes rows of `uid` from the tables. Rows that are in memory alone can be removed after the next flush.
     pub(super) async fn forget_rows(&self, uid: Uid, limit: usize) -> Result<Forgotten, StoreError> {
         // Before the tables are looked at: what is flushed in between is asked for once more rather than missed.
         let in_memory = self.memory.forget_flushed(uid);

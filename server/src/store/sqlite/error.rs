@@ -70,7 +70,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// What `error` says of the database at `path`.
+    /// The meaning of `error` for the database at `path`.
     pub(super) fn of(path: &Path, error: sqlx::Error) -> OpenError {
         let path = path.to_owned();
         let text = error.to_string();

@@ -1,5 +1,5 @@
-//! What the queues ask before they decide, for a whole batch at once: memory first, then one statement on connections
-//! of their own.
+//! Look-ups of the queues before they decide, for a whole batch at once: memory first, then one statement on
+//! connections of their own.
 
 use super::lookup;
 use super::shared::Shared;

@@ -1,7 +1,7 @@
 //! The latest id of each inbox, kept apart from its rows: the newest may have been deleted, or ids were skipped.
 //!
-//! Whatever writes rows into the tables writes it with them, in the same transaction; it never goes back. The journal
-//! holds what is newer, so whoever asks for a latest id asks memory first.
+//! A transaction that writes rows into the tables also writes their latest ids, which never go back. The journal holds
+//! newer rows, so a look-up of a latest id asks memory first.
 
 use std::sync::Arc;
 

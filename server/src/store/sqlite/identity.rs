@@ -1,4 +1,4 @@
-//! What the main database knows of the files beside it: which there are, and since which start they belong together.
+//! The main database's record of the files beside it: which there are, and since which start they belong together.
 //!
 //! A start notes itself here as the *next* one, stamps the other files, and then makes it the *current* one. A crash in
 //! between leaves some files with the stamp of the current start and some with that of the next, and both are good. The
@@ -20,7 +20,7 @@ const KEY: &str = "invites_key";
 /// There while files that were restored are made good: before that is done, numbers may come a second time.
 pub(super) const RESTORING: &str = "restoring";
 
-/// What is known.
+/// The stored record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     /// The installation; `None`: no start began yet.

@@ -1,5 +1,5 @@
-//! What decides about a write (I1, I4, I5, I13): latest ids, keys used, copies owed, groups and ended membership
-//! epochs.
+//! The state that decides about a write (I1, I4, I5, I13): latest ids, keys used, copies owed, groups and ended
+//! membership epochs.
 //!
 //! Pure. The committer, its only owner, first asks what a batch [`Needs`] to know, fetches what is missing, then
 //! judges write after write; each accepted one moves the ledger at once, so that the next one sees it. The ledger may
@@ -21,7 +21,7 @@ use crate::store::{
     Write,
 };
 
-/// What an accepted write does, in the order of the journal. It is what the journal stores of messages.
+/// The effects of an accepted write, in the order of the journal. The journal stores messages in this form.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum MessageRecord {
     /// A new acceptance with the copies of its own transaction.
@@ -36,7 +36,7 @@ pub(super) enum MessageRecord {
     /// Copies of an earlier one, and those that are owed no more.
     Delivered {
         acceptance: AcceptanceId,
-        /// What the only receiver gets before the copy.
+        /// Rows that the only receiver gets before the copy.
         earlier: Vec<(Arc<Content>, MessageId)>,
         rows: Vec<(Uid, MessageId)>,
         void: Vec<Uid>,
@@ -61,7 +61,7 @@ pub(super) struct Known {
     pub(super) closed: HashMap<Uid, MembershipEpoch>,
 }
 
-/// What must be learnt before a batch can be judged.
+/// Facts that must be learnt before a batch can be judged.
 #[derive(Debug, Default)]
 pub(super) struct Needs {
     pub(super) latest_ids: HashSet<Uid>,
@@ -91,7 +91,7 @@ pub(super) struct Ledger {
     remembered: Option<Remembered>,
 }
 
-/// What earlier batches knew, as far as there is room: what was used least goes first.
+/// Facts that earlier batches knew, as far as there is room: the least used go first.
 struct Remembered {
     latest_ids: Cache<Uid, MessageId>,
     groups: Cache<GroupId, Known>,
@@ -124,7 +124,7 @@ impl Ledger {
         self.open.range(later).take(limit).map(pending).collect()
     }
 
-    /// Adds to `needs` what `write` needs and the ledger does not know. What is remembered is at hand for this batch afterwards.
+    /// Adds to `needs` the facts that `write` needs and the ledger does not know. Remembered ones are at hand for this batch afterwards.
     pub(super) fn needs(&mut self, write: &Write, needs: &mut Needs) {
         let (target, rows) = match write {
             Write::Accept(accept) => {
@@ -176,8 +176,8 @@ impl Ledger {
         self.groups.get(&gid).or_else(|| self.remembered.as_ref()?.groups.get(&gid))
     }
 
-    /// Ends a batch: keys are in memory now; latest ids and groups are remembered, so many of each. What is forgotten is learnt
-    /// again when it is needed.
+    /// Ends a batch: keys are in memory now; latest ids and groups are remembered, up to these limits. Forgotten ones are
+    /// learnt again when they are needed.
     pub(super) fn settle(&mut self, most_latest_ids: usize, most_groups: usize) {
         self.used.clear();
         let remembered = self.remembered.get_or_insert_with(|| Remembered {

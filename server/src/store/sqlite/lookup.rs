@@ -1,4 +1,4 @@
-//! What is asked of the keyed tables, many keys in one statement.
+//! Look-ups in the keyed tables, many keys in one statement.
 //!
 //! Keys go in as one JSON array (`json_each`), so that one prepared statement serves any number of them.
 //! `partition_key` stands in every statement on a table whose rows belong to users.

@@ -21,18 +21,18 @@ use crate::store::changes::InboxChanges;
 /// More than the threads that ever meet here.
 const SHARDS: usize = 64;
 
-/// What one durable write adds.
+/// The additions of one durable write.
 #[derive(Debug)]
 pub(super) struct MemtableUpdate {
-    /// What a receiver gets before the row, as `rows`.
+    /// Rows that a receiver gets before the copy, as `rows`.
     pub(super) earlier: Vec<(Arc<Content>, (Uid, MessageId, MessageId))>,
-    /// What all its copies share.
+    /// The content that all its copies share.
     pub(super) content: Arc<Content>,
     /// Receiver, the new id, the latest one before it.
     pub(super) rows: Vec<(Uid, MessageId, MessageId)>,
     /// The idempotency record, for an acceptance under a key.
     pub(super) record: Option<IdempotencyRecord>,
-    /// The group's new state and whose membership changed.
+    /// The group's new state, and the users whose membership changed.
     pub(super) group: Option<(Arc<Group>, Vec<Uid>)>,
     /// A membership epoch that ended with one of the rows.
     pub(super) closed: Option<(GroupId, Uid, MembershipEpoch)>,
@@ -47,7 +47,7 @@ pub(super) struct Inbox {
     pub(super) rows: Vec<(MessageId, Arc<Content>)>,
     /// The largest read markers among the rows, by conversation.
     pub(super) read_markers: Vec<(Conversation, MessageId)>,
-    /// What the rows do to earlier ones.
+    /// Changes that the rows make to earlier ones.
     pub(super) changes: Arc<InboxChanges>,
 }
 
@@ -57,12 +57,12 @@ struct Shard {
     records: HashMap<IdempotencyKey, IdempotencyRecord>,
 }
 
-/// What changed about a group.
+/// The changes of a group.
 #[derive(Clone, Debug)]
 pub(super) struct ChangedGroup {
     /// The group as last accepted; absent where only a membership epoch ended.
     pub(super) group: Option<Arc<Group>>,
-    /// Whose membership changed.
+    /// The users whose membership changed.
     pub(super) changed: Vec<Uid>,
     /// Membership epochs that ended with a row.
     pub(super) closed: HashMap<Uid, MembershipEpoch>,
@@ -182,12 +182,12 @@ impl Memtable {
         self.shard(key.0).records.get(&key).copied()
     }
 
-    /// What changed about this group here.
+    /// The changes of this group that are here.
     pub(super) fn group(&self, gid: GroupId) -> Option<ChangedGroup> {
         lock(&self.groups).get(&gid).cloned()
     }
 
-    /// Who has rows here.
+    /// The users that have rows here.
     pub(super) fn receivers(&self) -> Vec<Uid> {
         self.shards.iter().flat_map(|shard| lock(shard).inboxes.keys().copied().collect::<Vec<_>>()).collect()
     }
@@ -215,7 +215,7 @@ impl Memtable {
         self.rows.load(Ordering::Relaxed)
     }
 
-    /// What it weighs in memory, roughly.
+    /// Its weight in memory, roughly.
     pub(super) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -257,7 +257,7 @@ impl Memory {
         Memory { memtables: RwLock::new(memtables) }
     }
 
-    /// What is there now.
+    /// The memtables as they are now.
     pub(super) fn view(&self) -> MemtableView {
         let now = self.memtables.read().unwrap_or_else(PoisonError::into_inner);
         let older = [&now.flushed, &now.frozen].into_iter().flatten().cloned();

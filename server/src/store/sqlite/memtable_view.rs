@@ -67,7 +67,7 @@ impl MemtableView {
         };
     }
 
-    /// What the rows in memory do to earlier rows of `uid`.
+    /// Changes that the rows in memory make to earlier rows of `uid`.
     pub(super) fn changes(&self, uid: Uid) -> Changes {
         let of = |memtable: &Arc<Memtable>| memtable.inbox(uid, |inbox| inbox.changes.clone());
         Changes::of(self.memtables.iter().filter_map(of))
@@ -93,7 +93,7 @@ impl MemtableView {
 
     /// The id of the row of `uid` under this key, if it is in memory.
     pub(super) fn copy(&self, uid: Uid, key: IdempotencyKey) -> Option<MessageId> {
-        // What is asked for is mostly new.
+        // Mostly new rows are asked for.
         let of = |inbox: &Inbox| {
             inbox.rows.iter().rev().find(|(_, content)| content.key() == Some(key)).map(|(id, _)| *id)
         };

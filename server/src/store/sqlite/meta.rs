@@ -22,7 +22,7 @@ const HISTORY: &str = "history";
 /// How often all sessions of an account were ended; absent: never.
 pub(super) const ENDINGS: &str = "endings_of_sessions";
 
-/// Who assigns the ids of messages; absent in an installation that has not been used yet.
+/// The source of message ids; absent in an installation that has not been used yet.
 pub(super) const MESSAGE_IDS: &str = "message_ids";
 
 /// While an import fills the installation: the checksum of its file.
@@ -95,7 +95,7 @@ pub(super) async fn put_history(
     put(connection, HISTORY, history).await
 }
 
-/// Who assigns the ids of messages; `proposal`, which is stored then, in an installation that has not been used yet.
+/// The source of message ids; in an installation that has not been used yet, stores `proposal` and returns it.
 pub async fn agreed_message_ids(db: &Db, proposal: &str) -> Result<String, StoreError> {
     if let Some(agreed) = text(db.readers(), MESSAGE_IDS).await? {
         return Ok(agreed);
@@ -104,7 +104,7 @@ pub async fn agreed_message_ids(db: &Db, proposal: &str) -> Result<String, Store
     Ok(proposal.to_owned())
 }
 
-/// Changes who assigns the ids of messages.
+/// Changes the source of message ids.
 pub async fn put_message_ids(db: &Db, by: &str) -> Result<(), StoreError> {
     let mut tx = db.write().await?;
     put(&mut tx, MESSAGE_IDS, by).await?;

@@ -174,7 +174,7 @@ impl SqliteStore {
         }
     }
 
-    /// What became of a commit that the committer was asked for.
+    /// The outcome of a commit that the committer was asked for.
     async fn outcome_of<T>(
         &self,
         answer: oneshot::Receiver<Result<T, CommitError>>,

@@ -1,4 +1,4 @@
-//! What can be set about SQLite, with the values that were measured to be good.
+//! Settings for SQLite, with the values that were measured to be good.
 
 use std::time::Duration;
 

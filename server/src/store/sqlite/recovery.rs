@@ -110,7 +110,7 @@ impl Committer {
         }
     }
 
-    /// Flushes everything. What cannot be flushed stays in the journal for the next start.
+    /// Flushes everything. Rows that cannot be flushed stay in the journal for the next start.
     pub(super) async fn close(&mut self) {
         // A flush that runs or failed first, then what came after it.
         for _ in 0..2 {

@@ -1,4 +1,4 @@
-//! What the store's handle and its committer share.
+//! The state that the store's handle and its committer share.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ impl Shared {
         self.groups.clear();
     }
 
-    /// What there is under these keys: memory first, then one statement for those that it does not know.
+    /// The states of these keys: memory first, then one statement for the keys that it does not know.
     pub(super) async fn keys(&self, keys: &[IdempotencyKey]) -> Result<Vec<KeyState>, StoreError> {
         // Before the tables are asked: what is committed meanwhile is younger than the proof.
         let view = self.memory.view();

@@ -40,7 +40,7 @@ pub struct Start {
     pub token: Uuid,
 }
 
-/// What a file says about itself.
+/// The identity of a file, as the file itself states it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// As what it is used.
@@ -51,7 +51,7 @@ pub struct Stamp {
     pub start: Start,
 }
 
-/// What is at a path.
+/// The kind of file at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// Nothing.
@@ -117,7 +117,7 @@ pub fn look(path: &Path) -> Option<Found> {
     None
 }
 
-/// Who assigns the ids of messages in the database at `path`; `None` if it does not say, or cannot be read. Changes nothing.
+/// The source of message ids in the database at `path`; `None` if it does not say, or cannot be read. Changes nothing.
 pub fn message_ids(path: &Path) -> Option<String> {
     if look(path).is_some() {
         return None;
@@ -134,8 +134,8 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Opens what is at `path`, if it is a database. What a process that was killed left in its log is moved into it: whether a
-    /// sync of that process had failed cannot be known (I3).
+    /// Opens the file at `path`, if it is a database. The log that a killed process left is moved into it: whether a sync of
+    /// that process had failed cannot be known (I3).
     pub fn open(path: PathBuf) -> Opened {
         if let Some(found) = look(&path) {
             return Opened { path, connection: None, found };
@@ -167,7 +167,7 @@ impl Opened {
         Opened { path, connection: None, found: Found::Unreadable(why.to_string()) }
     }
 
-    /// What it is.
+    /// The kind of file that was found.
     pub fn found(&self) -> &Found {
         &self.found
     }
@@ -246,7 +246,7 @@ fn stamped(connection: &Connection) -> rusqlite::Result<Found> {
 }
 
 fn write(connection: &Connection, stamp: &Stamp) -> rusqlite::Result<()> {
-    // Who opens the file next reads the log, too. To move it into the file here would take two more syncs a file.
+    // The next process to open the file reads the log, too. To move it into the file here would take two more syncs a file.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;

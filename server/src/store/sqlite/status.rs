@@ -6,7 +6,7 @@ use super::journal::Journal;
 use super::{OpenError, SqliteOptions, db, journal, meta};
 use crate::store::{Facts, StoreError};
 
-/// What is known of the database at `path`, and of the log beside it.
+/// Facts about the database at `path`, and about the log beside it.
 ///
 /// # Errors
 /// When it cannot be read, or belongs to another version.

@@ -87,7 +87,7 @@ mod everything_flushed {
     crate::message_store_conformance!(make);
 }
 
-/// What happens between two commits.
+/// An event between two commits.
 #[derive(Clone, Debug)]
 enum Event {
     /// Nothing.

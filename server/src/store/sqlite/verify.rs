@@ -49,7 +49,7 @@ fn table_of(path: &Path, page: u32) -> Option<String> {
     connection.query_row(named, [page], |row| row.get(0)).optional().ok()?
 }
 
-/// What is damaged or missing of the log beside the database at `main`, or does not belong to it.
+/// The faults of the log beside the database at `main`: damaged or missing files, and files that do not belong to it.
 pub fn verify_log(main: &Path) -> Vec<String> {
     let mut wrong = Vec::new();
     for attempt in 0..ATTEMPTS {
@@ -81,7 +81,7 @@ pub fn required_files(main: &Path) -> Vec<String> {
     files.unwrap_or_default().split(',').map(str::to_owned).collect()
 }
 
-/// What the database says of its log, and up to which batch that is flushed. An error: damage is in the way.
+/// The database's note of its log, and the last flushed batch. An error: damage is in the way.
 fn note(main: &Path) -> rusqlite::Result<Option<(String, u64)>> {
     let connection = open(main)?;
     let flushed = text(&connection, meta::FLUSHED)?.and_then(|flushed| flushed.parse().ok()).unwrap_or(0);

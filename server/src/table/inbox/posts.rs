@@ -1,4 +1,4 @@
-//! What is put into the table `inbox`: rows of the queues, in the name of the access key's user.
+//! Writes into the table `inbox`: rows of the queues, in the name of the access key's user.
 
 use std::sync::Arc;
 
@@ -198,7 +198,7 @@ fn client_id_of(text: &str) -> Result<ClientId, TableError> {
 fn refusal(error: &SendError, is_once_only: bool) -> TableError {
     match error {
         SendError::Busy | SendError::Stopping | SendError::GroupChanged | SendError::OutOfOrder => busy(),
-        // It may have been stored. Whoever tries again with the same client_id finds out.
+        // It may have been stored. A retry with the same client_id finds out.
         SendError::Unavailable if is_once_only => busy(),
         SendError::Unavailable => timeout(),
         SendError::Exhausted | SendError::Rejected => internal(),

@@ -45,7 +45,7 @@ impl FaultyTables {
         }
     }
 
-    /// What becomes of the coming commits.
+    /// Sets the faults of the coming commits.
     pub(super) fn script(&self, faults: impl IntoIterator<Item = Fault>) {
         self.script.lock().unwrap_or_else(PoisonError::into_inner).extend(faults);
     }

@@ -1,4 +1,4 @@
-//! What a key reads and writes is waited for, whichever operation it is.
+//! A key waits for the bytes that it reads and writes, in every operation.
 
 use std::sync::Arc;
 use std::time::Duration;

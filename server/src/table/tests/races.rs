@@ -1,4 +1,4 @@
-//! What holds when writers meet, and when the store does not answer as hoped.
+//! The rules that hold when writers meet, and when the store does not answer as hoped.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -122,7 +122,7 @@ async fn resume(place: &Place, whole: &[u8], length: usize) -> Result<Vec<u8>, T
     Ok(std::fs::read(&file).expect("readable"))
 }
 
-/// Whatever came, changed or went, as many as before or not: an archive of two moments never comes of it.
+/// An archive never mixes two moments, whether rows came, changed or went, as many as before or not.
 async fn resume_tables(kind: Kind) {
     let place = Place::new(kind).await;
     let (store, ids) = some_tables(&place, 5_000).await;
@@ -167,7 +167,7 @@ async fn resume_tables(kind: Kind) {
     store.messages.close().await;
 }
 
-/// What was cut off and is finished now is what an export from now has, and is imported; cut off again, it goes on.
+/// An outdated export that is finished now equals an export from now, and passes the check; cut off again, it goes on.
 async fn is_written_anew(place: &Place, outdated: &[u8], length: usize) {
     let resumed = resume(place, outdated, length).await.expect("written anew");
     let now = place.files.path().join("now");

@@ -61,7 +61,7 @@ async fn every_row_survives(end: End) {
         }
         End::Stopping => {
             server.terminate().await;
-            // Whoever connects is refused from now on, and what was accepted is answered.
+            // New connections are refused from now on, and accepted requests are answered.
             until("it takes no more", async || tokio::net::TcpStream::connect(&rows.address).await.is_err())
                 .await;
             server.kill().await;

@@ -220,7 +220,7 @@ async fn a_group_learns_of_it_and_who_left_does_not() {
     assert_eq!(app.post(&cat, &react_path, react(3, &["👍"])).await.refused(404), "unknown_group");
 }
 
-/// What is in the journal and what is in the tables read alike, after a restart and after an import.
+/// Rows in the journal and rows in the tables read alike, also after a restart.
 #[tokio::test]
 async fn a_restart_changes_nothing() {
     let mut app = TestApp::start().await;

@@ -18,7 +18,7 @@ async fn delete(app: &TestApp, who: &Person) {
     app.post(who, "/api/v1/me/delete", json!({"password": "correct horse"})).await.ok(204);
 }
 
-/// What a person's feed says, oldest first: kind, and who said it.
+/// The rows of a person's feed, oldest first: kind and sender.
 async fn feed(app: &TestApp, who: &Person) -> Vec<(String, u64)> {
     let page = app.get(who, "/api/v1/moments").await.ok(200);
     let line = |row: &Value| {
@@ -105,7 +105,7 @@ async fn what_is_for_a_deleted_account_is_refused_by_one_code_and_what_it_said_c
     assert_eq!((&line["title"], &line["deleted"]), (&json!("Deleted account"), &json!(true)));
     let page = app.get(&bob, &format!("{conversation}/messages")).await.ok(200);
     assert_eq!(texts(page["rows"].as_array().expect("rows")), ["hello"]);
-    // What concerns the own device alone goes on.
+    // Actions that concern the own device alone go on.
     let copy = page["rows"][0]["message_id"].clone();
     app.put(&bob, &format!("{conversation}/read"), json!({"message_id": copy})).await.ok(204);
     let mute = json!({"client_id": client_id(6), "value": {}});

@@ -1,4 +1,4 @@
-//! What keeps strangers and other sites out: origins, cookies, policies, forwarded headers, pages.
+//! Defences against strangers and other sites: origins, cookies, policies, forwarded headers, pages.
 
 use reqwest::Method;
 use serde_json::json;

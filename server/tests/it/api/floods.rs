@@ -187,7 +187,7 @@ async fn answers_to_an_address_that_is_refused_again_and_again_wait_and_the_logg
     assert_eq!(metric(&app, "tidemark_refusals_delayed_total").await, 0);
     let waiting = tokio::spawn(guess(5).send());
     while metric(&app, "tidemark_refusals_delayed_total").await == 0 {}
-    // Whoever is logged in goes on, and a stop does not wait until the answer is due.
+    // Logged-in users go on, and a stop does not wait until the answer is due.
     app.get(&ann, "/api/v1/me").await.ok(200);
     assert_eq!(metric(&app, "tidemark_refusals_delayed_total").await, 1);
     app.stop().await;

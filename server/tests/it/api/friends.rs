@@ -49,7 +49,7 @@ async fn friends_are_two_who_both_want_it() {
     assert_eq!(friends(&app, &ann).await, [line("bob", true, false)]);
     wish(&app, &ann, &bob, 2, false).await.ok(201);
     assert_eq!(friends(&app, &ann).await, []);
-    // What both say about it is two rows, however often it changes.
+    // The wishes of both are two rows, however often they change.
     for n in 3..13 {
         wish(&app, &ann, &bob, n, n % 2 == 1).await.ok(201);
     }
@@ -80,7 +80,7 @@ async fn asking_again_tells_nobody_anything() {
     assert_eq!(friends(&app, &bob).await, []);
 }
 
-/// What is hidden cannot be taken back, so it must not count.
+/// A hidden friend cannot be taken back, so it must not count.
 #[tokio::test]
 async fn friends_whose_accounts_are_deleted_leave_room_for_others() {
     let app = TestApp::start_with(|config| config.limits.friends = 1).await;
@@ -130,7 +130,7 @@ async fn after_a_block_neither_reaches_the_other_and_is_told_so() {
     let at = |what: &str| format!("/api/v1/conversations/u:{}/messages/{own}/{what}", ann.uid);
     let edit = json!({"client_id": client_id(4), "body": {"text": "hello"}});
     assert_eq!(app.post(&bob, &at("edit"), edit).await.refused(403), "blocked");
-    // What was said can be taken back, and an answer is still the first one.
+    // A sent message can be taken back, and a send that is repeated still gets the first answer.
     app.post(&bob, &at("recall"), json!({"client_id": client_id(5)})).await.ok(201);
     app.post(&bob, "/api/v1/messages", message(1, to_ann.clone(), "hi")).await.ok(200);
     // In groups both hear each other; here the one who blocks writes to nobody, either.

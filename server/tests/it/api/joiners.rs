@@ -1,4 +1,4 @@
-//! What those who join a group later see of what was said before.
+//! The earlier messages that new members of a group see.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -60,7 +60,7 @@ async fn amend(app: &TestApp, who: &Person, gid: u64, text: &str, what: &str, n:
     app.post(who, &path, body).await.ok(201);
 }
 
-/// What somebody's rows say, in their order: the text of messages, and the kind of the others.
+/// The rows in their order: the text of messages, the action of memberships, and the kind of the others.
 fn lines(rows: &[Value]) -> Vec<&str> {
     let line = |row: &'_ Value| match row["kind"].as_str() {
         Some("message") => row["body"]["text"].as_str().map(str::to_owned),
@@ -121,7 +121,7 @@ async fn who_joins_sees_what_was_said_before_as_it_stands() {
         let pins = app.get(&eve, &format!("/api/v1/conversations/g:{gid}/pins")).await.ok(200);
         assert_eq!(texts_of(&pins["rows"]), ["thanks"]);
 
-        // What is done to it later is done to her copies, too, and she takes part.
+        // Later changes reach her copies, too, and she takes part.
         app.restart().await;
         amend(&app, &bob, gid, "thanks", "edit", 21, json!({"body": {"text": "thank you"}})).await;
         rows_with(&app, &eve, |row| row["kind"] == "edit" && row["sender"] == bob.uid).await;

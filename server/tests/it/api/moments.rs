@@ -18,7 +18,7 @@ async fn post(app: &TestApp, who: &Person, n: u128, text: &str, except: &[&Perso
     app.post(who, "/api/v1/moments", body).await.ok(201)["message_id"].as_u64().expect("an id")
 }
 
-/// What a person's feed says, oldest first: kind, sender, and the text or whether it is liked.
+/// The rows of a person's feed, oldest first: kind, sender, and the text or whether it is liked.
 async fn feed(app: &TestApp, who: &Person) -> Vec<(String, u64, Value)> {
     let page = app.get(who, "/api/v1/moments").await.ok(200);
     let line = |row: &Value| {
@@ -110,7 +110,7 @@ async fn likes_and_comments_are_for_common_friends_who_have_the_moment() {
     }
     assert_eq!(feed(&app, &ann).await.len(), 3);
 
-    // What one does not see, one does not like: other rows, rows of others, and those of former friends.
+    // A like needs a visible moment: other rows, rows of others, and rows of former friends are refused.
     let refused = async |who: &Person, at: u64| {
         app.put(who, &format!("/api/v1/moments/{at}/like"), like(99, true)).await.refused(404)
     };

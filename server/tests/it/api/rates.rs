@@ -93,7 +93,7 @@ async fn who_guesses_from_many_networks_locks_out_no_known_device() {
         json!(device),
         "a log-in gives it no other name, by which it would be counted anew"
     );
-    // Who changes the password is known by its session, and other devices are not known any more.
+    // The client that changes the password is known by its session, and other devices are no longer known.
     let change = json!({"current": "correct horse", "new": "battery staple"});
     let token = known["token"].as_str().expect("a text");
     let change = doors.0.request(Method::PUT, "/api/v1/me/password").bearer_auth(token).json(&change);
@@ -170,7 +170,7 @@ async fn an_account_has_so_much_stored_in_a_day_and_takes_back_what_it_said_even
     assert!(n > 6, "refused after {n}");
     assert_eq!(refused.refused(429), "quota_reached");
     assert_eq!(refused.json()["retryable"], false, "what is behind it does not wait for another day");
-    // What was stored is known again, and nobody is kept from keeping others away.
+    // A stored message is known again, and a full quota keeps nobody from blocking others.
     assert_eq!(say(n - 1).await.status, 200);
     let block = json!({"client_id": client_id(52), "value": {"blocked": true}});
     let eve = app.sign_up("eve").await;

@@ -15,7 +15,7 @@ async fn reads(app: &TestApp, who: &Person, conversation: &str) {
     app.put(who, &format!("/api/v1/conversations/{conversation}/read"), read).await.ok(204);
 }
 
-/// What the author knows of how many have read, the newest message first.
+/// The read counts that the author knows, the newest message first.
 async fn counts(app: &TestApp, who: &Person) -> Vec<(Value, u64)> {
     let list = app.get(who, "/api/v1/conversations").await.ok(200);
     let row = &list[0]["seen"][0];
@@ -67,7 +67,7 @@ async fn the_author_alone_is_told_how_many_have_read_and_keeps_one_row_of_it() {
     for who in [cat, dan, bob] {
         reads(&app, who, &walkers).await;
     }
-    // Who is quiet is not counted.
+    // A quiet member is not counted.
     until_counts(&app, "two have read", &ann, &[(second, 2), (first, 2)]).await;
     let told = app.rows(&ann).await.into_iter().rfind(|row| row["kind"] == "seen").expect("a row");
     assert_eq!((&told["conversation"], &told["body"]["state"]), (&json!(walkers), &json!("read_by")));

@@ -108,7 +108,7 @@ async fn at_the_limit_a_star_is_refused_until_another_one_goes() {
         star(&app, &bob, row, 10 + n as u128, true).await.ok(201);
     }
     assert_eq!(star(&app, &bob, &rows[3], 20, true).await.refused(422), "too_many_stars");
-    // What is starred already is no further star, and nothing was dropped.
+    // Starring a starred message adds no star, and nothing was dropped.
     star(&app, &bob, &rows[0], 21, true).await.ok(201);
     assert_eq!(starred(&app, &bob).await.len(), 3);
     star(&app, &bob, &rows[1], 22, false).await.ok(201);

@@ -125,7 +125,7 @@ fn texts(rows: &[Entry]) -> Vec<String> {
 async fn breaks_in_the_middle_of_sends_lose_nothing_and_double_nothing() {
     const MESSAGES: usize = 400;
     const UNLIMITED: u64 = u64::MAX;
-    // What passes before each break: the question is lost, or the answer.
+    // The bytes that pass before each break: the question is lost, or the answer.
     const LIMITS: [(u64, u64); 6] = [
         (2_500, UNLIMITED),
         (UNLIMITED, 1_700),

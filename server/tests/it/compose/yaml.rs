@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-/// What stands in a file.
+/// A value in a file.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Text(String),
@@ -23,7 +23,7 @@ impl Value {
         entries.iter().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// What a list holds; nothing but in a list.
+    /// The items of a list; none for other values.
     pub(crate) fn items(&self) -> impl Iterator<Item = &Value> {
         let items = if let Value::List(items) = self { items.as_slice() } else { &[] };
         items.iter()
@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
         Value::Map(entries)
     }
 
-    /// What is indented further; an empty text if nothing is.
+    /// The block that is indented further; an empty text if there is none.
     fn below(&mut self, indent: usize) -> Value {
         match self.lines.get(self.at) {
             Some(line) if line.indent > indent => self.block(line.indent),

@@ -1,3 +1,3 @@
-//! What only distributed tables can show (docs/CITUS.md). No transaction writes to two partitions.
+//! Tests that need distributed tables (docs/CITUS.md). No transaction writes to two partitions.
 
 mod layout;

@@ -1,4 +1,4 @@
-//! What must hold on every sequence, whatever fails while it is written (I1 to I5, I8, I12, I13).
+//! The invariants of every sequence, whatever fails while it is written (I1 to I5, I8, I12, I13).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -153,7 +153,7 @@ async fn what_cannot_be_read_refuses_its_own_order_and_no_other() {
     process.store.script([Fault::Stall]);
     let first = tokio::spawn(process.messages.submit(ann, to(bob, 1, "hi")));
     process.store.until_stalled(1).await;
-    // What comes while the first is written is one batch.
+    // Sends that come while the first is written are one batch.
     let batch: Vec<_> = (2..=5).map(|id| process.messages.submit(ann, to(bob, id, "hi"))).collect();
     process.store.release();
     first.await.expect("runs").expect("accepted");
@@ -198,7 +198,7 @@ async fn a_batch_asks_for_all_its_numbers_at_once() {
     process.store.script([Fault::Stall]);
     let first = tokio::spawn(process.messages.submit(person(0), draft(1)));
     process.store.until_stalled(1).await;
-    // What comes while the first is written is one batch.
+    // Sends that come while the first is written are one batch.
     let next: Vec<_> = (2..=5).map(|id| process.messages.submit(person(id as u32 % 2), draft(id))).collect();
     process.store.release();
     first.await.expect("runs").expect("accepted");

@@ -126,7 +126,7 @@ async fn one_that_is_given_up_holds_the_others_for_a_bounded_time_and_nobody_els
     assert_eq!(client_ids_of(&world.inbox(ann).await), [3, 4, 2, 1].map(name));
 }
 
-/// What another server changed meanwhile is decided again, in the same order, and nobody notices.
+/// Requests that another server's change made stale are decided again, in the same order, and nobody notices.
 #[tokio::test(start_paused = true)]
 async fn what_others_changed_meanwhile_is_decided_again() {
     let world = World::new().await;

@@ -22,7 +22,7 @@ enum To {
     Friends,
 }
 
-/// What one random run does.
+/// The plan of one random run.
 #[derive(Clone, Debug)]
 struct Run {
     queues: usize,

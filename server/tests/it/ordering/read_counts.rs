@@ -123,7 +123,7 @@ async fn no_author_is_told_twice_within_a_pause_whatever_is_refused_meanwhile() 
     }
 }
 
-/// What is asked: for whom, when, and how often it may be.
+/// A question to the rates: the caller, the time, the interval and the burst.
 type Asked = ([u8; 32], Instant, Duration, Duration);
 
 /// Rates that answer as the test says, and then let everything pass.
@@ -172,10 +172,10 @@ async fn who_gets_no_leave_from_the_other_servers_is_told_when_there_is_some() {
     let asked: Vec<Asked> = rates.asked.lock().expect("whole").drain(..).collect();
     assert!(asked.iter().all(|one| (one.0, one.2, one.3) == (asked[0].0, PAUSE, PAUSE)), "one rate");
     let at: Vec<u128> = asked.iter().map(|one| (one.1 - begin).as_millis()).collect();
-    // A pause that is longer than its own is that of a clock that was set: it is asked again all the same.
+    // A pause longer than the rate's own comes from a clock that was set: it is asked again all the same.
     assert_eq!(at, [1_000, 2_000, 2_300, 3_300]);
 
-    // Who is told already takes nothing from the other servers when another author is told later.
+    // An author that was told takes nothing more from the other servers when another author is told later.
     say(&process, ann, gid, 2).await;
     say(&process, bob, gid, 3).await;
     rates.answers.lock().expect("whole").extend([Ok(None), Ok(Some(short))]);

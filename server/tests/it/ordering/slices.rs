@@ -1,4 +1,4 @@
-//! What goes to many inboxes is written in slices while others write, too (I5, I12).
+//! Copies for many inboxes are written in slices while others write, too (I5, I12).
 
 use tidemark::domain::{Entry, Kind};
 use tidemark::queue::{Options, Request};

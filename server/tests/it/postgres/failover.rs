@@ -103,7 +103,7 @@ async fn say_again(app: &TestApp, from: &Person, to: &Person, n: u128, text: &st
     sent.await.expect("in time")
 }
 
-/// What a device has that drops everything because of a new history.
+/// The rows of a device that drops everything because of a new history.
 async fn device_from_nothing(app: &TestApp, who: &Person) -> Vec<Value> {
     let mut device = app.socket(who).await;
     device.expect("welcome").await;

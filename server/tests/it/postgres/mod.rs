@@ -1,4 +1,4 @@
-//! What only several servers of one PostgreSQL can show.
+//! Tests that need several servers of one PostgreSQL.
 
 mod alerts;
 mod failover;

@@ -95,7 +95,7 @@ async fn logged_in(http: &Http, name: &str) -> Http {
     http.with_token(&account.token)
 }
 
-/// What everybody sees, and their latest ids.
+/// Everybody's inboxes and conversations, and their latest ids.
 struct Seen {
     inboxes: Vec<Vec<String>>,
     conversations: Vec<String>,
@@ -149,7 +149,7 @@ async fn import_with_kills(file: &Path, data: &Path, url: &str) -> String {
     let import = || tidemark(&["import", file.to_str().expect("UTF-8")], data, Some(url));
     done(tidemark(&["migrate"], data, Some(url))).await;
     let mut beside = PgConnection::connect(url).await.expect("connected");
-    // Whoever stores a record of a send waits, so that the import stands between two chunks.
+    // Inserts into `sent` wait, so that the import stands between two chunks.
     let slow = "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(8); RETURN NULL; END'; \
                 CREATE TRIGGER slow BEFORE INSERT ON sent FOR EACH STATEMENT EXECUTE FUNCTION slow()";
     sqlx::raw_sql(slow).execute(&mut beside).await.expect("made");
@@ -164,7 +164,7 @@ async fn import_with_kills(file: &Path, data: &Path, url: &str) -> String {
         .await;
         killed.kill().await.expect("killed");
     }
-    // What the killed one had asked for may still be under way; nothing of it stays.
+    // Statements of the killed import may still run; nothing of them stays.
     let end = "DROP TRIGGER slow ON sent; SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                WHERE datname = current_database() AND pid <> pg_backend_pid()";
     sqlx::raw_sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")

@@ -1,4 +1,4 @@
-//! What one server does, and another one must notice: rows, ended sessions, tickets, changed groups.
+//! Changes at one server that another one must notice: rows, ended sessions, tickets, changed groups.
 
 use std::sync::Arc;
 use std::time::Duration;

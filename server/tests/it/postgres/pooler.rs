@@ -10,7 +10,7 @@ use crate::support::{Database, Socket, TestApp, message, texts};
 
 const PAGE: &str = include_str!("../../../../docs/OPERATING.md");
 
-/// What stands in the page between these lines.
+/// The fenced block of the page in this language that begins with `first`.
 fn block(language: &str, first: &str) -> String {
     let blocks = PAGE.split("```").filter_map(|block| block.strip_prefix(language));
     blocks.map(str::trim).find(|block| block.starts_with(first)).expect("the page has it").to_owned()

@@ -52,7 +52,7 @@ async fn typing_and_presence_reach_the_devices_at_other_servers() {
         );
     }
 
-    // What somebody sets at one server holds at the others.
+    // A setting made at one server holds at the others.
     let hidden = json!({"client_id": crate::support::client_id(1), "value": {"presence": false}});
     other.put(&bob, "/api/v1/settings/privacy", hidden).await.ok(201);
     is_told(&mut of_ann, json!([cleo.uid])).await;

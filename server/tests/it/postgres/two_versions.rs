@@ -11,7 +11,7 @@ use tidemark_test_support::servers::postgres::durable_database;
 use tidemark_test_support::until::until;
 use tidemark_trials::server::Server;
 
-/// What the newer version adds. Columns are what a statement that is prepared already could stumble over.
+/// Additions of the newer version. A statement that is prepared already could stumble over new columns.
 const EXPANDS: &str = "ALTER TABLE accounts ADD COLUMN picture text;
      ALTER TABLE entries ADD COLUMN edited_at bigint;
      ALTER TABLE heads ADD COLUMN epoch bigint NOT NULL DEFAULT 0;

@@ -244,7 +244,7 @@ async fn a_file_of_another_moment_or_installation_is_refused() {
     assert!(app.sign_up("cat").await.uid > 110_000);
 }
 
-/// What was accepted and not flushed is lost with the log; all else is there.
+/// Rows that were accepted and not flushed are lost with the log; all else is there.
 #[tokio::test]
 async fn restored_goes_on_without_a_log_that_is_lost() {
     let place = tempfile::tempdir().expect("a directory");
@@ -264,7 +264,7 @@ async fn restored_goes_on_without_a_log_that_is_lost() {
     assert_eq!(texts(&app.rows(&app.log_in("bob").await).await), ["hi", "later"]);
 }
 
-/// Whoever gives one file of the log up may still want what is in the other.
+/// An operator who gives up one file of the log may still want the contents of the other.
 #[tokio::test]
 async fn what_is_left_of_a_log_that_is_given_up_is_kept_aside() {
     let place = tempfile::tempdir().expect("a directory");

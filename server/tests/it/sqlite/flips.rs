@@ -23,7 +23,7 @@ use crate::support::{PATIENCE, Person};
 /// So many bits are flipped, others in each run.
 const FLIPS: usize = 100;
 
-/// What became of a flipped bit.
+/// The outcome of a flipped bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fate {
     /// No server starts.
@@ -34,7 +34,7 @@ enum Fate {
     Harmless,
 }
 
-/// What a server over the files in `data` answers: by question, the status and the text. `Err`: none starts.
+/// The answers of a server over the files in `data`: by question, the status and the text. `Err`: none starts.
 async fn answers(
     data: &Path,
     people: &[Person],
@@ -78,7 +78,7 @@ async fn answers(
     }
     let ready = client.get(format!("http://{}/ready", running.address())).send().await.expect("an answer");
     answers.insert("ready".to_owned(), (ready.status().as_u16(), ready.text().await.expect("a text")));
-    // What cannot be flushed stays in the journal.
+    // Rows that cannot be flushed stay in the journal.
     _ = running.stop(Duration::from_secs(20)).await;
     Ok(answers)
 }

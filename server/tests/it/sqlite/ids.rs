@@ -1,4 +1,4 @@
-//! Who assigns the ids of messages: the sequence service or the database; what an installation was made with is kept to.
+//! The assigner of message ids, the sequence service or the database: an installation keeps to the one that it was made with.
 
 use std::path::Path;
 
@@ -80,7 +80,7 @@ async fn ids_grow_when_somebody_else_assigns_them() {
     }
 }
 
-/// What an operator does by hand, or retention by itself: the newest rows of an inbox go.
+/// Deletes the newest rows of an inbox, as an operator does by hand, or retention by itself.
 fn delete_rows(app: &TestApp, receiver: &Person, from: u64) {
     let tables = Connection::open(app.config.storage.data_dir.join("tidemark.db")).expect("opened");
     let sql = "DELETE FROM entries WHERE receiver = ? AND message_id >= ?";
@@ -122,7 +122,7 @@ async fn an_inbox_whose_newest_rows_were_deleted_gets_larger_ids_whoever_assigns
     }
 }
 
-/// With this configuration of who assigns them.
+/// With this configuration of the assigner.
 async fn run_with(ids: &str, data: &Path, arguments: &[&str]) -> (i32, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidemark"));
     command.args(arguments).arg("--data-dir").arg(data).env("TIDEMARK_MESSAGES__IDS", ids);

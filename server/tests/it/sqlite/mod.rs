@@ -1,4 +1,4 @@
-//! What only one server over its own files can show: starts, files, limits, an operator's commands.
+//! Tests that need one server over its own files: starts, files, limits, an operator's commands.
 
 mod deletion_killed;
 mod files;

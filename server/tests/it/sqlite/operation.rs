@@ -246,7 +246,7 @@ async fn with_few_files_fewer_connections_are_served_and_reads_go_on() {
     assert_eq!(terminate(child).await, 0);
 }
 
-/// What must never be in a log.
+/// Texts that must never be in a log.
 const SECRET_TEXT: &str = "a text that nobody else reads";
 const SECRET_PASSWORD: &str = "a password that nobody knows";
 

@@ -1,4 +1,4 @@
-//! What an operator does about accounts, by the program.
+//! An operator's work on accounts, by the program.
 
 use std::process::Stdio;
 

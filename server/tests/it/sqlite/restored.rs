@@ -43,7 +43,7 @@ async fn numbers_go_on_beyond_all_that_were_lost_under_a_new_history() {
     }
 }
 
-/// What a life of the data gave out.
+/// The ids and codes that one life of the data gave out.
 #[derive(Debug, Default)]
 struct Given {
     uids: HashSet<u64>,

@@ -42,7 +42,7 @@ async fn go_on(settings: &[(&'static str, &str)]) {
     }
 }
 
-/// What there is, as `tell.py` tells it.
+/// All tables and rows, as `tell.py` tells them.
 async fn told(world: &World) -> Value {
     let command = python(&scripts().join("tell.py"), world).await;
     serde_json::from_str(&output(command).await).expect("JSON")

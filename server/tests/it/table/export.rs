@@ -75,7 +75,7 @@ async fn finish(world: World) {
 
 /// Runs the program until a good part of the file is written, and ends it as a power cut would.
 async fn kill_in_the_middle(world: &World, arguments: &[&str], file: &Path) {
-    // Whoever resumes cuts off the line that is not complete.
+    // A resumed export cuts off the line that is not complete.
     let complete =
         |text: Vec<u8>| text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end as u64 + 1);
     let before = std::fs::read(file).map_or(0, complete);

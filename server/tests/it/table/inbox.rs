@@ -9,7 +9,7 @@ use tokio::process::Command;
 
 use crate::table::world::{PROGRAM, World, output};
 
-/// What `tidemark table …` prints, as JSON: one object a line.
+/// The output of `tidemark table …`, as JSON: one object a line.
 async fn table(world: &World, key: &crate::table::world::Key, arguments: &[&str]) -> Vec<Value> {
     let printed = output(command(world, key, arguments)).await;
     printed.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| json!(line))).collect()

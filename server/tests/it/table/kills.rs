@@ -58,7 +58,7 @@ async fn survive(mut world: World) {
         let once: BTreeSet<i64> = told.iter().copied().collect();
         assert_eq!(once.len(), told.len(), "a number was given twice");
         assert!(once.is_subset(&stored), "lost: {:?}", once.difference(&stored).collect::<Vec<_>>());
-        // What was under way at a kill may be there.
+        // Rows under way at a kill may be there.
         assert!(stored.len() <= once.len() + kill * CLIENTS, "{} of {}", stored.len(), once.len());
     }
     // In good order everything is flushed.

@@ -14,7 +14,7 @@ pub(crate) fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/table/scripts")
 }
 
-/// What Python imports from.
+/// The folder that Python imports from.
 pub(crate) static PYTHON: LazyLock<PathBuf> = LazyLock::new(|| {
     let version =
         run(Command::new("python3").args(["-c", "import sys; print(sys.implementation.cache_tag)"]));

@@ -55,7 +55,7 @@ impl Request {
         self.with("x-ots-signature", &signature)
     }
 
-    /// What goes over the wire; `length` is what the head says of the body.
+    /// The bytes on the wire; `length` is the body's length in the head.
     pub(crate) fn bytes(&self, length: usize) -> Vec<u8> {
         let mut head =
             format!("{} {} HTTP/1.1\r\nhost: here\r\ncontent-length: {length}\r\n", self.method, self.path);
@@ -66,7 +66,7 @@ impl Request {
     }
 }
 
-/// What came back.
+/// An answer of the server.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,

@@ -1,4 +1,4 @@
-//! What no SDK sends: requests that are wrong, slow, cut off or too large, and how answers look.
+//! Requests that no SDK sends: wrong, slow, cut off or too large; and the form of answers.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -32,7 +32,7 @@ pub(crate) struct Place {
     settings: Vec<(&'static str, String)>,
 }
 
-/// What a server leaves behind.
+/// The remains of a stopped server.
 pub(crate) struct Stopped {
     key: Key,
     place: Place,
@@ -128,7 +128,7 @@ impl World {
         (made["uid"].as_u64().expect("a uid"), made["token"].as_str().expect("a token").to_owned())
     }
 
-    /// What a program of another language finds in its environment.
+    /// The environment of a program of another language.
     pub(crate) fn environment(&self) -> [(&'static str, String); 4] {
         [
             ("endpoint", format!("http://{}", self.tables)),

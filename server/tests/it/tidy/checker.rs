@@ -18,7 +18,7 @@ fn read(files: &[(&str, &str)]) -> Source {
     Source::read("chat", &["lib.rs"], &files)
 }
 
-/// What `app` uses with this text.
+/// The modules that `app` uses with this text.
 fn used(app: &str) -> Vec<String> {
     let source = chat(app);
     source

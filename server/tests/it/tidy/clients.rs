@@ -1,6 +1,6 @@
-//! A server fetches nothing from elsewhere, so that no link in a message makes it call anybody: what serves has no client of HTTP of
-//! its own. What it calls are its storage and the services of its cluster, over sqlx, tonic and rusqlite. The commands of `tidemark
-//! table` are a client of another server, and `tidemark status` asks the one that it is started beside; nothing that serves uses them.
+//! A server fetches nothing from elsewhere, so that no link in a message makes it call anybody: the code that serves has no HTTP
+//! client. It calls its storage and the services of its cluster, over sqlx, tonic and rusqlite. The commands of `tidemark table`
+//! are a client of another server, and `tidemark status` asks the one that it is started beside; nothing that serves uses them.
 
 use std::process::Command;
 

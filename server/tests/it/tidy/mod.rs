@@ -6,6 +6,7 @@ mod circles;
 mod clients;
 mod directions;
 mod source;
+mod words;
 
 use std::collections::HashSet;
 use std::fs;
@@ -65,7 +66,7 @@ fn nothing_is_left_unfinished_or_unrun() {
     }
 }
 
-/// What stands between backticks in `text`, outside fenced blocks.
+/// The texts between backticks in `text`, outside fenced blocks.
 fn code_spans(text: &str) -> impl Iterator<Item = &str> {
     let prose = text.split("```").step_by(2);
     prose.flat_map(|part| part.split('`').skip(1).step_by(2))

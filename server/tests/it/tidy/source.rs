@@ -10,12 +10,12 @@ use syn::{Attribute, Item, Meta, UseTree};
 /// The files of a crate by their path below `src/`.
 pub(crate) type Files = BTreeMap<String, String>;
 
-/// What a crate ships.
+/// The source that a crate ships.
 #[derive(Debug, Default)]
 pub(crate) struct Source {
     /// The top-level modules.
     pub(crate) modules: BTreeSet<String>,
-    /// What they name.
+    /// The paths that they name.
     pub(crate) references: Vec<Reference>,
     /// All files that a `mod` leads to, those of tests too.
     reached: BTreeSet<String>,

@@ -1,4 +1,4 @@
-//! What a write makes of a row, without I/O.
+//! A write's effect on a row, without I/O.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -13,18 +13,18 @@ use crate::{Cell, ErrorCode, TableDefinition, TableError, TableOptions, Value};
 /// The largest timestamp, exclusive.
 const TIMESTAMPS_END: i64 = i64::MAX / 1_000;
 
-/// What a write leads to.
+/// The result of a write.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decided {
-    /// What is to be stored.
+    /// The change to store.
     pub effect: Effect,
-    /// The columns to be answered beside the key.
+    /// The columns to answer beside the key.
     pub cells: Vec<Cell>,
     /// The units that it consumes.
     pub consumed: Consumed,
 }
 
-/// What is to be stored.
+/// The change to store.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Nothing changes.
@@ -55,7 +55,7 @@ impl From<TableError> for Refusal {
     }
 }
 
-/// What `write` makes of the row. `stored`: the row as it is stored, if it is there; it is not looked at unless
+/// The effect of `write` on the row. `stored`: the row as it is stored, if it is there; it is not looked at unless
 /// [`RowWrite::needs_row`]. `now` in milliseconds.
 pub fn decide(
     definition: &TableDefinition,
@@ -152,7 +152,7 @@ fn put(
         let timestamp = timestamp(column, options, time, now)?;
         cells.push(Cell { name: column.name.clone(), value: column.value.clone(), timestamp });
     }
-    // What is equal stays in order: of several values of one version the last one counts.
+    // Equal cells stay in order: of several values of one version the last one counts.
     cells.sort_by(|one, other| one.name.cmp(&other.name).then(other.timestamp.cmp(&one.timestamp)));
     cells.dedup_by(|later, before| {
         let is_same = later.timestamp == before.timestamp && later.name == before.name;
@@ -267,7 +267,7 @@ fn kept(mut cells: Vec<Cell>, options: &TableOptions) -> Vec<Cell> {
     cells
 }
 
-/// What the background makes of a row: it loses what is past its TTL, and what is more than the table keeps.
+/// The effect of a sweep on a row: the row loses versions past the TTL, and versions beyond those that the table keeps.
 pub fn sweep(options: &TableOptions, stored: Columns, now: i64) -> Effect {
     let count = stored.cells.len();
     match live(stored, options, now) {

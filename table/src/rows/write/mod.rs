@@ -1,7 +1,7 @@
-//! A write of one row: what is asked, and what it makes of the row that is there.
+//! A write of one row: the request, and its effect on the row that is there.
 //!
-//! [`decide`](decide::decide) says it without I/O. Whoever calls it reads the row before, if [`RowWrite::needs_row`], and stores the
-//! [`Effect`] after.
+//! [`decide`](decide::decide) computes the effect without I/O. Its caller reads the row before, if [`RowWrite::needs_row`], and stores
+//! the [`Effect`] after.
 
 pub mod decide;
 mod key;
@@ -22,15 +22,15 @@ pub const MAX_ROW_BYTES: u64 = 16 << 20;
 pub struct RowWrite {
     /// Which row.
     pub key: WrittenKey,
-    /// What becomes of it.
+    /// The change to it.
     pub change: Change,
     /// Under which condition.
     pub condition: Condition,
-    /// What is answered.
+    /// The row to answer.
     pub returns: Returns,
 }
 
-/// What becomes of a row.
+/// A change to a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// It is replaced by these columns.
@@ -41,7 +41,7 @@ pub enum Change {
     Delete,
 }
 
-/// A version to be written.
+/// A version to write.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PutColumn {
     /// The column.
@@ -52,7 +52,7 @@ pub struct PutColumn {
     pub timestamp: Option<i64>,
 }
 
-/// What becomes of a column.
+/// A change to a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ColumnChange {
     /// It gets this version.
@@ -83,7 +83,7 @@ pub enum ColumnChange {
 pub struct Condition {
     /// Whether the row must be there.
     pub existence: Existence,
-    /// What its columns must satisfy; of a row that is not there all are missing.
+    /// A filter that its columns must satisfy; of a row that is not there all are missing.
     pub column: Option<Filter>,
 }
 
@@ -98,7 +98,7 @@ pub enum Existence {
     ExpectNotExist,
 }
 
-/// What is answered to a write.
+/// The row in the answer to a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Returns {
     /// No row.
@@ -110,7 +110,7 @@ pub enum Returns {
 }
 
 impl RowWrite {
-    /// Whether what it does depends on the row that is there.
+    /// Whether its effect depends on the row that is there.
     pub fn needs_row(&self, definition: &TableDefinition) -> bool {
         if self.key.is_assigned() {
             return false;

@@ -1,4 +1,4 @@
-//! What each write makes of a row.
+//! The effect of each write on a row.
 
 use super::decide::sweep;
 use super::*;

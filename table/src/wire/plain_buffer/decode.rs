@@ -1,6 +1,6 @@
-//! Reading what clients send.
+//! Reads the rows and keys that clients send.
 //!
-//! Some clients put zero bytes after the last row. What comes after the checksum of the row is therefore not looked at, unless it begins
+//! Some clients put zero bytes after the last row. Bytes after the checksum of the row are therefore not looked at, unless they begin
 //! another row.
 
 use super::{CellOperation, HEADER, KeyPart, MAX_CELLS, MAX_KEY_PARTS, ReceivedCell, ReceivedRow, kind, tag};
@@ -116,7 +116,7 @@ pub(in crate::wire) fn bare_value(bytes: &[u8], column: &str) -> Result<Value, T
     raw.attribute(column)
 }
 
-/// What is left to read.
+/// The bytes that are left to read.
 struct Input<'a> {
     bytes: &'a [u8],
     at: usize,

@@ -20,7 +20,7 @@ pub use encode::{encode_key, encode_rows, encode_sent};
 
 use crate::value::{KeyValue, Value};
 
-/// What begins a message.
+/// The first integer of a message.
 const HEADER: u32 = 0x75;
 
 /// The tags of rows and cells.
@@ -67,7 +67,7 @@ pub struct ReceivedRow {
     pub delete: bool,
 }
 
-/// What stands at one place of a key.
+/// One place of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyPart {
     /// A value.
@@ -87,13 +87,13 @@ pub struct ReceivedCell {
     pub name: String,
     /// The value to put, or the integer to add.
     pub value: Option<Value>,
-    /// What is to be done. `None`: the value is put.
+    /// The operation on the column. `None`: the value is put.
     pub operation: Option<CellOperation>,
     /// Which version, milliseconds since 1970.
     pub timestamp: Option<i64>,
 }
 
-/// What is to be done with a column.
+/// An operation on a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CellOperation {
     /// All versions are deleted.

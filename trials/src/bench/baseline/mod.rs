@@ -1,4 +1,4 @@
-//! What the machine itself reaches, measured beside every figure of ours.
+//! The limits of the machine itself, measured beside every figure of ours.
 
 pub(crate) mod disk;
 pub(crate) mod echo;

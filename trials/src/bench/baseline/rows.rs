@@ -50,7 +50,7 @@ const STORE: &str = "WITH moved AS (
      FROM unnest($10, $11, $12, $13, $14, $15, $16)
          AS copy(partition_key, receiver, message_id, conversation, sender, client_id, body)";
 
-/// What a trigger of the tables calls.
+/// The function that a trigger of the tables calls.
 const COMPACT_ENTRY: &str = include_str!("../../../../migrations/postgres/functions/compact_entry.sql");
 
 /// Any moment.

@@ -27,9 +27,9 @@ const RECEIVERS: u32 = 10_000;
 /// The uid of the first of them, beyond those of users who sign up.
 const FIRST: u32 = 1_000_000;
 
-/// Who assigns the ids, and where the rows are.
+/// The service that assigns the ids, and the place of the rows.
 const MODES: [&str; 3] = ["seqsvr, SQLite", "store, SQLite", "store, PostgreSQL"];
-/// To whom is sent.
+/// The receivers.
 const SPREADS: [&str; 2] = ["one receiver", "10,000 receivers"];
 
 pub(super) struct Ids {

@@ -62,12 +62,12 @@ pub(super) const ALL: &[Scenario] = &[
 
 /// A scenario as its file sees it.
 trait Measured: Sized {
-    /// What people type.
+    /// The name on the command line.
     const NAME: &'static str;
-    /// What it measures, in one line.
+    /// The subject of the measurement, in one line.
     const ABOUT: &'static str;
 
-    /// What all runs share: data, processes, accounts.
+    /// Sets up the state that all runs share: data, processes, accounts.
     async fn prepare(context: &Context) -> Result<Self>;
 
     /// One run: our figures, each with its baseline measured beside it.

@@ -1,4 +1,4 @@
-//! What became of everything but the sending of messages.
+//! Checks of everything but the sending of messages.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use super::super::stage::Stage;
 use super::super::view::{FEED, Key, State, View};
 use super::ledger::Ledger;
 
-/// What concerns one inbox alone.
+/// Checks of one inbox alone.
 pub(super) fn check_one(
     record: &Record,
     view: &View,
@@ -78,7 +78,7 @@ pub(super) fn check_one(
     }
 }
 
-/// What several inboxes must have.
+/// Checks over several inboxes.
 pub(super) fn check_all(
     records: &[Record],
     views: &[View],
@@ -131,7 +131,7 @@ fn check_reactions(of: &HashMap<u32, &View>, stage: &Stage, ledger: &Ledger, bro
     }
 }
 
-/// Who pinned or unpinned a message, or somebody else after that, is who is told to have done so.
+/// A message that somebody pinned or unpinned names that person, or somebody who did so later.
 fn check_pins(of: &HashMap<u32, &View>, stage: &Stage, ledger: &Ledger, broken: &mut Vec<String>) {
     for (key, who) in ledger.pins.keys() {
         for (uid, view) in of {
@@ -167,7 +167,7 @@ fn check_feed(of: &HashMap<u32, &View>, stage: &Stage, ledger: &Ledger, broken: 
         let author = key.0;
         let told = match post.of {
             None => friends(&[author]),
-            // Who posted a moment is told what others say about it.
+            // The author of a moment gets the comments of others on it.
             Some(of) => [friends(&[author, of.0]), vec![of.0]].concat(),
         };
         for uid in told.into_iter().chain([author]).collect::<HashSet<_>>() {
@@ -195,7 +195,7 @@ fn check_feed(of: &HashMap<u32, &View>, stage: &Stage, ledger: &Ledger, broken: 
     }
 }
 
-/// What was taken back or deleted is in no row any more.
+/// No row has a text that was taken back or deleted.
 fn check_forgotten(records: &[Record], ledger: &Ledger, broken: &mut Vec<String>) {
     let sent = records.iter().flat_map(|record| {
         let messages = record.settled.acknowledged.iter();

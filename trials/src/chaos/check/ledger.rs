@@ -1,4 +1,4 @@
-//! What was acknowledged, as it must stand in the end. An action without an answer may have happened or not, so that a thing may stand
+//! The acknowledged actions, as they must stand in the end. An action without an answer may have happened or not, so a thing may stand
 //! in several ways.
 
 use std::collections::{HashMap, HashSet};
@@ -65,19 +65,19 @@ enum Change {
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     changes: HashMap<Key, Vec<(Change, bool)>>,
-    /// Who has deleted which message for oneself, and whether that is sure.
+    /// Users that deleted a message for themselves, and whether that is sure.
     deleted: HashMap<(u32, Key), bool>,
     /// Moments and comments that their author deleted.
     gone: HashMap<Key, bool>,
     pub(super) posts: HashMap<Key, Post>,
     pub(super) reactions: Latest<(Key, u32), Vec<String>>,
     pub(super) likes: Latest<(Key, u32), bool>,
-    /// What each person said last of whether a message is pinned.
+    /// Whether each person's last change pinned or unpinned a message.
     pub(super) pins: Latest<(Key, u32), Option<bool>>,
     /// Whether each person has starred a message.
     pub(super) stars: Latest<(Key, u32), Option<bool>>,
     pub(super) settings: Latest<(u32, String, Conversation), Option<Value>>,
-    /// Who wants to be whose friend.
+    /// Whether one user wants to be a friend of another.
     pub(super) wishes: Latest<(u32, u32), bool>,
     /// How far somebody has read, at least and at most.
     pub(super) reads: HashMap<(u32, Conversation), (u64, u64)>,
@@ -85,7 +85,7 @@ pub(super) struct Ledger {
     pub(super) topics: Latest<u64, String>,
     pub(super) histories: Latest<u64, History>,
     pub(super) roles: Latest<(u64, u32), Role>,
-    /// Who of those who come and go is in a group.
+    /// Whether a user that comes and goes is in a group.
     pub(super) members: Latest<(u64, u32), bool>,
     /// Names that a group was given, and whether that is sure.
     pub(super) renamed: Vec<(u64, String, bool)>,

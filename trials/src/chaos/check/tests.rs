@@ -139,7 +139,7 @@ fn place(conversation: Conversation, name: u128) -> Place {
     Place { conversation, message_id: 5, sender: ANN, client_id: Uuid::from_u128(name) }
 }
 
-/// What breaks when Ann has done this, under the name 200, and these rows come to Bob's inbox behind the message 100.
+/// The promises that break when Ann has done this, under the name 200, and these rows come to Bob's inbox behind the message 100.
 fn after(action: Action, outcome: Outcome, rows: Vec<Entry>) -> Vec<String> {
     broken_by(|records| {
         let done = vec![Done { action, key: Uuid::from_u128(200), outcome }];

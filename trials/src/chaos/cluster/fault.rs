@@ -1,4 +1,4 @@
-//! What happens to the processes and wires of a cluster, and how it is mended.
+//! Faults of the processes and wires of a cluster, and how they are mended.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use crate::Result;
 use crate::cluster::{Cluster, Flow, Member, Role};
 
-/// What is done to it.
+/// The damage to a process.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Deed {
     /// SIGKILL, and a start afterwards.

@@ -1,8 +1,8 @@
-//! What callers were told, and the promises over it: plain functions over plain values.
+//! The answers to callers, and the promises over them: plain functions over plain values.
 //!
 //! - A number of a uid is handed out once (I6).
-//! - Whatever was asked for after an answer had come is larger than that answer, whoever asked (S1, I7).
-//! - An upper bound is not smaller than anything that had been answered before it was asked for.
+//! - A number that was asked for after an answer had come is larger than that answer, for any caller (S1, I7).
+//! - An upper bound is not smaller than any number that had been answered before it was asked for.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -36,12 +36,12 @@ pub(super) struct Sequence {
     pub(super) bounds: Vec<Bound>,
 }
 
-/// What callers were told, by uid.
+/// The answers to callers, by uid.
 #[derive(Clone, Debug, Default)]
 pub struct History(pub(super) BTreeMap<u32, Sequence>);
 
 impl History {
-    /// Adds what another caller was told.
+    /// Adds the answers to another caller.
     pub(super) fn join(&mut self, other: History) {
         for (uid, sequence) in other.0 {
             let own = self.0.entry(uid).or_default();

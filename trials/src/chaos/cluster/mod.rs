@@ -31,9 +31,9 @@ const RETURN: Duration = Duration::from_secs(60);
 /// One fault run. `bar` shows seconds.
 #[derive(Clone, Debug)]
 pub struct ClusterRun {
-    /// What keeps ceilings and tables.
+    /// The stores of ceilings and tables.
     pub keeper: Keeper,
-    /// Decides the faults and their moments, and who asks for what.
+    /// Decides the faults and their moments, and the callers' requests.
     pub seed: u64,
     /// How long faults go on.
     pub length: Duration,
@@ -41,7 +41,7 @@ pub struct ClusterRun {
     pub bar: ProgressBar,
 }
 
-/// What a fault run went through.
+/// The counts of a fault run.
 #[derive(Clone, Copy, Debug)]
 pub struct ClusterSummary {
     /// Faults that were carried out.

@@ -32,7 +32,7 @@ pub(super) async fn compare(https: &[Http; 2], accounts: &[Account; 2], devices:
             let shown = broken.iter().take(20).cloned().collect::<Vec<_>>().join("\n  ");
             return Err(Failure::new(format!("{} differences:\n  {shown}", broken.len())));
         }
-        // What is owed to an inbox may still be on its way.
+        // Rows that are owed to an inbox may still be on their way.
         sleep(Duration::from_millis(100)).await;
     }
 }
@@ -77,7 +77,7 @@ async fn one_person(
     Ok((view, stored.len()))
 }
 
-/// What `own` has and `other` should have, too.
+/// Compares the lines that `own` has and `other` should have, too.
 fn agree((uid, own): (u32, &View), (other_uid, other): (u32, &View), broken: &mut Vec<String>) {
     for (key, line) in &own.lines {
         let theirs = other.lines.get(key);

@@ -1,9 +1,9 @@
 //! The promises of tables, over what everybody saw: plain functions over plain values.
 //!
-//! - Acknowledged means there, under the id that was told, with what was put.
+//! - An acknowledged row is there, under the id that was told, with the cells that were put.
 //! - An attempt without an answer led to one row or none, one that was refused to none. Nothing else is there.
-//! - Within a group ids grow: what was begun after an acknowledgement has a larger id.
-//! - Whoever reads on from the last id has read everything, each row once.
+//! - Within a group ids grow: a put that begins after an acknowledgement has a larger id.
+//! - A reader that reads on from the last id has read everything, each row once.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ pub(super) struct Attempt {
     pub(super) fate: Fate,
 }
 
-/// What the writer was told.
+/// The answer to the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// It is durable, under this id.
@@ -31,7 +31,7 @@ pub(super) enum Fate {
     },
     /// Nothing was done.
     Refused,
-    /// Nothing, or that it is open.
+    /// No answer, or one that leaves it open.
     Unknown,
 }
 
@@ -40,21 +40,21 @@ pub(super) enum Fate {
 pub(super) struct Row {
     /// Its assigned number.
     pub(super) id: i64,
-    /// Whose it says it is.
+    /// The attempt that it names.
     pub(super) attempt: i64,
-    /// Whether it has what this attempt put.
+    /// Whether it has the text of this attempt.
     pub(super) whole: bool,
 }
 
-/// What was written and read in a fault run; rows by group.
+/// The attempts of a fault run, and the rows that were read; rows by group.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     pub(super) attempts: Vec<Attempt>,
-    /// What is there in the end.
+    /// The rows that are there in the end.
     pub(super) stored: Vec<Vec<Row>>,
     /// The same, read from its end.
     pub(super) backward: Vec<Vec<Row>>,
-    /// What a reader got who was there all the time.
+    /// The rows of a reader that was there all the time.
     pub(super) followed: Vec<Vec<Row>>,
 }
 

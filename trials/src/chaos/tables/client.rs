@@ -25,7 +25,7 @@ const MOST_BYTES: usize = 64 << 20;
 /// The table of a fault run.
 pub(super) const TABLE: &str = "ledger";
 
-/// What came of a call.
+/// The outcome of a call.
 pub(super) enum Called<A> {
     /// The answer.
     Done(A),

@@ -27,7 +27,7 @@ pub struct TableLoad {
     readers: Vec<JoinHandle<Result<Vec<Row>>>>,
 }
 
-/// Who calls: an access key.
+/// The access key that calls.
 #[derive(Clone, Debug)]
 pub struct AccessKey(tidemark_table::client::Credentials);
 

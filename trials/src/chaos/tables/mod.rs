@@ -48,7 +48,7 @@ pub struct TablesRun {
     pub bar: ProgressBar,
 }
 
-/// What a fault run went through.
+/// The counts of a fault run.
 #[derive(Clone, Copy, Debug)]
 pub struct TablesSummary {
     /// How often something was broken.
@@ -89,7 +89,7 @@ impl TablesRun {
         let faults = self.break_it(&mut system, &mut random, &load).await?;
         self.bar.set_message("comparing");
         let written = load.written().await?;
-        // What a server has accepted it finishes before it ends, so nothing is stored behind the readers.
+        // A server finishes all accepted work before it ends, so nothing is stored behind the readers.
         system.stop().await?;
         system.go_on().await?;
         let ledger = load.read(written).await?;

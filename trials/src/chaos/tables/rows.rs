@@ -76,7 +76,7 @@ pub(super) async fn follow(
     let mut random = StdRng::seed_from_u64(seed);
     let (mut rows, mut last) = (Vec::new(), i64::MIN);
     loop {
-        // What was stored before this is read by the page that follows.
+        // The page that follows has all rows that were stored before this.
         let stopped = stop.load(Ordering::SeqCst);
         let from = key(group, KeyPart::Value(KeyValue::Integer(last.saturating_add(1))));
         let request = range(proto::RangeDirection::Forward, from, key(group, KeyPart::InfMax));
@@ -165,7 +165,7 @@ fn put(group: usize, attempt: i64) -> proto::PutRowRequest {
     }
 }
 
-/// What a row says besides: as long as chance has it, and another text for each attempt.
+/// The text of a row: as long as chance has it, and another one for each attempt.
 fn text(attempt: i64) -> String {
     format!("{attempt} ").repeat(usize::try_from(attempt % 97).unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! What is broken: one server over its files, or several over one PostgreSQL.
+//! The system that is broken: one server over its files, or several over one PostgreSQL.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

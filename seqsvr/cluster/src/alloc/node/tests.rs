@@ -1,4 +1,4 @@
-//! What a node decides, event by event, with a clock made of numbers.
+//! The decisions of a node, event by event, with a clock made of numbers.
 
 use std::sync::Arc;
 
@@ -183,7 +183,7 @@ fn the_lease_and_the_wait_are_those_of_the_configuration_that_answered() {
     assert_eq!(node.lease_until(), Some(at(90) + short));
     assert_eq!(node.on(at(101), claimed(mine(2), held_by(theirs(1), sections(0, 4), false))), []);
     assert_eq!(node.wake_at(), Some(at(100) + long * 11 / 10));
-    // Settled: what was given before is still waited for, what is given from now on is not.
+    // Settled: sections given before wait for the longer lease, sections given from now on for the shorter one.
     let more = table(3, &[(sections(0, 4), 0, mine(2)), (sections(5, 9), 0, mine(3))]);
     node.on(at(200), bounded(at(190), &more, short, short));
     node.on(at(201), claimed(mine(3), held_by(theirs(1), sections(5, 9), false)));
@@ -382,8 +382,8 @@ fn releases_are_given_up_once_nobody_waits_for_them() {
 }
 
 proptest! {
-    /// Whatever comes in whatever order, a section is served only while the newest table gives it to this incarnation, under
-    /// that epoch, and at most once at a time.
+    /// With any events in any order, a section is served only while the newest table gives it to this incarnation, under that
+    /// epoch, and at most once at a time.
     #[test]
     fn only_what_the_table_gives_is_served(script in proptest::collection::vec((0..6_u8, 0..10_u32, 0..10_u32, any::<bool>()), 1..60)) {
         let mut node = started(None);

@@ -43,13 +43,13 @@ pub struct SequenceService {
 }
 
 impl SequenceService {
-    /// Answers for the Sets that `servers` serve. After `stop` streams end once what they were asked is answered.
+    /// Answers for the Sets that `servers` serve. After `stop` streams end once their requests are answered.
     pub fn new(servers: Vec<Arc<SetServer>>, limits: Limits, stop: CancellationToken) -> Self {
         let streams = Arc::new(Semaphore::new(limits.streams));
         Self { servers: servers.into(), limits, streams, stop }
     }
 
-    /// What serves the Set that the caller names, else of the one that has `uid`.
+    /// The server of the Set that the caller names, else of the one that has `uid`.
     fn server(&self, route: Option<&v1::Route>, uid: u32) -> Result<&Arc<SetServer>, Denied> {
         let found = match route {
             Some(route) => self.servers.iter().find(|server| server.set == route.set),

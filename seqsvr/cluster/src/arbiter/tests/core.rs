@@ -39,7 +39,7 @@ struct World {
     tables: Vec<Arc<Table>>,
     /// The node that is about to end.
     draining: Option<String>,
-    /// What nodes serve, what they do not, and for how long they could have.
+    /// How many sections a node serves, how many it does not, and for how long it could have.
     stuck: BTreeMap<String, (u32, u32, Duration)>,
     /// The arbiter that no node can be reached by.
     cut: Option<usize>,

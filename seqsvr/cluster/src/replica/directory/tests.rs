@@ -1,4 +1,4 @@
-//! What becomes of a replica's files: closed well, cut off, damaged, restored, mixed up.
+//! A replica's files that were closed well, cut off, damaged, restored or mixed up.
 
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;

@@ -87,7 +87,7 @@ pub(in crate::replica) fn changes() -> Vec<(&'static str, Change)> {
     ]
 }
 
-/// A message of the wire that changes in what the journal uses of it must not change what is on disk.
+/// A change of a wire message, in the part that the journal uses, must not change the bytes on disk.
 #[test]
 fn the_bytes_of_each_change_stay_as_they_are() {
     let hex = |bytes: Vec<u8>| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();

@@ -1,5 +1,5 @@
-//! Which calls a replica answers, and its part in a change of the configuration: it is sealed, accepts what comes next,
-//! and installs what was decided on.
+//! Which calls a replica answers, and its part in a change of the configuration: it is sealed, accepts the next one, and
+//! installs the one that was decided on.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl State {
             _ if current.as_ref().is_some_and(|current| !current.has(self.id)) => {
                 return Some(Misaddressed::Removed);
             }
-            // Before there is a configuration, operators may look at what is there.
+            // Before there is a configuration, operators may look at the state.
             Question::Copy => return to.and_then(|to| otherwise(to.number, number)),
             Question::Seal { number: of, .. } | Question::Accept { number: of, .. } => {
                 return otherwise(*of, number);
@@ -55,14 +55,14 @@ impl State {
         (*ballot > 0 && !self.flaws.has(Flaw::VoteWhileSealed)).then_some(Misaddressed::Sealed)
     }
 
-    /// Whether a section is none of the Set: neither its own nor being taken in. Ceilings of sections that it gave up stay what
+    /// Whether a section is none of the Set: neither its own nor being taken in. Ceilings of sections that it gave up stay as
     /// they were when it did.
     pub(super) fn is_outside(&self, section: SectionId) -> bool {
         let configured = self.configured.current.as_ref();
         configured.is_some_and(|current| !current.sections().contains(&section))
     }
 
-    /// Whether a table gives somebody uids whose ceilings are not here yet.
+    /// Whether a table assigns uids whose ceilings are not here yet.
     pub(super) fn gives_what_is_taken_in(&self, table: &Table) -> bool {
         let current = self.configured.current.as_deref();
         let Some(Transition::Taking { uids, .. }) = current.and_then(|one| one.transition.as_ref()) else {
@@ -84,7 +84,7 @@ impl State {
         }
     }
 
-    /// Its configuration, or its part in a change, is another one from now on, whatever else was `taken` over.
+    /// Changes its configuration, or its part in a change; the values `taken` over are merged in.
     fn reconfigured(&mut self, taken: Option<&Copy>, configured: Configured) -> Option<Change> {
         let own = self.copy();
         let merged = merge(taken.cloned().into_iter().chain([own])).ok()?;
@@ -110,8 +110,8 @@ impl State {
         Decision { answer: Some(Answer::Accepted), change }
     }
 
-    /// What was decided on takes the place of what there is, with all that was confirmed before. What is here already stays:
-    /// values only grow. Whoever votes in it already has all of that, or W others have.
+    /// The configuration that was decided on replaces the current one, with all values that were confirmed before. Values that
+    /// are here already stay: they only grow. A member that votes in it already has all of that, or W others have.
     pub(super) fn install(&mut self, next: &Arc<Configuration>, copy: &Copy) -> Decision {
         let number = self.configured.number();
         let other = self.configured.current.as_ref().is_some_and(|current| current != next);
@@ -119,7 +119,7 @@ impl State {
             let configuration = self.configured.current.clone();
             return Answer::Misaddressed { why: Misaddressed::Newer, configuration }.into();
         }
-        // It votes in it: what another one has beyond that was never confirmed, and must not become so by being copied.
+        // It votes in it: values that another one has beyond its own were never confirmed, and must not become so by being copied.
         if number == next.number {
             return Answer::Installed.into();
         }

@@ -299,7 +299,7 @@ proptest! {
             let repeated = state.ask(NOW, &question);
             prop_assert_eq!(repeated.change, None);
             if let Question::Promise { term } = question {
-                // Whoever bids again bids for a higher term.
+                // An arbiter that bids again bids for a higher term.
                 prop_assert_eq!(repeated.answer, Some(Answer::Outranked(term.max(state.copy().promised))));
                 continue;
             }

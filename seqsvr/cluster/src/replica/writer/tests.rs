@@ -1,4 +1,4 @@
-//! The writer over real files: what waits, what is shared, and what happens when the disk fails.
+//! The writer over real files: reads that wait, syncs that are shared, and disks that fail.
 
 use std::ops::RangeInclusive;
 use std::pin::pin;

@@ -1,4 +1,4 @@
-//! What a file keeps, and what is refused.
+//! The contents that a file keeps, and the files that are refused.
 
 use std::ops::RangeInclusive;
 
@@ -11,7 +11,7 @@ use super::*;
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
-    /// Also with a good checksum: who edits a file by hand can renew that.
+    /// Also with a good checksum: an editor of the file can renew that by hand.
     #[test]
     fn any_text_is_a_backup_or_refused(
         from in any::<prop::sample::Index>(), to in any::<prop::sample::Index>(),

@@ -17,7 +17,7 @@ const SHORTEST: Duration = Duration::from_secs(2);
 /// No lease is longer, however patient the others are.
 const LONGEST: Duration = Duration::from_secs(3_600);
 
-/// What this process has seen of the arbiter. etcd itself tells no ages.
+/// The last sign of the arbiter that this process has seen. etcd itself tells no ages.
 #[derive(Debug, Default)]
 pub(super) struct LastActivity {
     /// Of the newest sign.
@@ -28,7 +28,7 @@ pub(super) struct LastActivity {
 }
 
 impl LastActivity {
-    /// Takes in what was read `now`, and answers how long the arbiter has been silent, at least.
+    /// Takes in a reading of `now`, and returns how long the arbiter has been silent, at least.
     pub(super) fn note(&mut self, now: Moment, revision: i64, leased: bool) -> Duration {
         let newer = revision > self.revision;
         if newer {

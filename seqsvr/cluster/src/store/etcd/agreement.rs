@@ -1,5 +1,5 @@
-//! What all roles of a Set must have in common, stored beside the table: lease, layout and uids. The first arbiter stores
-//! it, and every AllocSvr that starts compares it with its file.
+//! The settings that all roles of a Set must share, stored beside the table: lease, layout and uids. The first arbiter
+//! stores them, and every AllocSvr that starts compares lease and layout with its file.
 
 use std::sync::atomic::Ordering;
 
@@ -15,7 +15,7 @@ impl EtcdStore {
         found[0].value().map(keys::terms).transpose()
     }
 
-    /// Stores what all roles have in common, where nothing is stored.
+    /// Stores the common settings of all roles, where none are stored.
     ///
     /// # Errors
     ///
@@ -29,7 +29,7 @@ impl EtcdStore {
         Ok(())
     }
 
-    /// Makes sure that what is stored says what this role's file says. Compared once.
+    /// Makes sure that this role's file says the same as the stored settings. Compared once.
     ///
     /// # Errors
     ///
@@ -54,7 +54,7 @@ impl EtcdStore {
     }
 }
 
-/// What a read is good for that found this stored.
+/// The bounds of a read that found these settings stored.
 pub(super) fn bounds(stored: SetTerms) -> Bounds {
     Bounds { lease: stored.lease, awaited: stored.lease, uids: stored.uids }
 }

@@ -21,7 +21,7 @@ pub(super) struct Keys {
     pub(super) hands: String,
     pub(super) term: String,
     pub(super) acting: String,
-    /// What begins the keys that wake readers.
+    /// The prefix of the keys that wake readers.
     pub(super) watched: String,
     pub(super) table: String,
     pub(super) released: String,
@@ -49,7 +49,7 @@ impl Keys {
         self.below(u64::from(section.get()))
     }
 
-    /// The key behind that of `section`, also of the last one.
+    /// The key behind the one of `section`, also of the last section.
     pub(super) fn behind(&self, section: SectionId) -> Vec<u8> {
         self.below(u64::from(section.get()) + 1)
     }
@@ -120,7 +120,7 @@ pub(super) fn table(value: &[u8]) -> Result<Table, StoreError> {
     Table::try_from(table).map_err(|why| damaged(&format!("the table: {why}")))
 }
 
-/// A message that a replica sends has what is needed; its ceilings stay 0.
+/// A message that replicas send has the fields that are needed; its ceilings stay 0.
 pub(super) fn from_claims(claims: &Claims) -> Vec<u8> {
     let run = |run: &Run| v1::SectionState {
         sections: Some(v1::SectionRange {

@@ -24,7 +24,7 @@ const PAGE: i64 = 20_000;
 /// How often a change is tried anew because others changed the same meanwhile.
 const TRIES: usize = 20;
 
-/// What was last seen of the sections.
+/// The sections as last seen.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     hands: i64,
@@ -33,7 +33,7 @@ pub(super) struct Seen {
     ceilings: HashMap<SectionId, (i64, u64)>,
 }
 
-/// What raises are decided by.
+/// The state by which raises are decided.
 struct View {
     hands: i64,
     claims: Claims,
@@ -72,7 +72,7 @@ impl SectionStore for EtcdStore {
             if changed && !self.members.transact(&transaction).await?.succeeded {
                 continue;
             }
-            // Read after the claim stands: whatever an earlier owner had confirmed is among it.
+            // Read after the claim stands: every ceiling that an earlier owner had confirmed is among these.
             let ceilings = self.ceilings(sections).await?;
             return Ok(Claimed { ceilings, floor: 0, earlier: claims.earlier(sections) });
         }
@@ -176,7 +176,7 @@ impl EtcdStore {
                     if stored > raise.max { Err(RaiseError::Smaller { stored }) } else { Ok(raise.max) }
                 })
                 .collect();
-            // A refusal is final, so it is never given by what is only remembered.
+            // A refusal is final, so it is never given by remembered state alone.
             if !fresh && answers.iter().any(Result::is_err) {
                 continue;
             }
@@ -212,7 +212,7 @@ impl EtcdStore {
         all(raises, begun, &contended())
     }
 
-    /// What is remembered, if it is of all these sections.
+    /// The remembered view, if it is of all these sections.
     fn remembered(&self, raises: &[Ceiling]) -> Option<View> {
         let seen = lock(&self.seen);
         let ceilings = raises.iter().map(|raise| seen.ceilings.get(&raise.section).copied());

@@ -32,9 +32,9 @@ struct State {
     alive: i64,
     /// That arbiter has told of itself under a lease, which is not over.
     leased: bool,
-    /// What the reading is good for; `None`: nothing is stored.
+    /// The bounds of the reading; `None`: nothing is stored.
     bounds: Option<Bounds>,
-    /// The revision of the moment that all this is of.
+    /// The revision at which all this was read.
     at: i64,
 }
 
@@ -97,7 +97,7 @@ impl RoutingTableStore for EtcdStore {
     }
 
     async fn survey(&self) -> Vec<StoreHealth> {
-        // Each member answers by what it has itself, so one that was cut off shows how far it is behind.
+        // Each member answers from its own copy, so one that was cut off shows how far it is behind.
         let names = [&self.keys.table, &self.keys.term];
         let seen = self.members.look_at_each(&names.map(|name| name.clone().into_bytes())).await;
         let newest = seen.iter().filter_map(|(_, seen)| seen.as_ref().ok()).map(|(at, _)| *at).max();
@@ -152,7 +152,7 @@ impl EtcdStore {
         })
     }
 
-    /// Holds while nobody changed what a promise or a table is decided by.
+    /// Holds while the keys by which a promise or a table is decided are unchanged.
     fn as_seen(&self, state: &State) -> Vec<Compare> {
         vec![
             unchanged(self.keys.term.as_str(), state.term_revision),
@@ -187,11 +187,11 @@ impl EtcdStore {
         if timeout(wait, self.change(watched)).await.is_ok() {
             return Ok(self.reading(&self.state().await?));
         }
-        // What counted when the question was asked is an answer to it.
+        // The state that counted when the question was asked is an answer to it.
         Ok(self.reading(&state))
     }
 
-    /// Ends with the first change of what is watched; never when the member that is asked falls silent.
+    /// Ends with the first change of the watched keys; never when the member that is asked falls silent.
     async fn change(&self, watched: WatchCreateRequest) {
         let Ok(mut changes) = self.members.watch(watched).await else { return std::future::pending().await };
         loop {

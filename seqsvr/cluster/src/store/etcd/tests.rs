@@ -1,5 +1,4 @@
-//! The store in etcd, by both suites on three real members, and by what only several processes and silent members can
-//! do.
+//! The store in etcd, by both suites on three real members, and by cases that need several processes or silent members.
 
 use std::path::Path;
 
@@ -81,7 +80,7 @@ async fn without_a_member_nothing_is_confirmed() {
     assert!(matches!(answers[..], [Err(RaiseError::Unavailable(_))]), "{answers:?}");
 }
 
-/// The section `[stores]` as people write it, with what they were given.
+/// The section `[stores]` as people write it, with the certificates that they were given.
 fn written(endpoints: &[String], authority: Option<&Path>, shown: Option<&Certificates>) -> StoresConfig {
     let authority = authority.map_or_else(String::new, |path| format!("authority = {path:?}\n"));
     let shown = shown.map_or_else(String::new, |Certificates { certificate, key, .. }| {

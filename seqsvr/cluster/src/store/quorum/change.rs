@@ -1,5 +1,5 @@
-//! Changing the configuration while the stores serve: carries the rounds of a change out, as often as it takes. Whoever
-//! runs it again after it was cut off goes on where it ended. `operator`, `moving`, `first` and `completing` call it.
+//! Changing the configuration while the stores serve: carries the rounds of a change out, as often as it takes. A change
+//! that was cut off goes on where it ended when it is run again. `operator`, `moving`, `first` and `completing` call it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use seqsvr_core::store::{Address, Configuration, Member, SizesError};
 /// How often a change is begun anew after others were in the way.
 pub(super) const ATTEMPTS: usize = 8;
 
-/// What a change came to.
+/// The outcome of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changed {
     /// The configuration in force.
@@ -82,7 +82,7 @@ pub enum Unchanged {
 
 impl Quorum {
     /// Makes sure that a change from `current` to `next` can be completed: enough members decide, and enough vote afterwards.
-    /// Otherwise it would seal some, who then answer nobody.
+    /// Otherwise it would seal some, which then answer no caller.
     async fn can_complete(&self, current: &Configuration, next: &Configuration) -> Result<(), Unchanged> {
         let answers = async |one: &Member| {
             let asked = timeout(self.patience, self.ways.to(one.id, &one.addr).ask(Question::Describe)).await;
@@ -152,7 +152,7 @@ impl Quorum {
     ) -> Result<Arc<Configuration>, ChangeError> {
         let (mut next, mut least) = (next, 0);
         for _ in 0..ATTEMPTS {
-            // Larger than any that was seen, and nobody else's.
+            // Larger than any that was seen, and of no other change.
             let ballot = (((least >> 32) + 1) << 32) | u64::from(rand::random::<u32>());
             let members = asked(&current, &next);
             let round = ChangeRound::new(Arc::clone(&current), Arc::clone(&next), ballot, Flaws::default());

@@ -18,11 +18,11 @@ use seqsvr_core::store::message::{Answer, Question};
 
 /// Between two looks at the stores.
 const LOOK: Duration = Duration::from_secs(2);
-/// So many looks in a row must find a change under way: longer than one that is being made takes.
+/// This many looks in a row must find a change under way: longer than one that is being made takes.
 const LOOKS: u32 = 5;
 
 impl Quorum {
-    /// Completes changes that nobody completes. Never ends.
+    /// Completes changes that no coordinator completes. Never ends.
     pub async fn keep_complete(&self) -> std::convert::Infallible {
         let (mut halted, mut number) = (0, 0);
         loop {
@@ -44,7 +44,7 @@ impl Quorum {
         }
     }
 
-    /// What of the configuration is not complete, in one line for operators.
+    /// The incomplete part of the configuration, in one line for operators.
     pub(super) async fn report_unfinished(&self) -> Option<String> {
         let is_halted = self.is_halted().await;
         let current = self.configuration()?;
@@ -81,7 +81,7 @@ impl Quorum {
         all.iter().any(|what| what.sealed) || all.len() >= newest.write && vote < newest.write
     }
 
-    /// Completes what was accepted; where nothing was, the next configuration is as the current one.
+    /// Completes the accepted configuration; where none was accepted, the next one is as the current one.
     pub(super) async fn complete_halted(&self) -> Result<Arc<Configuration>, Unchanged> {
         let is_halted = self.is_halted().await;
         let current = self.configuration().ok_or(Unchanged::Unconfigured)?;

@@ -23,7 +23,7 @@ impl Quorum {
     pub(super) async fn begin(&self, terms: &SetTerms, by: Option<Move>) -> Result<(), StoreError> {
         let all = self.described(usize::MAX).await;
         if let Some(stored) = self.configuration() {
-            // Whoever stored it may have ended before enough had it.
+            // The arbiter that stored it may have ended before enough stores had it.
             if stored.number == 1 && all.iter().flatten().any(|one| one.configuration.is_none()) {
                 let _ = self.complete(&stored).await;
             }
@@ -57,7 +57,7 @@ impl Quorum {
     }
 }
 
-/// The first configuration, of what the stores at these addresses say of themselves.
+/// The first configuration, made of the descriptions of the stores at these addresses.
 fn first(
     addrs: &[String],
     all: Vec<Result<Description, String>>,

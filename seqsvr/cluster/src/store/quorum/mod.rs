@@ -1,6 +1,6 @@
 //! N replicas as one store (S5): a [`SectionStore`] and a [`RoutingTableStore`] that ask StoreSvrs over [`Link`]s and count
-//! their answers. Owns no durable state. What to ask and what the answers come to is decided by the rounds, which are
-//! pure; this shell carries the questions. AllocSvrs and arbiters open one for each Set.
+//! their answers. Owns no durable state. The rounds, which are pure, decide on the questions and judge the answers; this
+//! shell carries the questions. AllocSvrs and arbiters open one for each Set.
 
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
@@ -54,8 +54,8 @@ pub use voters::{Tally, Ways};
 /// The way to one replica.
 #[async_trait]
 pub trait Link: Send + Sync {
-    /// Asks, and answers with what came back; else why nothing did. May take as long as the question's own wait and what the
-    /// network takes; the caller gives up in time.
+    /// Asks, and returns the answer, or why there is none. May take as long as the question's own wait and the network; the
+    /// caller gives up in time.
     async fn ask(&self, question: Question) -> Result<Answer, String>;
 
     /// Asks a certain member, for a certain configuration.
@@ -70,11 +70,11 @@ const REMEMBERED: usize = 1_024;
 
 /// See the module.
 pub struct Quorum {
-    /// Whom to ask: exchanged as a whole, so that every round asks the members of one configuration.
+    /// The members to ask: exchanged as a whole, so that every round asks the members of one configuration.
     voters: ArcSwap<Voters>,
     ways: Arc<Ways>,
     patience: Duration,
-    /// An arbiter that was silent for so long has ended.
+    /// An arbiter that was silent for this long has ended.
     silent: Duration,
     /// This role was found to be configured as the stores are.
     agreed: AtomicBool,
@@ -101,7 +101,7 @@ impl Quorum {
         self.run_in(round).await.0
     }
 
-    /// The same, with whom it asked.
+    /// The same, with the voters that it asked.
     async fn run_in<R: Round>(&self, round: impl FnOnce(Sizes) -> R) -> (R::Outcome, Arc<Voters>) {
         self.learn().await;
         let voters = self.voters.load_full();
@@ -134,7 +134,7 @@ impl Quorum {
         }
     }
 
-    /// What each member has, or why it does not say so.
+    /// The copy of each member, or why it gave none.
     async fn copies(&self) -> (Arc<Voters>, Vec<Result<Copy, String>>) {
         self.learn().await;
         loop {
@@ -205,7 +205,7 @@ impl SectionStore for Quorum {
         self.run(|sizes| ReleaseRound::new(question, sizes)).await
     }
 
-    /// What W replicas have confirmed, at least one of any N - W + 1 has.
+    /// Of any N - W + 1 replicas, at least one has each value that W replicas have confirmed.
     async fn backup(&self) -> Result<Backup, StoreError> {
         let (voters, copies) = self.copies().await;
         let needed = voters.sizes.n() - voters.sizes.w() + 1;

@@ -1,7 +1,7 @@
-//! Uids from one Set to another (docs/CLUSTER.md, "Other uids"), while nobody serves either. The Set that gives them
-//! has them no more from the configuration on that the file names; the Set that takes them stores their ceilings, and has
-//! them from the next configuration on. Whoever runs either again goes on. `seqsvr backup --uids` and `seqsvr restore`
-//! call it.
+//! Uids from one Set to another (docs/CLUSTER.md, "Other uids"), while neither is served. The Set that gives them has
+//! them no more from the configuration on that the file names; the Set that takes them stores their ceilings, and has
+//! them from the next configuration on. Each step goes on when it is run again. `seqsvr backup --uids` and
+//! `seqsvr restore` call it.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use seqsvr_core::store::{
 /// Ceilings in one raise.
 const BATCH: usize = 10_000;
 
-/// Uids that a Set gave up, and what was the largest number that may have been handed out to any of them.
+/// Uids that a Set gave up, and the largest numbers that may have been handed out to them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
     /// Which uids.
@@ -31,7 +31,7 @@ pub struct Moved {
     pub to: u32,
     /// Which Set gave them, and when.
     pub by: Move,
-    /// The ceilings above 0 of their sections, and what these mean.
+    /// The ceilings above 0 of their sections, and the layout of these.
     pub backup: Backup,
 }
 
@@ -64,7 +64,7 @@ impl Quorum {
         Ok(Moved { uids: uids.clone(), to, by: Move { from, number }, backup })
     }
 
-    /// Makes uids that another Set gave up this Set's own, no number of which comes again. `terms`: what this Set begins with, if its
+    /// Makes uids that another Set gave up this Set's own, no number of which comes again. `terms`: the terms of this Set, if its
     /// stores are new.
     ///
     /// # Errors
@@ -95,7 +95,7 @@ impl Quorum {
         self.reconfigure(settled).await
     }
 
-    /// Refuses while an arbiter acts: whoever it gives sections to may serve them.
+    /// Refuses while an arbiter acts: a node that it gives sections to may serve them.
     async fn nobody_acts(&self) -> Result<(), Unchanged> {
         if self.configuration().is_none() {
             self.described(usize::MAX).await;
@@ -107,7 +107,7 @@ impl Quorum {
         }
     }
 
-    /// The Set may have had these uids before: others have only raised what it gave them.
+    /// The Set may have had these uids before: other Sets have only raised the ceilings that it gave them.
     async fn none_is_larger(
         &self,
         moved: &Moved,

@@ -1,5 +1,5 @@
-//! What operators change of the stores while the Set serves: which stores there are, how many must answer, the lease.
-//! Each is the change of `change`, and may be run again until it is done. `seqsvr store` calls it.
+//! Operators' changes of the stores while the Set serves: which stores there are, how many must answer, the lease. Each
+//! is the change of `change`, and may be run again until it is done. `seqsvr store` calls it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,7 +71,7 @@ impl Quorum {
         .await
     }
 
-    /// So many members must answer each call from now on.
+    /// Sets how many members must answer each call from now on.
     ///
     /// # Errors
     ///
@@ -86,7 +86,7 @@ impl Quorum {
     }
 
     /// Makes `lease` the lease of the Set. A shorter one is granted at once, and takers go on waiting for the longest one that
-    /// anybody may still hold, until that has passed and the second step follows.
+    /// an owner may still hold, until that has passed and the second step follows.
     ///
     /// # Errors
     ///
@@ -99,7 +99,7 @@ impl Quorum {
             if first.configuration.transition.is_none() {
                 return Ok(Changed { already, ..first });
             }
-            // In force by now: whoever read under an earlier one asked before.
+            // In force by now: a read under an earlier one was asked before.
             sleep(first.configuration.awaited() * 11 / 10).await;
             // Another one that came meanwhile has to be waited for itself.
             let number = first.configuration.number;
@@ -110,7 +110,7 @@ impl Quorum {
         Err(Unchanged::Unavailable("others change the stores at the same time".to_owned()))
     }
 
-    /// What the store at `addr` is.
+    /// The store at `addr`, by its own description.
     async fn newcomer(&self, addr: &str) -> Result<Newcomer, Unchanged> {
         let silent = |why| Unchanged::Silent { addr: addr.to_owned(), why };
         let link: Arc<dyn Link> = self.ways.dial(addr).map_err(silent)?;
@@ -127,7 +127,7 @@ impl Quorum {
     }
 }
 
-/// A store that is to become a member.
+/// A store that will become a member.
 struct Newcomer {
     what: Description,
     member: Member,

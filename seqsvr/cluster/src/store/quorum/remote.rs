@@ -1,5 +1,5 @@
-//! The way to a StoreSvr over gRPC. Connects when first asked, and again after it broke. A question that nobody waits
-//! for any more is still carried to its end: the quorum goes on with W answers, and the other replicas should not fall
+//! The way to a StoreSvr over gRPC. Connects when first asked, and again after it broke. A question whose caller no
+//! longer waits is still carried to its end: the quorum goes on with W answers, and the other replicas should not fall
 //! behind for it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -100,7 +100,7 @@ impl Remote {
         }
     }
 
-    /// What a replica answered to a read that named `known`.
+    /// The answer of a replica to a read that named `known`.
     fn table(&self, read: v1::ReadReply, known: Option<Arc<Table>>) -> Result<Answer, String> {
         let same = read.same_table;
         let answer = Answer::try_from(store_reply::Reply::Read(read)).map_err(|error| error.to_string())?;

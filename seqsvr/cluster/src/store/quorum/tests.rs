@@ -20,7 +20,7 @@ use seqsvr_rpc::security::{Call, CallConfig};
 /// Longer than anything takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What all roles of the Sets here have in common.
+/// The settings that all roles of the Sets here share.
 fn terms() -> SetTerms {
     let layout = Layout { section_size: 100_000, step: 10_000 };
     SetTerms { lease: Duration::from_secs(2), layout, uids: 0..=u32::MAX, moves: Moves::default() }
@@ -32,7 +32,7 @@ fn quorum(links: Vec<(String, Arc<dyn Link>)>) -> Quorum {
     Quorum::over(Ways::new(links, None, nobody), sizes, PATIENCE)
 }
 
-/// A quorum of StoreSvrs that were just initialised and have a configuration, and what they serve from.
+/// A quorum of StoreSvrs that were just initialised and have a configuration, with their tasks and files.
 async fn served() -> (Quorum, (JoinSet<()>, TempDir)) {
     let (mut replicas, folder) = (JoinSet::new(), tempfile::tempdir().unwrap());
     let call = Call::load(&CallConfig::default()).unwrap();
@@ -101,7 +101,7 @@ async fn three() -> (Quorum, Vec<Arc<Near>>) {
     let link = |(index, one): (usize, &Arc<Near>)| (format!("s{index}"), Arc::clone(one) as Arc<dyn Link>);
     let quorum = quorum(replicas.iter().enumerate().map(link).collect());
     quorum.establish(&terms()).await.unwrap();
-    // The round ended with its W answers, and what was still on its way is lost here.
+    // The round ended with its W answers, and questions that were still on their way are lost here.
     let next = quorum.configuration().expect("it is stored");
     for replica in &replicas {
         let install = Question::Install { next: Arc::clone(&next), copy: Arc::default() };
@@ -154,7 +154,7 @@ mod with_another_one_down_at_each_call {
     }
 
     // Without the rule that a refused claim takes nothing: where the newer claim has not been heard of it may stand. And without
-    // those of releases: one may reach fewer than W of those who know its owner, and the next owner then waits.
+    // the rules of releases: one may reach fewer than W of the replicas that know its owner, and the next owner then waits.
     super::conformance! { fresh;
         an_empty_store_has_no_epoch_and_no_ceilings
         a_claim_answers_with_what_was_raised

@@ -1,4 +1,4 @@
-//! Whether a role's list of stores fits what is stored, for `seqsvr verify`.
+//! Whether a role's list of stores fits the stored configuration, for `seqsvr verify`.
 
 use futures_util::future::join_all;
 use tokio::time::timeout;
@@ -8,7 +8,7 @@ use seqsvr_core::store::Configuration;
 use seqsvr_core::store::message::{Answer, Description, Misaddressed, Question};
 
 impl Quorum {
-    /// What of this role's list does not fit the stored configuration, a line for each.
+    /// The mistakes in this role's list of stores, compared with the stored configuration, a line for each.
     pub async fn misfits(&self) -> Vec<String> {
         let listed = self.described(usize::MAX).await;
         let Some(stored) = self.configuration() else { return vec![Misaddressed::Unconfigured.to_string()] };
@@ -46,7 +46,7 @@ impl Quorum {
         lines
     }
 
-    /// Whether the stored address of a member leads to somebody else, or to nobody.
+    /// Whether the stored address of a member leads to another store, or to none.
     async fn led_astray(&self, stored: &Configuration, id: u64) -> Option<String> {
         let member = stored.members.iter().find(|one| one.id == id)?;
         let link = self.ways.dial(&member.addr).ok()?;

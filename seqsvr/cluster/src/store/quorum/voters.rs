@@ -1,6 +1,6 @@
-//! Whom a quorum asks: the members of the newest configuration that it knows, each as the member it is, so that votes of
-//! two configurations never add up, and a replica under two addresses has one vote. The replicas that the role's file
-//! lists tell of the configuration; before one is stored they answer no other call.
+//! The voters of a quorum: the members of the newest configuration that it knows, each as the member it is, so that
+//! votes of two configurations never add up, and a replica under two addresses has one vote. The replicas that the
+//! role's file lists tell of the configuration; before one is stored they answer no other call.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering;
@@ -18,14 +18,14 @@ use seqsvr_core::store::message::{Answer, Question};
 use seqsvr_core::store::message::{Copy, Description, Misaddressed};
 use seqsvr_core::store::{Address, Configuration, Member, StoreError, Terms};
 
-/// Between two attempts to learn of a configuration, or to whom an address leads.
+/// Between two attempts to learn of a configuration, or to which replica an address leads.
 const LEARN: Duration = Duration::from_secs(1);
 /// A way to the replica at an address.
 type Dial = Box<dyn Fn(&str) -> Result<Arc<dyn Link>, String> + Send + Sync>;
 
 /// The ways to the replicas.
 pub struct Ways {
-    /// Those that the role's file lists, in its order: address and way.
+    /// The replicas that the role's file lists, in its order: address and way.
     listed: Vec<(String, Arc<dyn Link>)>,
     /// W, if the file says so.
     pub(super) write: Option<usize>,
@@ -37,7 +37,7 @@ pub struct Ways {
 struct Known {
     /// By the id of the member.
     links: HashMap<u64, Arc<dyn Link>>,
-    /// To whom the addresses of the file lead, by their place in it.
+    /// The replicas to which the addresses of the file lead, by their place in it.
     identified: BTreeMap<usize, u64>,
     asked: Option<Moment>,
 }
@@ -101,12 +101,12 @@ impl Ways {
         });
     }
 
-    /// An address that led to somebody who is no member may lead to another one by now.
+    /// An address that led to a replica that is no member may lead to another one by now.
     fn members_are(&self, configuration: &Configuration) {
         self.known(|known| known.identified.retain(|_, id| configuration.has(*id)));
     }
 
-    /// Those of the file of which nobody knows yet to whom they lead.
+    /// The addresses of the file whose replicas are not known yet.
     fn unidentified(&self) -> Vec<usize> {
         self.known(|known| {
             (0..self.listed.len()).filter(|index| !known.identified.contains_key(index)).collect()
@@ -124,9 +124,9 @@ impl Link for Lost {
     }
 }
 
-/// Whom a round asks.
+/// The replicas that a round asks.
 pub(super) struct Voters {
-    /// `None`: those of the file, which answer nothing but what they are.
+    /// `None`: the replicas of the file, which only describe themselves.
     pub(super) configuration: Option<Arc<Configuration>>,
     pub(super) sizes: Sizes,
 }
@@ -137,12 +137,12 @@ impl Voters {
     }
 }
 
-/// What a round learned beside its answers.
+/// The findings of a round beside its answers.
 #[derive(Default)]
 pub struct Tally {
-    /// Who answered as a member of the round's configuration.
+    /// The replicas that answered as members of the round's configuration.
     pub answered: std::collections::BTreeSet<usize>,
-    /// Who has slept through the change to it.
+    /// The replicas that slept through the change to it.
     pub behind: Vec<usize>,
     /// The newest one that a replica told of.
     pub newer: Option<Arc<Configuration>>,
@@ -193,7 +193,7 @@ impl Quorum {
         }
     }
 
-    /// The way to a replica of these, and how a call says to whom it is meant.
+    /// The way to a replica of these, and the address by which a call says which replica is meant.
     pub(super) fn way(&self, voters: &Voters, index: usize) -> (Arc<dyn Link>, Address) {
         match &voters.configuration {
             Some(one) => {
@@ -229,7 +229,7 @@ impl Quorum {
             .rcu(|now| if now.number() < voters.number() { Arc::clone(&voters) } else { Arc::clone(now) });
     }
 
-    /// Replicas that slept through the change are told: as many vote in it as it needs, so nothing hangs on what they missed.
+    /// Tells replicas that slept through the change: as many vote in it as it needs, so the state that they missed is not needed.
     pub(super) fn bring_up(&self, voters: &Voters, behind: &[usize]) {
         let Some(next) = &voters.configuration else { return };
         for &index in behind {
@@ -240,8 +240,8 @@ impl Quorum {
         }
     }
 
-    /// While no configuration is known, asks those of the file for one. Afterwards asks those that did not answer who they are,
-    /// in the background: a member is reached by the address in the file.
+    /// While no configuration is known, asks the replicas of the file for one. Afterwards asks those that did not answer for
+    /// their ids, in the background: a member is reached by the address in the file.
     pub(super) async fn learn(&self) {
         let knows = self.voters.load().configuration.is_some();
         let unidentified = self.ways.unidentified();
@@ -263,8 +263,8 @@ impl Quorum {
         }
     }
 
-    /// What the replicas of the file say of themselves, in its order, once `enough` of them or all have answered; the newest
-    /// configuration among that is followed.
+    /// The descriptions of the replicas of the file, in its order, once `enough` of them or all have answered; the newest
+    /// configuration among them is followed.
     pub(super) async fn described(&self, enough: usize) -> Vec<Result<Description, String>> {
         let ask = async |index: usize| {
             let question = self.ways.listed[index].1.ask(Question::Describe);
@@ -293,8 +293,8 @@ impl Quorum {
         all
     }
 
-    /// Makes sure that the Set's configuration says what this role's file says. Compared once: what is changed in the stores
-    /// while the role runs is followed.
+    /// Makes sure that this role's file says the same as the Set's configuration. Compared once: changes in the stores while
+    /// the role runs are followed.
     ///
     /// # Errors
     ///

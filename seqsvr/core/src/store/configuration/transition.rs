@@ -1,4 +1,4 @@
-//! What changes in steps: the lease, and the uids. A shorter lease takes two configurations, because readers of the one
+//! The changes that take steps: of the lease, and of the uids. A shorter lease takes two configurations, because readers of the one
 //! before may hold the longer one a while; uids that are taken in are the Set's own once their ceilings are here
 //! (docs/CLUSTER.md, "Another lease" and "Other uids"). Pure; `quorum::operator` and `quorum::moving` carry the steps
 //! out.
@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::{Configuration, Move};
 use crate::ids::SectionId;
 
-/// What a configuration is on its way to.
+/// The change that a configuration has begun.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Transition {
     /// The lease was longer before, and somebody may still hold that one.
@@ -36,7 +36,7 @@ pub enum CannotChange {
     Unfinished {
         /// The number of the configuration.
         number: u64,
-        /// What completes the change.
+        /// The command that completes the change.
         command: String,
     },
     /// A section cannot be divided.
@@ -49,10 +49,10 @@ pub enum CannotChange {
         /// Uids in a section.
         section_size: u32,
     },
-    /// What is given must leave one range.
+    /// Uids given away must leave one range.
     #[error("the Set has the uids {} to {}; it can give some at one end, and must keep some", uids.start(), uids.end())]
     NotAtOneEnd {
-        /// Those of the Set.
+        /// The uids of the Set.
         uids: RangeInclusive<u32>,
     },
     /// Each move is taken once.
@@ -67,16 +67,16 @@ pub enum CannotChange {
     /// They are remembered for good.
     #[error("the Set has given or taken uids 1000 times, which is as often as it can")]
     Moves,
-    /// What is taken must make one range.
+    /// Uids taken in must make one range with the Set's.
     #[error("the Set has the uids {} to {}; it can take those before or behind them", uids.start(), uids.end())]
     NotAdjacent {
-        /// Those of the Set.
+        /// The uids of the Set.
         uids: RangeInclusive<u32>,
     },
 }
 
 impl Transition {
-    /// What completes it.
+    /// The command that completes the change.
     pub fn command(&self, lease: Duration) -> String {
         match self {
             Self::Shortening { .. } => format!("seqsvr store lease {}", lease.as_millis()),
@@ -90,7 +90,7 @@ impl Transition {
     }
 }
 
-/// What a read of the table is good for: as the configuration says in which it was answered.
+/// The bounds of a read of the table: as the configuration says in which it was answered.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Bounds {
     /// How long the read lets an AllocSvr serve.
@@ -102,7 +102,7 @@ pub struct Bounds {
 }
 
 impl Configuration {
-    /// What reads are good for that it answers.
+    /// The bounds of the reads that it answers.
     pub fn bounds(&self) -> Bounds {
         Bounds { lease: self.lease, awaited: self.awaited(), uids: self.uids.clone() }
     }
@@ -115,7 +115,7 @@ impl Configuration {
         }
     }
 
-    /// The sections that may be claimed and raised: those of its uids, and of the ones that are being taken in.
+    /// The sections that may be claimed and raised: of its uids, and of the ones that are being taken in.
     pub fn sections(&self) -> RangeInclusive<SectionId> {
         let section = |uid: u32| SectionId::new(uid / self.layout.section_size);
         let all = match &self.transition {
@@ -214,7 +214,7 @@ mod tests {
     /// A configuration and from when on it is in force, in true nanoseconds.
     type History = Vec<(u64, Configuration)>;
 
-    /// What an operator does: asks for leases, one after the other, and waits in between as the command does; `skip` as it must not.
+    /// Acts as an operator: asks for leases, one after the other, and waits in between as the command does; with `skip`, does not wait.
     fn history(leases: &[u64], rate: f64, skip: bool) -> History {
         let mut all = vec![(0, configuration())];
         for &lease in leases {

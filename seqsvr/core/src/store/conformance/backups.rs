@@ -19,7 +19,7 @@ pub async fn what_is_restored_is_far_ahead_of_what_was_handed_out_since(store: &
     let backup = store.backup().await.unwrap();
     assert_eq!((backup.layout, backup.newest), (Some(LAYOUT), owner(1, 1).epoch));
     assert_eq!(backup.ceilings, [(range(4, 5), 10_000)]);
-    // What no backup knows of: a new owner, a raise, and a section that had none before.
+    // Changes that no backup knows of: a new owner, a raise, and a section that had none before.
     claim(store, 4, 9, owner(2, 2)).await;
     assert_eq!(raise(store, owner(2, 2), 4, 900_000).await, Ok(900_000));
     assert_eq!(raise(store, owner(2, 2), 7, 500_000).await, Ok(500_000));
@@ -37,7 +37,7 @@ pub async fn what_is_restored_is_far_ahead_of_what_was_handed_out_since(store: &
         now.ceilings,
         [(range(0, 3), 1_000_000), (range(4, 5), 1_010_000), (range(6, 42_949), 1_000_000)]
     );
-    // Whoever comes next waits for nobody.
+    // The next owner waits for nobody.
     let next = crate::store::Owner { epoch: Epoch { term: term + 256, version: 3 }, incarnation: 5 };
     let claimed = claim(store, 4, 4, next).await;
     assert_eq!(claimed.ceilings, [to(4, 1_010_000)]);

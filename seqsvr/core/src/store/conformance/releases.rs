@@ -1,4 +1,4 @@
-//! Hand-overs: what a claim tells of earlier owners, and what a release changes in that.
+//! Hand-overs: the earlier owners that a claim tells of, and how a release changes them.
 
 use super::{claim, owner, range};
 use crate::store::message::Earlier;
@@ -8,7 +8,7 @@ fn held(first: u32, last: u32, owner: Owner, released: bool) -> Earlier {
     Earlier { sections: range(first, last), owner, released }
 }
 
-/// Who held the sections before, with neighbours in the same hands made one: a store may split them as it likes.
+/// The earlier owners of the sections, with neighbours in the same hands made one: a store may split them as it likes.
 fn earlier(claimed: Claimed) -> Vec<Earlier> {
     let mut joined: Vec<Earlier> = Vec::new();
     for one in claimed.earlier {

@@ -1,6 +1,5 @@
-//! What every table store must do, run by each of them: `tables::conformance!(fresh)` in a test module makes one test
-//! of each rule, on a store that `fresh` returns empty. A table store keeps sections too, since a release wakes its
-//! readers.
+//! The rules that every table store must keep, run by each of them: `tables::conformance!(fresh)` in a test module makes one test of each
+//! rule, on a store that `fresh` returns empty. A table store keeps sections too, since a release wakes its readers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +11,7 @@ use crate::store::SectionStore;
 use crate::store::backup::{Restoring, restore};
 use crate::store::tables::{Reading, Revisions, RoutingTableStore, WriteError};
 
-/// Longer than anything takes here, shorter than the patience of whoever runs the tests.
+/// Longer than anything takes here, shorter than a tester's patience.
 const LONG: Duration = Duration::from_secs(20);
 
 /// A table of one node that has everything.
@@ -195,7 +194,7 @@ pub async fn the_arbiter_that_acts_is_heard_of(store: &(impl RoutingTableStore +
     assert_eq!(store.acting(3, LONG).await.unwrap(), 5, "the one that was replaced is told");
 }
 
-/// One test for each rule; `fresh` is an async function that returns an empty store and what must outlive it.
+/// One test for each rule; `fresh` is an async function that returns an empty store and a value that must outlive it.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! conformance_of_tables {

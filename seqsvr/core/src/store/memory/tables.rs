@@ -20,7 +20,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// What a backup holds: the promised term, and the table.
+    /// The state that a backup holds: the promised term, and the table.
     pub(super) fn kept(&self) -> (u64, Option<Arc<Table>>) {
         (self.promised, self.table.clone())
     }

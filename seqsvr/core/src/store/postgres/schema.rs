@@ -1,4 +1,4 @@
-//! The tables of the schema, their locks, and who owns which sections as rows of them.
+//! The tables of the schema, their locks, and the owners of sections as rows of them.
 
 use std::ops::RangeInclusive;
 
@@ -86,7 +86,7 @@ pub(super) async fn ceilings(
     sections.unwrap_or_default().into_iter().zip(ceilings.unwrap_or_default()).map(ceiling).collect()
 }
 
-/// Who owns which sections.
+/// The stored claims: the owners of sections.
 pub(super) async fn load(connection: &mut PgConnection) -> Result<Claims, sqlx::Error> {
     let rows = sqlx::query_as(
         "SELECT first, last, term, version, incarnation, released, \
@@ -96,7 +96,7 @@ pub(super) async fn load(connection: &mut PgConnection) -> Result<Claims, sqlx::
     sql::claims(rows)
 }
 
-/// Puts `claims` in the place of what is stored, in two statements however many runs there are.
+/// Puts `claims` in the place of the stored ones, in two statements however many runs there are.
 pub(super) async fn store(connection: &mut PgConnection, claims: &Claims) -> Result<(), sqlx::Error> {
     let rows: Vec<HandsRow> = claims.runs().iter().map(sql::row).collect();
     sqlx::query("DELETE FROM hands").execute(&mut *connection).await?;

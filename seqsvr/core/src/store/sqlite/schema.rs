@@ -1,4 +1,4 @@
-//! The tables of the file, and who owns which sections as rows of them.
+//! The tables of the file, and the owners of sections as rows of them.
 
 use sqlx::{Connection, SqliteConnection};
 
@@ -30,14 +30,14 @@ pub(super) async fn prepare(connection: &mut SqliteConnection) -> Result<(), sql
     transaction.commit().await
 }
 
-/// Who owns which sections.
+/// The stored claims: the owners of sections.
 pub(super) async fn load(connection: &mut SqliteConnection) -> Result<Claims, sqlx::Error> {
     let rows: Vec<HandsRow> =
         sqlx::query_as("SELECT * FROM hands ORDER BY first").fetch_all(connection).await?;
     sql::claims(rows)
 }
 
-/// Puts `claims` in the place of what is stored.
+/// Puts `claims` in the place of the stored ones.
 pub(super) async fn store(connection: &mut SqliteConnection, claims: &Claims) -> Result<(), sqlx::Error> {
     sqlx::query("DELETE FROM hands").execute(&mut *connection).await?;
     for row in claims.runs().iter().map(sql::row) {

@@ -40,7 +40,7 @@ fn objects() -> impl Strategy<Value = String> {
     })
 }
 
-/// What a stranger may send: any text, objects, and objects with a piece of text in their middle.
+/// Frames that a stranger may send: any text, objects, and objects with a piece of text in their middle.
 fn texts() -> impl Strategy<Value = String> {
     let broken = (objects(), any::<prop::sample::Index>(), any::<String>()).prop_map(|(text, at, piece)| {
         let places: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();

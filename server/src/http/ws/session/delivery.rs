@@ -76,8 +76,8 @@ impl Session {
         self.say_entries(socket, &pulled, cursor, charge).await
     }
 
-    /// Room in memory for the rows after `cursor`. What was put on its way before must have left: one who waits for room while
-    /// holding some could wait for ever.
+    /// Room in memory for the rows after `cursor`. Rows that were put on their way before must have left: a connection that waits for
+    /// room while holding some could wait for ever.
     async fn room(&mut self, socket: &mut impl Socket, cursor: MessageId) -> ControlFlow<End, Charge> {
         if self.leaving.is_some() {
             self.send_off(socket).await?;
@@ -103,7 +103,7 @@ impl Session {
         self.state.ephemerals.rows_came(&self.connected, &pulled.entries);
         let text = frame::entries(pulled, after);
         self.state.rates.has_read(self.uid(), text.len());
-        // What is more than was reckoned with is one row at most.
+        // The text exceeds the reserved room by one row at most.
         let _ = charge.settle(text.len());
         self.leaving = Some(charge);
         self.say(socket, text).await

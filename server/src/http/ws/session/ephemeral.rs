@@ -12,7 +12,7 @@ use crate::domain::{Conversation, Uid};
 use crate::http::error::Problem;
 use crate::http::ws::frame;
 
-/// What the device is to be told now; `None`: nothing else than before. Without a question under way it never resolves.
+/// The news for the device; `None`: nothing has changed. Without a look-up under way it never resolves.
 pub(super) async fn told(news: &mut Option<Answer>) -> Option<Utf8Bytes> {
     match news {
         Some(news) => news.await,

@@ -1,4 +1,4 @@
-//! Who may do what.
+//! The rights of members.
 
 use super::*;
 use crate::domain::{GroupChange, GroupId, Timestamp};

@@ -1,4 +1,4 @@
-//! What several processes on one database need: a change is stored only on what it was decided on.
+//! Several processes on one database need this: a change is stored only if its row is still in the state that the change was decided on.
 
 use super::{all, append, numbered, one, row, table, write};
 use crate::store::TableStore;

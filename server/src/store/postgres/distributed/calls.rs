@@ -120,7 +120,7 @@ pub(super) struct NewCopy {
     earlier: Vec<EarlierRow>,
 }
 
-/// What the receiver gets before it.
+/// A row that the receiver gets before the copy.
 #[derive(Clone, Debug, Serialize)]
 struct EarlierRow {
     kind: u8,
@@ -187,7 +187,7 @@ impl NewCopy {
     }
 }
 
-/// What became of one of them.
+/// The answer for one acceptance or copy.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Answer {
     place: usize,
@@ -205,7 +205,7 @@ impl Answer {
     }
 }
 
-/// What became of the change of a group.
+/// The outcome of a change of a group.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "verdict", rename_all = "lowercase")]
 pub(super) enum Changed {
@@ -286,7 +286,7 @@ pub(super) struct Change {
     pub(super) name: Option<String>,
     /// Another topic.
     pub(super) topic: Option<String>,
-    /// What those who join it see from now on.
+    /// The history that joiners see from now on.
     pub(super) history: Option<History>,
     pub(super) members: Vec<ChangedMember>,
     pub(super) accept: NewAcceptance,

@@ -1,5 +1,5 @@
-//! The second half of a commit: copies are delivered, each receiver's in one transaction, and then owed no more. What
-//! fails here stays owed, and the commit goes on.
+//! The second half of a commit: copies are delivered, each receiver's in one transaction, and then owed no more. A copy
+//! that fails here stays owed, and the commit goes on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -157,7 +157,7 @@ impl Commit<'_> {
         }
     }
 
-    /// What was delivered is owed no more. Where that fails, it is delivered again, and found to be there.
+    /// Notes that delivered copies are owed no more. If that fails, they are delivered again, and found to be there.
     pub(super) async fn settle_all(&mut self) {
         let db = self.db;
         let settling = std::mem::take(&mut self.settled).into_iter().map(async |(sender, copies)| {

@@ -1,4 +1,4 @@
-//! What a commit reads before it begins, without locks: what its deliveries are still owed, and what ids come after.
+//! The reads of a commit before it begins, without locks: the copies still owed for its deliveries, and the latest ids of inboxes.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::store::postgres::layout::Layout;
 use crate::store::postgres::lookup;
 use crate::store::{Deliver, PendingKey, Row, StoreError, Write};
 
-/// What the deliveries among the writes are owed, and the latest ids of the senders of those that are owed nothing.
+/// The copies still owed for the deliveries, and the latest ids of the senders of deliveries that are owed nothing.
 pub(super) struct Known {
     pub(super) open: HashMap<PendingKey, owed::Owed>,
     pub(super) latest: HashMap<Uid, MessageId>,

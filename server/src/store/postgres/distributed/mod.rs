@@ -1,9 +1,9 @@
 //! A commit in the distributed layout: no transaction writes to two partitions.
 //!
 //! Each sender's writes are accepted in the sender's partition, with the copies for others owed. Then each receiver's
-//! copies are delivered in the receiver's partition, and then they are owed no more. Whatever does not come through in
-//! between stays owed; the queues deliver it later (`MessageStore::pending`). Groups have partitions of their own:
-//! `groups` changes them. docs/CITUS.md has the rules.
+//! copies are delivered in the receiver's partition, and then they are owed no more. A copy that fails in between stays
+//! owed; the queues deliver it later (`MessageStore::pending`). Groups have partitions of their own: `groups` changes
+//! them. docs/CITUS.md has the rules.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -46,13 +46,13 @@ type Rows = Vec<Option<(Row, CopyOutcome)>>;
 pub(super) struct Commit<'a> {
     db: &'a PgDb,
     writes: &'a [Write],
-    /// What is known of each write already.
+    /// The outcome of each write that has one already.
     outcomes: Vec<Option<Outcome>>,
     /// The number of each write that is stored, and its rows, as far as they are there.
     stored: HashMap<usize, (AcceptanceId, Rows)>,
-    /// What is to be delivered, in the order of the writes.
+    /// Copies to deliver, by receiver, in the order of the writes.
     planned: BTreeMap<Uid, Vec<Planned>>,
-    /// What is owed no more.
+    /// Copies that are owed no more, by sender.
     settled: BTreeMap<Uid, Vec<(AcceptanceId, Uid)>>,
     /// Groups that the call has changed, and their versions since.
     changed: HashMap<GroupId, u64>,

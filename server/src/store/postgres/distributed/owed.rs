@@ -1,5 +1,5 @@
-//! What senders owe in the distributed layout, read without locks. An acceptance has the id of its sender's own copy for
-//! a number, so it is known by both.
+//! The copies that senders owe in the distributed layout, read without locks. The number of an acceptance is the id of
+//! its sender's own copy, so sender and number together name it.
 
 use std::collections::HashMap;
 use std::sync::Arc;

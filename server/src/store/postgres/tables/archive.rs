@@ -16,7 +16,7 @@ const MOST_BYTES: i64 = 8 << 20;
 /// The revision of imported rows, which no commit gives.
 const IMPORTED: i64 = 1;
 
-/// What stands for the state of all tables, and how many tables, counters and rows there are.
+/// A hash of the state of all tables, and how many tables, counters and rows there are.
 pub(in crate::store::postgres) async fn about(
     connection: &mut PgConnection,
 ) -> Result<(u64, [i64; 3]), StoreError> {

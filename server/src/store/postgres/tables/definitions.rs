@@ -145,7 +145,7 @@ pub(super) async fn forget_deleted(db: &PgDb, limit: usize) -> Result<u64, Store
     Ok((limit - left).cast_unsigned())
 }
 
-/// What a table consists of: its keys, and how they are removed.
+/// A part of a table: its keys, and how they are removed.
 struct Kind {
     keys: &'static str,
     remove: &'static str,

@@ -1,5 +1,5 @@
-//! What a commit of rows asks of the database: the arguments of `commit_rows` (migrations/postgres/functions),
-//! which explains them. Pure.
+//! The arguments with which a commit of rows calls `commit_rows` (migrations/postgres/functions), which explains them.
+//! Pure.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -109,7 +109,7 @@ impl<'a> RowsPlan<'a> {
         self.tables.is_empty()
     }
 
-    /// What became of the writes of a call that stored them; `last`: the latest number of each counter before.
+    /// Sets the outcomes of the writes of a call that stored them; `last`: the latest number of each counter before.
     pub(super) fn stored(&self, last: &[i64], outcomes: &mut [Option<TableOutcome>]) -> Option<()> {
         for (assigned, outcome) in self.assigned.iter().zip(outcomes) {
             let Some(assigned) = assigned else { continue };

@@ -1,7 +1,7 @@
 //! Revisions of rows: numbers of which no two states of a row have the same.
 //!
-//! The database's sequence gives a process one number at a time, and each stands for a million revisions. What a process
-//! does not use of them is a gap.
+//! The database's sequence gives a process one number at a time, and each stands for a million revisions. Revisions that
+//! a process does not use are gaps.
 
 use tokio::sync::Mutex;
 

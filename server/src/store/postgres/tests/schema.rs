@@ -1,5 +1,5 @@
-//! What a start makes of a database: migrations once, functions whenever their texts are others, and nothing where
-//! nothing is missing.
+//! A start gives a database migrations once, functions whenever their texts are others, and nothing where nothing is
+//! missing.
 
 use futures_util::future::join_all;
 use sqlx::SqlSafeStr as _;

@@ -37,7 +37,7 @@ const ATTEMPTS: usize = 100;
 /// An [`ExportSnapshot`] on SQLite.
 pub struct SqliteExportSnapshot {
     main: SqliteConnection,
-    /// What is newer than the tables; some of it may be in the tables as well.
+    /// Records newer than the tables; some of them may be in the tables as well.
     newer: HashMap<Section, BTreeMap<Key, Record>>,
     /// The latest ids of inboxes that have rows there, and of those that the next flush sets aside.
     latest_ids: HashMap<Uid, MessageId>,
@@ -45,7 +45,7 @@ pub struct SqliteExportSnapshot {
     deleted: BTreeSet<Key>,
     /// Rows of inboxes in the tables whose place later ones have taken there.
     superseded: BTreeSet<Key>,
-    /// What the rows there do to messages.
+    /// Changes that the newer rows make to messages.
     changes: HashMap<Uid, Changes>,
     history: HistoryId,
     accepted: AcceptanceId,
@@ -106,7 +106,7 @@ impl ExportSnapshot for SqliteExportSnapshot {
                 .collect();
             let bounds = (after.map_or(Unbounded, Excluded), through.clone().map_or(Unbounded, Included));
             let newer = self.newer.get(&section).into_iter().flat_map(|newer| newer.range(bounds.clone()));
-            // What is in both is the same but for groups, counters and rows of tables, where the newer one counts.
+            // A record in both is the same but for groups, counters and rows of tables, where the newer one counts.
             page.extend(newer.map(|(key, record)| (key.clone(), record.clone())));
             // All of a page may be deleted, and more behind it.
             match through {
@@ -225,13 +225,13 @@ fn latest_ids(memtable: &Memtable) -> HashMap<Uid, MessageId> {
     memtable.receivers().into_iter().filter_map(last).collect()
 }
 
-/// What replayed rows do to messages.
+/// Changes that replayed rows make to messages.
 fn changes(memtable: &Memtable) -> HashMap<Uid, Changes> {
     let of = |uid| Some((uid, Changes::of(memtable.inbox(uid, |inbox| Arc::clone(&inbox.changes)))));
     memtable.receivers().into_iter().filter_map(of).filter(|(_, changes)| !changes.is_empty()).collect()
 }
 
-/// What was replayed, as records.
+/// The replayed data, as records.
 fn newer(memtable: &Memtable, ledger: &Ledger) -> HashMap<Section, BTreeMap<Key, Record>> {
     let mut records = Vec::new();
     for receiver in memtable.receivers() {
@@ -265,7 +265,7 @@ fn newer(memtable: &Memtable, ledger: &Ledger) -> HashMap<Section, BTreeMap<Key,
     newer
 }
 
-/// What was replayed of these tables, as records. Tells which of their rows are deleted.
+/// Adds the replayed rows and counters of these tables to `newer`. Returns the keys of deleted rows.
 fn newer_rows(
     memtable: &Memtable,
     tables: &[TableRecord],

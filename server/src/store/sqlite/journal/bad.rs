@@ -1,4 +1,4 @@
-//! What can be wrong with a file of the log.
+//! Faults of the files of the log.
 
 use std::fs::TryLockError;
 use std::io;
@@ -18,7 +18,7 @@ pub enum BadLog {
     /// It is something else, or not all of it is as it was written: what, and from which byte on.
     #[error("{what} (byte {at})")]
     Damaged {
-        /// What is wrong.
+        /// The fault.
         what: &'static str,
         /// Where, in bytes from its beginning.
         at: u64,
@@ -64,12 +64,12 @@ impl From<io::Error> for BadLog {
     }
 }
 
-/// A file of the log, and what is wrong with it.
+/// A file of the log, and its fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogError {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong.
+    /// The fault.
     pub bad: BadLog,
 }
 

@@ -4,7 +4,7 @@
 //! number of its first batch: so far the other one was durable, and it is refused if it does not come that far and is needed. So the files
 //! stop growing, and a sync has its bytes to write and nothing else: no size changes. They grow by whole steps of free sectors.
 //!
-//! Whatever is not as it was written is damage, but for the last frame, which a power cut may have torn (docs/adr/0010).
+//! Bytes that are not as they were written are damage, but for the last frame, which a power cut may have torn (docs/adr/0010).
 
 use std::fs::File;
 use std::io::Read as _;
@@ -257,7 +257,7 @@ pub(super) fn read_beside(paths: &Paths, id: u64, flushed: u64) -> Result<Option
             let file = File::open(path)?;
             let bytes = std::fs::read(path)?;
             let header = Header::decode(&bytes)?;
-            // What was written may not be synced yet, and a power cut would take it away again.
+            // The bytes may not be synced yet, and a power cut would take them away again.
             file.sync_data()?;
             if header.log.id != id {
                 return Err(BadLog::Other);

@@ -12,12 +12,12 @@ use crate::store::StoreError;
 use crate::store::sqlite::db::Db;
 use crate::store::sqlite::meta;
 
-/// What is noted; `None`: there is no log yet.
+/// The noted log; `None`: there is no log yet.
 pub(super) async fn read(executor: impl SqliteExecutor<'_>) -> Result<Option<LogId>, StoreError> {
     meta::text(executor, meta::LOG).await?.map(|text| parsed(&text)).transpose()
 }
 
-/// What a note says.
+/// The log that a note names.
 pub(super) fn parsed(text: &str) -> Result<LogId, StoreError> {
     let number = |text| u64::from_str_radix(text, 16).ok();
     let noted = text.split_once(' ').and_then(|(id, opening)| Some((number(id)?, number(opening)?)));

@@ -63,7 +63,7 @@ enum StoredRecord<'a> {
 #[derive(Serialize, Deserialize)]
 struct StoredDelivery<'a> {
     acceptance: u64,
-    /// What the only receiver gets before the copy.
+    /// Rows that the only receiver gets before the copy.
     #[serde(borrow)]
     earlier: Vec<(StoredContent<'a>, u64)>,
     rows: Vec<(u32, u64)>,

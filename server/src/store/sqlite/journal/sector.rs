@@ -24,7 +24,7 @@ pub(super) const START: u64 = 4_096;
 const BYTES: usize = SECTOR as usize - 1 - SEAL;
 const SEAL: usize = 4;
 
-/// What of its first sector a frame takes for itself.
+/// Bytes of its first sector that a frame takes for itself.
 const HEAD: usize = 12;
 
 const MAGIC: [u8; 4] = *b"tmjs";
@@ -32,7 +32,7 @@ const MAGIC: [u8; 4] = *b"tmjs";
 /// Of the header and the frames; a larger one was written by a newer program.
 const FORMAT: u32 = 1;
 
-/// What a sector is. Text that somebody sends lies in heads and further sectors, and never reads as another kind.
+/// The kind of a sector. Text that somebody sends lies in heads and further sectors, and never reads as another kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Kind {
@@ -59,7 +59,7 @@ pub(super) struct LogId {
     pub(super) opening: u64,
 }
 
-/// What the header of a segment says.
+/// The header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) log: LogId,
@@ -74,8 +74,8 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Whether a segment is one of the log that is `noted`, and of the same moment. Whoever opens it writes its header first and notes the
-    /// opening then.
+    /// Whether a segment is one of the log that is `noted`, and of the same moment. Opening the log writes the header first, and then
+    /// notes the opening.
     pub(super) fn is_of(&self, noted: LogId) -> bool {
         self.log.id == noted.id && [self.log.opening, self.before].contains(&noted.opening)
     }
@@ -93,7 +93,7 @@ impl Header {
         sector
     }
 
-    /// What the beginning of a segment says.
+    /// Reads the header at the beginning of a segment.
     pub(super) fn decode(file: &[u8]) -> Result<Header, BadLog> {
         let damaged = BadLog::Damaged { what: "it does not begin as a log", at: 0 };
         if file.is_empty() {

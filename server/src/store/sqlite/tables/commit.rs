@@ -69,7 +69,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Decides about the writes of a call. What is to be stored is added to `records`.
+    /// Decides about the writes of a call. Adds the records to store to `records`.
     pub(in crate::store::sqlite) fn judge_rows(
         &mut self,
         writes: Vec<TableWrite>,

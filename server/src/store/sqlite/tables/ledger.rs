@@ -1,4 +1,4 @@
-//! What decides about writes to tables: which numbers come next under each value of a first key column.
+//! The state that decides about writes to tables: the numbers that come next under each value of a first key column.
 //!
 //! Pure. The committer, its only owner, asks what a call needs, fetches what is missing, and judges write after write;
 //! each moves its counter at once, so that the next one gets the next number. So numbers grow in the order of the
@@ -18,7 +18,7 @@ pub(in crate::store::sqlite) struct Counters {
     floor: i64,
     /// Those of this batch; between two batches they are among the remembered ones.
     known: HashMap<CounterKey, i64>,
-    /// What was used least goes first.
+    /// The least used counter goes first.
     remembered: Option<Cache<CounterKey, i64>>,
 }
 
@@ -53,7 +53,7 @@ impl Counters {
         self.known.insert(key, last);
     }
 
-    /// Decides about a write: what to store, or why nothing is. What the write needs must have been learnt.
+    /// Decides about a write: the record to store, or why nothing is stored. The counter that it needs must have been learnt.
     pub(in crate::store::sqlite) fn judge(
         &mut self,
         write: TableWrite,
@@ -90,7 +90,7 @@ impl Counters {
         (Some(RowsRecord { table, partition_key: write.partition_key, first, last_id, changes }), outcome)
     }
 
-    /// Ends a batch: so many counters are remembered. What is forgotten is learnt again when it is needed.
+    /// Ends a batch: up to `most` counters are remembered. Forgotten ones are learnt again when they are needed.
     pub(in crate::store::sqlite) fn settle(&mut self, most: usize) {
         if self.known.is_empty() {
             return;

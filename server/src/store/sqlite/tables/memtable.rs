@@ -13,7 +13,7 @@ use crate::domain::{Direction, PartitionKey};
 use crate::store::sqlite::memtable::MemtableView;
 use crate::store::tables::{TableId, TableScan};
 
-/// What a row or a counter weighs in memory besides its bytes.
+/// The weight of a row or a counter in memory besides its bytes.
 const FIXED: usize = 160;
 
 /// A row as it is from now on; `None`: it is deleted.
@@ -22,7 +22,7 @@ pub(in crate::store::sqlite) type NewRow = Option<Arc<[u8]>>;
 /// The rows of one table, each with its partition.
 pub(in crate::store::sqlite) type Rows = BTreeMap<Arc<[u8]>, (PartitionKey, NewRow)>;
 
-/// What one memtable has of tables.
+/// The rows and counters of tables in one memtable.
 #[derive(Default)]
 pub(in crate::store::sqlite) struct TableRows {
     state: RwLock<State>,
@@ -85,7 +85,7 @@ impl MemtableView {
         keys.iter().map(newest).collect()
     }
 
-    /// What memory knows of a part of a table, in the order of the scan, all at one moment: as much as the answer can need of it.
+    /// The rows that memory has of a part of a table, in the order of the scan, all at one moment: as many as the answer can need.
     pub(in crate::store::sqlite) fn table_scan(&self, scan: &TableScan) -> Vec<(Arc<[u8]>, NewRow)> {
         let states: Vec<_> = self.memtables.iter().rev().map(|memtable| memtable.tables.read()).collect();
         let range = match scan.direction {

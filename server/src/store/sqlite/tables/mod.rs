@@ -33,7 +33,7 @@ pub(super) use memtable::TableRows;
 /// Which counter: the table and the encoded first key column.
 pub(super) type CounterKey = (TableId, Arc<[u8]>);
 
-/// What a write to a table does, as the journal stores it.
+/// The effect of a write to a table, as the journal stores it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RowsRecord {
     pub(super) table: TableId,

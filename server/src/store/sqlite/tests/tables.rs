@@ -322,7 +322,7 @@ async fn a_counter_at_its_end_refuses_and_silences_nobody() {
     assert!(matches!(one(&store, two).await, TableOutcome::Rejected(_)));
 }
 
-/// What a backup does not know was lost: also the first numbers of a value, and a whole table.
+/// Everything newer than the backup was lost: also the first numbers of a value, and a whole table.
 #[tokio::test]
 async fn after_a_restore_no_number_comes_that_a_lost_row_may_have_had() {
     let directory = tempfile::tempdir().expect("a directory");

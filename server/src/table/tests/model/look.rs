@@ -1,4 +1,4 @@
-//! What reads ask for: drawn, as it is sent, and what the model makes of it.
+//! Reads: drawn, as they are sent, and as the model answers them.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

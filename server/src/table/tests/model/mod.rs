@@ -123,7 +123,7 @@ fn row_of(write: &Write) -> (proto::WriteType, Vec<u8>, Option<proto::Condition>
     (kind, sent(key(write.group, id), cells), condition)
 }
 
-/// What became of a write: the id of its row.
+/// The outcome of a write: the id of its row.
 type Done = Result<i64, ErrorCode>;
 
 fn id_of(bytes: Option<Vec<u8>>) -> i64 {
@@ -133,7 +133,7 @@ fn id_of(bytes: Option<Vec<u8>>) -> i64 {
     }
 }
 
-/// What became of it, and the cells that it was answered.
+/// The outcome of a write, and the cells in the answer.
 async fn single(client: &Client, write: &Write) -> (Done, Vec<Answered>) {
     let (kind, bytes, condition) = row_of(write);
     let return_content = match &added(write)[..] {
@@ -344,7 +344,7 @@ fn follow_batch(
 ) {
     let wrong_key = |write: &Write| !model.is_numbered && write.id.is_none();
     let is_bad = |write: &Write| {
-        // What is wrong beside the key refuses the whole batch.
+        // An error beside the key refuses the whole batch.
         let with_key = Write { id: write.id.or(Some(1)), ..write.clone() };
         if wrong_key(write) { model.is_wrong(&with_key) } else { model.is_wrong(write) }
     };

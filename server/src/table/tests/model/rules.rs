@@ -1,4 +1,4 @@
-//! What a table is, said plainly: cells in maps, and nothing that the service uses.
+//! The rules of a table, said plainly: cells in maps, and nothing that the service uses.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(super) struct Model {
     rows: BTreeMap<RowKey, Row>,
 }
 
-/// What a column of an update becomes.
+/// A change to a column.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     Set(&'static str, i64, Option<i64>),

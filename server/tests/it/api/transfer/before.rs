@@ -70,7 +70,7 @@ async fn all_is_there(app: &TestApp, answers: &Value) {
         other["body"]["text"] = json!("something else");
         app.post(sender, "/api/v1/messages", other).await.refused(409);
     }
-    // What was accepted at the kill reaches all four in the group, once.
+    // Messages accepted at the kill reach all four in the group, once.
     let last = list(answers, "sent").last().expect("one");
     for person in people.iter().filter(|person| person.name != "fay") {
         until(&format!("{} has all", person.name), async || {
@@ -112,7 +112,7 @@ async fn conversations_are_there(app: &TestApp, person: &Person, before: &[Value
         let is = lines.as_array().expect("lines").iter().find(|line| line["id"] == was["id"]);
         let is = is.unwrap_or_else(|| panic!("{}: {} is gone", person.name, was["id"]));
         assert_eq!((&is["title"], &is["read_to"]), (&was["title"], &was["read_to"]), "{}", person.name);
-        // What was accepted at the kill is newer.
+        // Messages accepted at the kill are newer.
         if is["last"]["message_id"] == was["last"]["message_id"] {
             assert_eq!(is, was, "{}", person.name);
         }

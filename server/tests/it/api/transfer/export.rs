@@ -72,12 +72,12 @@ async fn an_export_under_load_shows_one_moment() {
         let exported = inboxes(&lines);
         counts.insert(exported.values().map(Vec::len).sum::<usize>());
         for person in &world.people {
-            // What is there has no holes: it is all that there is up to some id.
+            // The exported rows have no holes: they are all rows up to some id.
             let all = all_rows(&world, person).await;
             let rows = &exported[&person.uid];
             assert_eq!(rows[..], all[..rows.len()], "{}", person.name);
         }
-        // Each message is there whole, or says to whom it is owed.
+        // Each message is there whole, or names the receivers that it is owed to.
         let owed: HashSet<(Value, Value)> = lines
             .iter()
             .filter(|line| line["type"] == "pending")

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{World, done, over, refused, text};
 use crate::support::{Person, TestApp, is_on_postgres};
 
-/// What remains of a row when ids and times are left out.
+/// The parts of a row that remain when ids and times are left out.
 fn gist(row: &Value) -> (Value, Value, Value, Value) {
     (row["kind"].clone(), row["sender"].clone(), row["conversation"].clone(), row["client_id"].clone())
 }

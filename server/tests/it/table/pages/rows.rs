@@ -1,4 +1,4 @@
-//! What is shown of rows: pages of them in both directions, every type of value, and what strangers wrote.
+//! Rows on the pages: pages of them in both directions, every type of value, and values that strangers wrote.
 
 use tidemark_table::wire::plain_buffer::KeyPart;
 use tidemark_table::wire::proto::KeyColumnType::{Binary, Integer, String as Text};

@@ -1,4 +1,4 @@
-//! Who is let in, for how long, and into what.
+//! Signing in: the keys that are let in, for how long, and to which tables.
 
 use reqwest::Method;
 use tidemark_test_support::until::until;
@@ -115,7 +115,7 @@ async fn other_sites_neither_sign_anybody_in_nor_out() {
         out.header("set-cookie").starts_with("tidemark_tables=; ")
             && out.header("set-cookie").contains("Max-Age=0")
     );
-    // Whoever has kept a copy of the cookie sees nothing either.
+    // A kept copy of the cookie shows nothing either.
     for copy in [&cookie, &elsewhere.cookie] {
         let visitor = Visitor::of(&world).holding(copy.as_deref().expect("signed in"));
         assert_eq!(visitor.get("/tables").await.status, 303);

@@ -104,7 +104,7 @@ impl Page {
         parts.map(|part| unescaped(part.split('"').next().unwrap_or_default())).collect()
     }
 
-    /// What stands between the first `start` and the next `end`.
+    /// The text between the first `start` and the next `end`.
     pub(crate) fn after(&self, start: &str, end: &str) -> Option<String> {
         let (_, rest) = self.html.split_once(start)?;
         rest.split(end).next().map(unescaped)

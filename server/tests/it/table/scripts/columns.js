@@ -1,4 +1,4 @@
-// What the SDK for Python cannot ask for: pages of columns, and what increments came to.
+// Requests that the SDK for Python cannot make: pages of columns, and the results of increments.
 
 const assert = require("assert");
 const TableStore = require(process.argv[2]);

@@ -34,7 +34,7 @@ impl Appender {
     }
 }
 
-/// Ends when a write fails, or nobody can ask any more. Those who wait then get no answer.
+/// Ends when a write fails, or no caller is left. Callers that wait then get no answer.
 fn append_all(mut file: File, waiting: &mpsc::Receiver<Waiting>) {
     let (mut block, mut asked) = (Vec::new(), Vec::new());
     while let Ok(first) = waiting.recv() {

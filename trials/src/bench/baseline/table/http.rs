@@ -30,12 +30,12 @@ use crate::{Failure, Result};
 
 const SIGNATURE: &str = "x-ots-signature";
 const MOST_BYTES: usize = 1 << 20;
-/// What a row costs.
+/// The cost of a row.
 const ONE: Consumed = Consumed { read: 0, write: 1 };
 /// As long as a real one.
 const DATE: &str = "2026-11-22T01:02:03.000004Z";
 
-/// Whose requests it takes: names as long as real ones.
+/// The access key that it takes: names as long as real ones.
 pub(crate) fn credentials() -> Credentials {
     Credentials {
         instance: tables::INSTANCE.to_owned(),
@@ -117,7 +117,7 @@ impl Bare {
         self.signed(&signer, path, answer)
     }
 
-    /// What is answered of a row: its key, with the next number.
+    /// The answer for a row: its key, with the next number.
     fn row(&self, request: &WriteRequest) -> Result<Row> {
         let row = request.checked(&self.definition).map_err(refused)?;
         let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;

@@ -1,4 +1,4 @@
-//! What tables are compared with: a bare server of their protocol, and loops that read the rows.
+//! Baselines for tables: a bare server of their protocol, and loops that read the rows.
 
 mod append;
 pub(crate) mod http;

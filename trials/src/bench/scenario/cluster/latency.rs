@@ -33,7 +33,7 @@ pub(in crate::bench::scenario) struct Latency {
     _folder: TempDir,
 }
 
-/// What the requests share.
+/// State that the requests share.
 struct Watch {
     times: Mutex<Histogram<u64>>,
     failed: Mutex<Option<String>>,

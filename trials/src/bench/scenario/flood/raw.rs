@@ -20,9 +20,9 @@ pub(super) struct Victim {
     pub(super) token: String,
     /// The owner of the token.
     pub(super) login: Login,
-    /// Whose log-in is flooded.
+    /// The person whose log-in is flooded.
     pub(super) person: Login,
-    /// People of whom the one who floods has never heard.
+    /// People that the flooder has never heard of.
     pub(super) strangers: Vec<u32>,
     /// Where tables are served.
     pub(super) tables: String,

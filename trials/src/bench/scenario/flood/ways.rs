@@ -27,7 +27,7 @@ pub(super) struct Way {
     pub(super) name: &'static str,
     /// Connections at the same time.
     connections: usize,
-    /// What each does until it is closed.
+    /// The work of each until it is closed.
     act: fn(Victim) -> Act,
 }
 

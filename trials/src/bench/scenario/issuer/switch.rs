@@ -21,7 +21,7 @@ use crate::bench::report::{Sample, Target};
 use crate::bench::scenario::Measured;
 use crate::{Failure, Result};
 
-/// What storage takes.
+/// The time that storage takes.
 const SLOW: Duration = Duration::from_millis(50);
 /// Numbers of a segment, and the time between two of them: 100 ms a segment.
 const STEP: u64 = 100;
@@ -29,7 +29,7 @@ const PACE: Duration = Duration::from_millis(1);
 /// Tags that are asked at the same time, and switches of each.
 const TAGS: usize = 20;
 const SWITCHES: usize = 50;
-/// What counts as noise: two thousandths of what a call would take that waited for storage.
+/// The limit of noise: two thousandths of the time of a call that waited for storage.
 const NOISE_US: f64 = 100.0;
 
 pub(in crate::bench::scenario) struct SegmentSwitch;

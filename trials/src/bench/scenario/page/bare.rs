@@ -1,5 +1,5 @@
-//! What a page costs that does nothing else: a box that has the focus, as in the chat, a log, and a WebSocket whose server passes each
-//! text on to everybody.
+//! A page that does nothing else, to measure its cost: a box that has the focus, as in the chat, a log, and a WebSocket whose server
+//! passes each text on to everybody.
 
 use axum::Router;
 use axum::extract::WebSocketUpgrade;

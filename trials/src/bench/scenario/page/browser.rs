@@ -16,7 +16,7 @@ use crate::{Failure, Result};
 
 /// How long anything may take before the run fails.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Between two looks at a page. What is measured is timed within the page.
+/// Between two looks at a page. The measured times are taken within the page.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// A chromedriver. Dropping it closes its windows and ends it.

@@ -28,7 +28,7 @@ pub(super) async fn database() -> Result<postgres::Server> {
     Ok(database)
 }
 
-/// What a database server has done so far. Sessions that are open may not have told everything yet.
+/// The work of a database server so far. Open sessions may not have told everything yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Work {
     /// Statements, each of which is a round trip.
@@ -42,7 +42,7 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// What `database` has done so far.
+    /// The work of `database` so far.
     pub(super) async fn of(database: &postgres::Server) -> Result<Work> {
         let mut connection = PgConnection::connect(database.url()).await?;
         let row = sqlx::query(
@@ -55,7 +55,7 @@ impl Work {
         Ok(Work { statements, flushes, log_bytes, seconds: cpu::of_family(database.pid())? })
     }
 
-    /// What it has done since `earlier`.
+    /// The work since `earlier`.
     pub(super) fn since(self, earlier: Work) -> Work {
         Work {
             statements: self.statements - earlier.statements,

@@ -57,7 +57,7 @@ impl SendPostgres {
         each: usize,
     ) -> Result<Vec<Sample>> {
         let accounts = &self.accounts[..senders * 2];
-        // What ends with the server was counted when it has ended.
+        // The work that a server does at its end is counted once it has ended.
         self.servers.stop(0).await?;
         let before = Work::of(self.servers.database()).await?;
         self.servers.run(0).await?;

@@ -23,7 +23,7 @@ const AT_ONCE: usize = 20;
 pub(super) fn sqlite(data: &Path, firsts: usize) -> Result<i64> {
     page_sums::begin();
     let mut connection = rusqlite::Connection::open(data.join("tidemark.db"))?;
-    // What is lost with the machine is filled again.
+    // Rows that are lost with the machine are filled in again.
     connection.execute_batch("PRAGMA synchronous = OFF; PRAGMA cache_size = -65536;")?;
     let table: i64 =
         connection.query_row("SELECT id FROM tables WHERE name = ?", [tables::TABLE], |row| row.get(0))?;

@@ -11,7 +11,7 @@ impl World {
     }
 }
 
-/// All arbiters are restarted with these uids in their files, which are those of the Set.
+/// All arbiters are restarted with these uids, the Set's own, in their files.
 fn restart(world: &mut World, uids: RangeInclusive<u32>) {
     world.uids = Some(uids.clone());
     for number in 0..2 {

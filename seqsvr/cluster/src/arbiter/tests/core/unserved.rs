@@ -12,7 +12,7 @@ fn a_node_that_answers_but_does_not_serve_loses_its_sections() {
     world.stuck.insert("n1".to_owned(), (0, 10, Duration::from_secs(5)));
     world.run(300);
     assert_eq!([world.count("n0"), world.count("n1"), world.count("n2")], [15, 0, 15]);
-    // Without sections nothing is late any more; it is tried again after a minute, and then after two.
+    // Without sections nothing is late; it is tried again after a minute, and then after two.
     world.stuck.remove("n1");
     world.run(59_000);
     assert_eq!(world.count("n1"), 0);

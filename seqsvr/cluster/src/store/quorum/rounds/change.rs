@@ -3,14 +3,14 @@
 //! ```text
 //!  seal     the old members promise a ballot, and answer no other call of the old configuration from then on: a majority
 //!  accept   a majority of the old members keeps the next configuration under that ballot: it is decided
-//!  install  the members of the next one take over what the copies hold, and vote in it: W of them put it in force
+//!  install  the members of the next one take over the contents of the copies, and vote in it: W of them put it in force
 //! ```
 //!
-//! What was confirmed in the old configuration was confirmed by W members, one of which is in the sealed majority, and it
-//! said so before it was sealed, so the copies hold it. What had fewer than W answers by then can never get them.
-//! Nothing has to be waited for, and a member whose disk is lost is missed like one that is down. Two that change at
-//! once are kept apart by ballots: who is outbid stops, and who seals finds what was accepted before, which is then the
-//! one to go on with.
+//! A value that was confirmed in the old configuration was confirmed by W members, one of which is in the sealed
+//! majority, and it confirmed before it was sealed, so the copies hold the value. A value that had fewer than W answers by
+//! then can never get them. Nothing has to be waited for, and a member whose disk is lost is missed like one that is
+//! down. Ballots keep two coordinators apart: one that is outbid stops, and one that seals finds the configuration that
+//! was accepted before, and goes on with that.
 //!
 //! The first configuration comes of none: all stores that a file lists decide on it together
 //! ([`Configuration::listed`]).
@@ -27,11 +27,11 @@ use seqsvr_core::store::message::{Answer, Question};
 /// Why a configuration was not changed, or not for certain.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ChangeError {
-    /// Somebody else changes it under this, higher ballot.
+    /// Another coordinator changes it under this, higher ballot.
     Outbid(u64),
     /// Another next one was accepted before: it has to be completed first.
     Another(Arc<Configuration>),
-    /// The configuration that was to be changed is not in force any more, but this one is.
+    /// The configuration to change is no longer in force, but this one is.
     Newer(Arc<Configuration>),
     /// Too few answered; to be done again.
     Unavailable(String),

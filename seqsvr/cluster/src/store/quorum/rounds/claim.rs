@@ -1,6 +1,6 @@
-//! The round that takes sections. The answers that accept the claim are also what the taker starts from: a raise of an
-//! earlier owner that was confirmed by W replicas lies in at least one of them, and none can be confirmed afterwards. A
-//! separate read would not do: between the two an earlier raise can be confirmed on replicas that the read misses.
+//! The round that takes sections. The taker starts from the answers that accept the claim: a raise of an earlier owner
+//! that was confirmed by W replicas lies in at least one of them, and none can be confirmed afterwards. A separate read
+//! would not do: between the two an earlier raise can be confirmed on replicas that the read misses.
 
 use std::collections::BTreeMap;
 
@@ -65,7 +65,7 @@ impl ClaimRound {
         }
     }
 
-    /// What the flawed protocol does instead: claims, and then reads.
+    /// The step of the flawed protocol, which claims, and then reads.
     fn read_instead(&mut self, from: usize, answer: Answer) -> Step<Result<Claimed, StoreError>> {
         let Answer::Copy(copy) = answer else {
             self.open.wrong(from);

@@ -1,6 +1,6 @@
-//! One round for each call of the quorum: whom to ask what, and what the answers come to (docs/CLUSTER.md, "Claims" and
+//! One round for each call of the quorum: its questions, and the outcome of the answers (docs/CLUSTER.md, "Claims" and
 //! "Tables"). Pure: the shell in the folder above asks over the network, the simulation in virtual time; both only
-//! carry out what a round says. A round ends as soon as its outcome is certain; answers that come later are dropped.
+//! carry out the steps of a round. A round ends as soon as its outcome is certain; answers that come later are dropped.
 
 use seqsvr_core::store::message::{Answer, Question};
 
@@ -19,7 +19,7 @@ pub use simple::{ActingRound, EpochRound, PromiseRound, ReleaseRound, WriteRound
 /// Asks the replica of this index.
 pub type Ask = (usize, Question);
 
-/// What a round wants next.
+/// The next step of a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step<T> {
     /// These questions, none if it only waits, and the answers still out.
@@ -34,13 +34,13 @@ impl<T> Step<T> {
 
 /// One call of the quorum.
 pub trait Round {
-    /// What it comes to.
+    /// The outcome of the call.
     type Outcome;
 
     /// The first questions. Called once, at the start.
     fn open(&mut self) -> Vec<Ask>;
 
-    /// What a replica answered; an error text when it did not, refused to, or took too long. Exactly one for each question.
+    /// The answer of a replica; an error text when it did not answer, refused to, or took too long. Exactly one for each question.
     fn on(&mut self, from: usize, answer: Result<Answer, String>) -> Step<Self::Outcome>;
 }
 

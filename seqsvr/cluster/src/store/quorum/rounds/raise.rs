@@ -16,7 +16,7 @@ use seqsvr_core::store::{Ceiling, Layout, Owner, RaiseError};
 /// A claim that W replicas accepted: the owner's to repeat where it was missed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Standing {
-    /// Who claimed.
+    /// The owner that claimed.
     pub owner: Owner,
     /// Under which layout.
     pub layout: Layout,
@@ -42,7 +42,7 @@ impl Standing {
     }
 }
 
-/// What is known of one of the ceilings.
+/// The answers about one of the ceilings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Tally {
     confirmed: usize,
@@ -137,7 +137,7 @@ impl RaiseRound {
         missed
     }
 
-    /// What `from` was asked for will not be confirmed by it.
+    /// `from` will not confirm the ceilings that it was asked for.
     fn give_up(&mut self, from: usize) {
         for &index in &self.asked[from] {
             self.tallies[index].open -= 1;

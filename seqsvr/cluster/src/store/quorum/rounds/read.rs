@@ -1,5 +1,5 @@
-//! The round that reads the table. What it answers *counts*: W replicas have answered, and the newest of their tables
-//! was seen on W, or has been written back to W. W answers meet every table that counted before the round began, and W
+//! The round that reads the table. Its answer *counts*: W replicas have answered, and the newest of their tables was
+//! seen on W, or has been written back to W. W answers meet every table that counted before the round began, and W
 //! replicas with the answered one keep any later read from missing it; so a lease may be renewed from the moment before
 //! the first question.
 
@@ -15,7 +15,7 @@ use seqsvr_core::store::StoreError;
 use seqsvr_core::store::message::{Answer, Question};
 use seqsvr_core::store::tables::{Reading, Revisions};
 
-/// What a replica is known to hold.
+/// The known contents of a replica.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Replica {
     answered: bool,
@@ -42,7 +42,7 @@ pub struct ReadRound {
 }
 
 impl ReadRound {
-    /// `revisions` is what the reader has seen; a short one means nothing of the replicas that it lacks.
+    /// `revisions`: those that the reader has seen; a short list means nothing of the replicas that it lacks.
     pub fn new(revisions: &Revisions, wait: Duration, sizes: Sizes, flaws: Flaws) -> Self {
         let mut revisions = revisions.clone();
         revisions.0.resize(sizes.n(), 0);
@@ -51,7 +51,7 @@ impl ReadRound {
         Self { revisions, wait, releases: true, sizes, flaws, open, replicas, promised: 0, acting: None }
     }
 
-    /// The same for who waits for no release.
+    /// The same for a reader that waits for no release.
     #[must_use]
     pub fn of_the_table_only(self) -> Self {
         Self { releases: false, ..self }

@@ -12,7 +12,7 @@ mod repeated;
 
 const LAYOUT: Layout = Layout { section_size: 100_000, step: 10_000 };
 
-/// Three new replicas, and one more that is to be taken in: their addresses.
+/// Three new replicas, and one more that will be taken in: their addresses.
 struct Stage {
     folder: TempDir,
     replicas: JoinSet<()>,
@@ -128,7 +128,6 @@ async fn other_terms_are_refused_and_so_is_one_replica_under_two_addresses() {
     stage.role().agree(&unset).await.unwrap();
 }
 
-/// Whoever changed the stores ended after each step: nothing is served by halves, and the same change completes it.
 #[tokio::test]
 async fn without_a_quorum_no_store_is_replaced_and_none_is_sealed() {
     let mut stage = stage().await;
@@ -146,6 +145,7 @@ async fn without_a_quorum_no_store_is_replaced_and_none_is_sealed() {
     assert!(!left.sealed);
 }
 
+/// The change is cut off after each step: nothing is served by halves, and the same change completes it.
 #[tokio::test]
 async fn a_change_that_was_cut_off_is_completed_by_the_next() {
     for (steps, arbiter_completes) in (1..=3).flat_map(|steps| [(steps, false), (steps, true)]) {
@@ -180,7 +180,7 @@ async fn a_change_that_was_cut_off_is_completed_by_the_next() {
         }
         let halted = claim(&role, 2).await.unwrap_err().to_string();
         assert!(halted.contains("or the same command run again"), "{halted}");
-        // An arbiter that finds the stores halted completes what was decided; what was only begun it ends.
+        // An arbiter that finds the stores halted completes a change that was decided, and ends one that was only begun.
         let mut number = 2;
         if arbiter_completes {
             let reported = stage.role().report_unfinished().await.unwrap();
@@ -220,7 +220,7 @@ async fn written(
     let node = Node { name: "a1".to_owned(), addr: "http://a1:1".to_owned(), state: NodeState::Active };
     let (nodes, assignments) = (vec![node], vec![assignment]);
     let table = Table { set: 0, version, section_size: 100_000, uids, nodes, assignments };
-    // Whoever goes by an earlier configuration is refused once.
+    // A role that goes by an earlier configuration is refused once.
     let _ = quorum.read(&Revisions::default(), Duration::ZERO).await;
     quorum.write(&Arc::new(table)).await
 }
@@ -265,7 +265,7 @@ async fn uids_move_with_their_ceilings_once_and_only_one_set_raises_them() {
     // Its file was lost: the same again.
     assert_eq!(operator(&one).give(&MOVED, 0, 1).await.unwrap(), moved);
     assert!(operator(&one).give(&MOVED, 0, 2).await.is_err(), "they are gone");
-    // What it keeps is raised, what it gave up is not, whatever its owner has heard of.
+    // Sections that it keeps are raised, those that it gave up are not, no matter which configuration their owner has heard of.
     let _ = giver.read(&Revisions::default(), Duration::ZERO).await;
     assert_eq!(giver.raise(owner(1), &raised(3, 800)).await, [Ok(800)]);
     assert!(matches!(giver.raise(owner(1), &raised(7, 950)).await[..], [Err(RaiseError::NotOwner { .. })]));
@@ -281,7 +281,7 @@ async fn uids_move_with_their_ceilings_once_and_only_one_set_raises_them() {
     assert_eq!(ceiling(&taker, 7, 2).await.unwrap(), 900);
     assert_eq!(taker.raise(owner(2), &raised(7, 1_000)).await, [Ok(1_000)]);
 
-    // Back again, and a file that is older than what there is.
+    // Back again, and a file that is older than the stores.
     let back = operator(&other).give(&MOVED, 1, 0).await.unwrap();
     let forged = Moved { by: Move { from: 0, number: 77 }, ..moved.clone() };
     let line = operator(&other).take(&forged, &terms()).await.unwrap_err().to_string();
@@ -314,7 +314,7 @@ async fn a_new_set_begins_with_uids_of_another_and_serves_none_before_their_ceil
 }
 
 async fn bounds(quorum: &Quorum) -> (Duration, Duration) {
-    // Whoever goes by an earlier configuration is refused once.
+    // A role that goes by an earlier configuration is refused once.
     let _ = quorum.read(&Revisions::default(), Duration::ZERO).await;
     let reading = quorum.read(&Revisions::default(), Duration::ZERO).await.unwrap();
     let bounds = reading.bounds.expect("a configuration is stored");
@@ -333,7 +333,7 @@ async fn a_shorter_lease_is_granted_at_once_and_takers_wait_for_the_longer_one_u
     // The command is cut off after its first step.
     operator.reconfigure(|now| Ok(now.toward_lease(millis(100))?)).await.unwrap();
     assert_eq!(bounds(&role).await, (millis(100), millis(300)));
-    // Whoever runs goes on; whoever starts with the old value is refused.
+    // A role that runs goes on; one that starts with the old value is refused.
     role.agree(&terms).await.unwrap();
     let line = stage.role().agree(&terms).await.unwrap_err().to_string();
     assert!(line.contains("set lease_ms = 100"), "{line}");

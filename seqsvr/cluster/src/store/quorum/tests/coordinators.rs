@@ -1,5 +1,5 @@
-//! Two that change the configuration at once, one of which may end at any moment: a store is replaced, and somebody who
-//! found the stores halted completes that, or ends it by a next configuration that is the same. Over the pure rounds
+//! Two coordinators change the configuration at once, and one may end at any moment: one replaces a store, the other
+//! found the stores halted and completes that, or ends it by a next configuration that is the same. Over the pure rounds
 //! and replicas, in any order.
 
 use proptest::prelude::*;
@@ -50,7 +50,7 @@ fn replicas() -> Vec<State> {
     (1..=4).map(make).collect()
 }
 
-/// Whoever changes the configuration, as `Quorum::change` does.
+/// Changes the configuration, as `Quorum::change` does.
 struct Coordinator {
     next: Arc<Configuration>,
     ballot: u64,
@@ -116,7 +116,7 @@ fn second(replicas: &[State]) -> Option<Arc<Configuration>> {
     all.into_iter().next()
 }
 
-/// Whatever members of the configuration in force a claim asks: they know the confirmed ceiling.
+/// All members that vote in the configuration in force know the confirmed ceiling: a claim may ask any of them.
 fn assert_kept(replicas: &[State], now: &Configuration) {
     let ceiling = |id: u64| {
         let copy = replicas[id as usize - 1].copy();
@@ -144,7 +144,7 @@ proptest! {
             prop_assert_eq!(second(&replicas), Some(Arc::clone(&one.next)));
             assert_kept(&replicas, &one.next);
         }
-        // Whoever finds the stores halted completes the change, whatever the other one had come to.
+        // A coordinator that finds the stores halted completes the change, however far the other one had come.
         let mut last = Coordinator::new(first().renewed(), 3);
         for _ in 0..200 {
             last.step(0, false, &mut replicas);
@@ -174,7 +174,7 @@ proptest! {
 }
 
 /// A table that its arbiter wrote to one store before it died; another arbiter was promised a higher term by the others, and does not
-/// know of it. The change spreads that table, so the promise must not count any more.
+/// know of it. The change spreads that table, so the promise must no longer count.
 #[test]
 fn an_arbiter_that_was_promised_before_a_change_asks_anew() {
     let mut replicas = replicas();

@@ -65,7 +65,7 @@ async fn seen(remote: &Remote, to: Address) -> (u64, Option<Arc<Table>>) {
     }
 }
 
-/// What a replica sends to a reader that has the table `known`.
+/// The reply of a replica to a reader that has the table `known`.
 async fn sent(client: &mut StoreClient<Channel>, to: Address, known: Option<Epoch>) -> ReadReply {
     let request = Some(Asked::Read(ReadRequest { known: known.map(Into::into), ..ReadRequest::default() }));
     let (cluster, address) = ("test".to_owned(), Some(to.into()));

@@ -131,7 +131,7 @@ async fn a_commit_that_arrives_after_its_outcome_was_looked_for_is_not_stored() 
     assert_eq!(ids(&open(&url).await, BOB).await, [1]);
 }
 
-/// What was acknowledged is there after the database was killed, and the store goes on without a restart of its own.
+/// Acknowledged messages are there after the database was killed, and the store goes on without a restart of its own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_that_is_killed_keeps_what_was_acknowledged() {
     let server = Server::start_with("");

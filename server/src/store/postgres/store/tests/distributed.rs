@@ -13,7 +13,7 @@ mod gaps;
 mod nodes;
 mod script;
 
-/// What Citus has.
+/// Stand-ins for Citus.
 const CITUS: &str = include_str!("../../../../../tests/support/citus.sql");
 /// One partition a transaction.
 const PARTITIONS: &str = include_str!("../../../../../tests/support/partitions.sql");
@@ -264,7 +264,7 @@ async fn a_transaction_over_two_partitions_is_noticed() {
     );
 }
 
-/// What an import may have left: the inbox has the copy already, without a link.
+/// An import may have left this: the inbox has the copy already, without a link.
 #[tokio::test]
 async fn a_copy_that_an_inbox_never_takes_holds_nothing_up() {
     let (store, _, url) = servers().await;

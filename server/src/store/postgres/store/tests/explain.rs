@@ -46,7 +46,7 @@ const PEOPLE: &str = "
     INSERT INTO name_skeletons SELECT 'user' || n, n FROM generate_series(20001, 24000) n;
     INSERT INTO sessions SELECT sha256(n::text::bytea), n, 0, 10, '' FROM generate_series(20001, 24000) n;";
 
-/// What `auto_explain` told this thread.
+/// The messages of `auto_explain` to this thread.
 #[derive(Clone, Default)]
 struct Told(Arc<Mutex<Vec<String>>>);
 
@@ -84,7 +84,7 @@ impl Told {
     }
 }
 
-/// Whoever connects from now on is told the plan of each statement.
+/// Every new connection is told the plan of each statement.
 async fn explain_everything(url: &str) {
     let sql =
         "DO $$BEGIN EXECUTE format('ALTER DATABASE %1$I SET session_preload_libraries = ''auto_explain'';

@@ -159,7 +159,7 @@ async fn pages_read<T>(store: &PostgresStore, table: &str, work: impl Future<Out
 async fn old_versions_that_a_snapshot_keeps_are_not_gone_through() {
     let url = durable_database().await;
     let store = open_with(&url, PgOptions { queue_connections: 1, ..PgOptions::default() }).await;
-    // What else reads the tables would be counted, too.
+    // Other reads of the tables would be counted, too.
     let alone = "ALTER TABLE heads SET (autovacuum_enabled = off); ALTER TABLE conversations SET (autovacuum_enabled = off)";
     run(&mut connection(&url).await, alone).await;
     one(&store, Write::Accept(say(ANN, BOB, 0))).await;
@@ -182,7 +182,7 @@ async fn old_versions_that_a_snapshot_keeps_are_not_gone_through() {
         UPDATE heads SET last_id = last_id; UPDATE conversations SET last_id = last_id; END LOOP; END $$";
     let mut busy = connection(&url).await;
     run(&mut busy, versions).await;
-    // What this read is counted before the next look, and not at some later moment.
+    // The reads of this session are counted before the next look, and not at some later moment.
     run(&mut busy, "SELECT pg_stat_force_next_flush()").await;
     for (from, table) in (1_001_u128..).step_by(20).zip(["heads", "conversations"]) {
         let many = pages_read(&store, table, work(from)).await;

@@ -12,7 +12,7 @@ use crate::store::postgres::plan::CommitPlan;
 
 const GID: GroupId = GroupId(7);
 
-/// Deadlocks that the database has found. What a session counted is told when it ends, so the stores must be closed.
+/// Deadlocks that the database has found. A session reports its count when it ends, so the stores must be closed.
 pub(super) async fn deadlocks(url: &str) -> i64 {
     let mut beside = connection(url).await;
     let others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
@@ -280,7 +280,7 @@ async fn of_two_changes_decided_on_the_same_version_one_is_decided_again() {
     assert_eq!(deadlocks(&url).await, 0);
 }
 
-/// Whoever delivers, a copy is a row once; what both deliver is there already for one of them.
+/// A copy becomes a row once: if both servers deliver it, one of them finds it there already.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn copies_that_two_servers_deliver_are_stored_once() {
     let (first, second, _) = two().await;

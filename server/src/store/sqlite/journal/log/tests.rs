@@ -1,4 +1,4 @@
-//! What is written is found again, whatever was let go or torn; and whatever was damaged is refused.
+//! Written batches are found again, whatever was freed or torn; damaged files are refused.
 
 use std::fs;
 use std::os::unix::fs::FileExt as _;
@@ -21,7 +21,7 @@ fn blob(rest: &[u8]) -> Vec<u8> {
     blob
 }
 
-/// What a frame of so many bytes holds, different for each number.
+/// The content of a frame of `bytes` bytes, different for each number.
 fn content(seq: u64, bytes: usize) -> Vec<u8> {
     blob(&(0..bytes).map(|at| (seq as usize * 7 + at) as u8).collect::<Vec<_>>())
 }
@@ -49,7 +49,7 @@ fn opened(directory: &TempDir, flushed: u64) -> Result<Log, LogError> {
     Log::open(&paths(directory), flushed, LOG, LOG.opening)
 }
 
-/// What is wrong with it.
+/// The fault of the log, if it does not open.
 fn bad(directory: &TempDir, flushed: u64) -> Option<BadLog> {
     opened(directory, flushed).err().map(|error| error.bad)
 }
@@ -78,7 +78,7 @@ fn several_turns(log: &mut Log) -> Vec<Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever is appended and let go: what is needed is there, as it was written, in the files and for whoever has them open.
+    /// Needed batches are there as they were written, in the files and in the open log, whatever is appended and freed.
     #[test]
     fn what_is_needed_is_never_written_over(
         steps in prop::collection::vec((0..6_000_usize, 0..4_u64, prop::bool::weighted(0.1)), 1..150)
@@ -118,7 +118,7 @@ proptest! {
             last += 1;
             log.free(last.saturating_sub(3));
             let content = content(last, *bytes);
-            // What grows or turns is durable before the frame is written.
+            // Growth and turns are durable before the frame is written.
             log.make_room(content.len()).expect("room");
             before = copied(&directory);
             log.append(last, &content).expect("appended");
@@ -322,7 +322,7 @@ fn a_frame_in_a_text_is_no_frame_of_the_log() {
     let before = copied(&directory);
     let mut forged = Vec::new();
     sector::encode(LOG.id, START + SECTOR, 1, &blob(b"forged"), &mut forged);
-    // What comes first fills the head, so that what is forged begins where the next sectors' bytes do.
+    // The first bytes fill the head, so that the forged ones begin where the next sectors' bytes do.
     let text = [&[b'x'; 486][..], &forged[..507], &forged[..507], &forged[..507]].concat();
     log.append(1, &blob(&text)).expect("appended");
     let frame = Frame { length: 0, ..log.segments[0].frames()[0] };
@@ -399,7 +399,7 @@ fn openings_that_are_interrupted_again_and_again_leave_a_log_that_fits() {
     assert_eq!(bad(&directory, 0), Some(BadLog::Other), "from then on the note before fits no longer");
 }
 
-/// What is on a disk must stay readable.
+/// A log on a disk must stay readable.
 #[test]
 fn the_bytes_of_a_log_stay_as_they_are() {
     let directory = tempfile::tempdir().expect("a directory");

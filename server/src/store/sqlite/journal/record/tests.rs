@@ -1,4 +1,4 @@
-//! What is stored can be read again; what is not what was stored is refused.
+//! Stored records can be read again; other bytes are refused.
 
 use proptest::prelude::*;
 

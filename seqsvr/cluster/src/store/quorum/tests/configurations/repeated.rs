@@ -1,4 +1,4 @@
-//! What an operator does a second time, or with what was right before a change.
+//! Commands that an operator runs a second time, or with a file that was right before a change.
 
 use super::*;
 use seqsvr_core::store::backup::{RestoreError, Restoring, restore};

@@ -92,7 +92,7 @@ async fn of_two_changes_decided_on_the_same_version_one_is_decided_again() {
     assert_eq!((group.version, group.active().count()), (2, 4));
 }
 
-/// What was decided on a change of the same call that does not come about is decided again, too.
+/// Writes that rest on a refused change of the same call are decided again, too.
 #[tokio::test]
 async fn nothing_rests_on_a_change_that_is_refused() {
     let (first, second, _) = servers().await;

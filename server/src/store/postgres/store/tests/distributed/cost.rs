@@ -1,5 +1,5 @@
-//! What the distributed layout costs beside the plain one, on one PostgreSQL: transactions and bytes of the write-ahead log a message. Each
-//! transaction is one call, so one round trip. `--nocapture` prints the table of docs/CITUS.md.
+//! The cost of the distributed layout beside the plain one, on one PostgreSQL: transactions and bytes of the write-ahead log a message.
+//! Each transaction is one call, so one round trip. `--nocapture` prints the table of docs/CITUS.md.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ const GROUP: u32 = 50;
 const MANY: u32 = 64;
 const MOST_CONNECTIONS: i64 = 12;
 
-/// What some commits wrote.
+/// The cost of some commits.
 struct Written {
     transactions: i64,
     wal: i64,
@@ -41,7 +41,7 @@ async fn measured(
     Written { transactions: after.0 - before.0, wal: after.1 - before.1, milliseconds: took.as_millis() }
 }
 
-/// What is measured: a name, how often, messages a commit, transactions a commit in the distributed layout, and the writes.
+/// A measurement: its name, how often, messages a commit, transactions a commit in the distributed layout, and the writes.
 type Shape = (&'static str, u128, u128, i64, fn(u128) -> Vec<Write>);
 
 fn one_message(time: u128) -> Vec<Write> {

@@ -143,7 +143,7 @@ async fn a_cut_connection_in_any_gap_loses_and_doubles_nothing() {
         let writes = || vec![Write::Accept(say(ANN, BOB, 1)), Write::Accept(making(GID))];
         let cut_short = store.commit(writes()).await;
         run(&mut owner, &format!("DROP TRIGGER cut ON {table}")).await;
-        // What a queue does: it looks what is there, delivers what is owed, and sends again what is not there.
+        // As a queue does: look up the writes, send the missing ones again, and deliver the copies owed.
         let is_there = async |name: u128| {
             store.keys(&[(ANN, client_id(name))]).await.expect("read")[0].record().is_some()
         };

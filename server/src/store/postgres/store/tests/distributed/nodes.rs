@@ -1,4 +1,4 @@
-//! What Citus refuses, and whom it asks: seen on a real one (docs/CITUS.md), held here by the texts of functions and statements.
+//! Citus's refusals, and the nodes that it asks: seen on a real one (docs/CITUS.md), held here by the texts of functions and statements.
 
 use crate::store::migrations::POSTGRES;
 use crate::store::postgres::keyed::{COPIES, newest_sql};

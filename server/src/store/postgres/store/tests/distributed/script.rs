@@ -4,7 +4,7 @@ use super::*;
 use crate::store::migrations::POSTGRES;
 use crate::store::postgres::{PgExportSnapshot, PgOpenError};
 
-/// What the script says.
+/// The error of the script.
 async fn refusal(owner: &mut PgConnection) -> String {
     let refused = owner.execute(DISTRIBUTE).await.expect_err("refused");
     let hint = refused.as_database_error().map(|error| format!("{error:?}")).unwrap_or_default();
