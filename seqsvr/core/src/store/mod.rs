@@ -17,10 +17,8 @@ pub mod configuration;
 pub mod conformance;
 mod memory;
 pub mod message;
-#[cfg(any(test, feature = "postgres"))]
-pub mod postgres;
 pub mod sizes;
-#[cfg(any(test, feature = "postgres", feature = "sqlite"))]
+#[cfg(any(test, feature = "sqlite"))]
 mod sql;
 #[cfg(any(test, feature = "sqlite"))]
 pub mod sqlite;

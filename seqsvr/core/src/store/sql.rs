@@ -1,6 +1,5 @@
-//! The common part of the stores in SQLite and PostgreSQL: how claims, ceilings and the layout are columns of their tables. Owns nothing.
-//! Both databases have 64-bit integers with a sign only, so epochs and incarnations are stored with their bits as they are, and ceilings
-//! end at [`MAX_CEILING`].
+//! Claims, ceilings and the layout as columns of tables, for the store in SQLite. Owns nothing. The database has 64-bit integers with a
+//! sign only, so epochs and incarnations are stored with their bits as they are, and ceilings end at [`MAX_CEILING`].
 
 use super::claims::{Claims, Hands, Run};
 use super::{Layout, MAX_CEILING, Owner, StoreError};

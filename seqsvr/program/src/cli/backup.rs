@@ -17,7 +17,6 @@ use seqsvr_cluster::store::quorum::{Changed, Moved, Quorum};
 use seqsvr_core::flaws::Flaws;
 use seqsvr_core::store::backup::{AHEAD, Restoring, restore};
 use seqsvr_core::store::configuration::Given;
-use seqsvr_core::store::postgres::PostgresSections;
 use seqsvr_core::store::sqlite::SqliteSections;
 use seqsvr_core::store::tables::RoutingTableStore;
 use seqsvr_core::store::{Move, SectionStore, SetTerms, StoreError};
@@ -26,7 +25,6 @@ const BACKUP: &str = "\
 Examples:
   seqsvr backup set0.backup --config arbiter0.toml       of StoreSvrs or etcd, while the cluster serves
   seqsvr backup shop.backup --sqlite sequences.db        of a program that embeds the allocator and is stopped
-  SEQSVR_POSTGRES=postgres://seq@db/seq seqsvr backup set0.backup --schema set0
   seqsvr backup moved.uids --uids 500000-999999 --to 1 --config set0-arbiter0.toml
 The last one moves uids to Set 1: all arbiters and AllocSvrs of both Sets are stopped, Set 0 has the uids no more, and \
 `seqsvr restore moved.uids --config set1-arbiter0.toml` gives them to Set 1, once. Cut off, or failed: run it again.
@@ -42,7 +40,7 @@ Numbers that were handed out after the backup do not come again, as long as fewe
 
 /// Which stores.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("stores").required(true).args(["config", "sqlite", "postgres"]))]
+#[command(group = ArgGroup::new("stores").required(true).args(["config", "sqlite"]))]
 struct Which {
     /// The configuration of an arbiter of the Set, which names its stores
     #[arg(long, value_name = "FILE")]
@@ -50,12 +48,6 @@ struct Which {
     /// A SQLite file with sections
     #[arg(long, value_name = "FILE")]
     sqlite: Option<PathBuf>,
-    /// A PostgreSQL database
-    #[arg(long, value_name = "URL", env = "SEQSVR_POSTGRES", hide_env_values = true, requires = "schema")]
-    postgres: Option<String>,
-    /// The schema of the Set in it
-    #[arg(long, value_name = "NAME")]
-    schema: Option<String>,
     /// Answer with JSON
     #[arg(long)]
     json: bool,
@@ -131,10 +123,7 @@ impl Which {
                 }
                 Ok(alone(Arc::new(SqliteSections::open(path).await.map_err(ExitError::failed)?)))
             }
-            Self { postgres: Some(url), schema: Some(schema), .. } => {
-                Ok(alone(Arc::new(PostgresSections::open(url, schema).await.map_err(ExitError::failed)?)))
-            }
-            _ => Err(ExitError::usage("say which stores: --config, --sqlite, or --postgres with --schema")),
+            _ => Err(ExitError::usage("say which stores: --config or --sqlite")),
         }
     }
 
