@@ -1,7 +1,7 @@
 //! The composition root: opens what lies at the bottom, and puts each layer on the one beneath it.
 //!
 //! [`Storage`], SQLite or PostgreSQL, is the part that the operator's commands need, too. [`start`] goes on from there: numbers, queues, use
-//! cases, HTTP. The first step that fails ends the start with what to do. [`Running`] goes down again the other way.
+//! cases, HTTP. The first step that fails ends the start with what to do. [`RunningServer`] goes down again the other way.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,9 +25,9 @@ use crate::app::{
 };
 use crate::config::{Config, Listen};
 use crate::domain::{Clock, HistoryId, PageLimit};
-use crate::http::{Dependencies, Fitness, Rates, Server, Tables, UseCases};
-use crate::notify::{Local, Notifier, Shared};
-use crate::queue::{DailyLimit, Parts, Queues, Watermarks};
+use crate::http::{Dependencies, Fitness, HttpServer, Rates, Tables, UseCases};
+use crate::notify::{Local, Notifier, SharedNotifier};
+use crate::queue::{DailyLimit, QueueParts, Queues, Watermarks};
 use crate::seq::{Ids, RequestIds, Sequences};
 use crate::store::{MessageStore, StoreError};
 use crate::table::{MayPost, Posts, TableService, WithInboxes};
@@ -93,7 +93,7 @@ impl Hinting {
 }
 
 /// A server at work.
-pub struct Running {
+pub struct RunningServer {
     address: SocketAddr,
     metrics_address: Option<SocketAddr>,
     /// The service of tables and where it is served, if it is.
@@ -112,12 +112,12 @@ pub struct Running {
 
 /// Starts everything, in the order in which a message comes back up.
 ///
-/// Boxed, as [`Running::stop`] is: the whole server is compiled once, in this library, and not again in each program that starts one.
+/// Boxed, as [`RunningServer::stop`] is: the whole server is compiled once, in this library, and not again in each program that starts one.
 pub fn start(
     config: &Config,
     clock: Clock,
     version: Version,
-) -> LocalBoxFuture<'_, Result<Running, BootError>> {
+) -> LocalBoxFuture<'_, Result<RunningServer, BootError>> {
     Box::pin(async move {
         let installed = as_installed(config)?;
         let config = &*installed;
@@ -155,13 +155,13 @@ pub fn start(
         let most = config.queues.known_watermarks;
         let (notifier, watermarks): (Arc<dyn Notifier>, _) = match &others {
             Some(others) => (
-                Arc::new(Shared::new(local.clone(), Arc::clone(&others.hints))),
+                Arc::new(SharedNotifier::new(local.clone(), Arc::clone(&others.hints))),
                 Watermarks::of_shared(Arc::clone(&messages), most),
             ),
             None => (Arc::new(local.clone()), Watermarks::new(Arc::clone(&messages), most)),
         };
         let new_uuid: Arc<dyn Fn() -> Uuid + Send + Sync> = Arc::new(random_uuid);
-        let parts = Parts {
+        let parts = QueueParts {
             numbers: numbers.clone(),
             store: Arc::clone(&messages),
             directory: Arc::clone(&storage.directory_for_queues),
@@ -300,7 +300,7 @@ pub fn start(
             tables: served_tables,
         };
         let listeners = (listener, metrics_listener);
-        let server = Server::new(
+        let server = HttpServer::new(
             listeners,
             config,
             use_cases,
@@ -314,7 +314,7 @@ pub fn start(
         if let Some((_, address)) = &table_service {
             info!(%address, "tables are served");
         }
-        Ok(Running {
+        Ok(RunningServer {
             address,
             metrics_address,
             tables: table_service,
@@ -339,7 +339,7 @@ async fn listen(wanted: &Listen, otherwise: &'static str) -> Result<(TcpListener
     Ok((listener, address))
 }
 
-impl Running {
+impl RunningServer {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address

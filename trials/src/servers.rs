@@ -13,7 +13,7 @@ use crate::{Failure, Result};
 
 /// See the module.
 pub struct Servers {
-    members: Vec<Member>,
+    members: Vec<ServerSlot>,
     database: Option<postgres::Server>,
     url: String,
     binary: PathBuf,
@@ -21,7 +21,7 @@ pub struct Servers {
 }
 
 /// One server, running or not.
-struct Member {
+struct ServerSlot {
     folder: PathBuf,
     port: u16,
     /// The port of its tables, if it serves any.
@@ -89,7 +89,7 @@ impl Servers {
     async fn add(&mut self, at: usize, folder: &Path, tables: Option<u16>) -> Result<()> {
         let folder = folder.join(name(at));
         std::fs::create_dir_all(&folder)?;
-        self.members.push(Member { folder, port: 0, tables, process: None });
+        self.members.push(ServerSlot { folder, port: 0, tables, process: None });
         self.run(at).await
     }
 

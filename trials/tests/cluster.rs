@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 use tidemark_trials::chaos::ClusterRun;
-use tidemark_trials::cluster::Keeper;
+use tidemark_trials::cluster::KeeperKind;
 
-async fn survive(keeper: Keeper, seed: u64) {
+async fn survive(keeper: KeeperKind, seed: u64) {
     let folder = tempfile::tempdir().expect("a folder");
     let run = ClusterRun { keeper, seed, length: Duration::from_secs(10), bar: ProgressBar::hidden() };
     let summary = run.run(&binary(), folder.path()).await;
@@ -32,10 +32,10 @@ fn binary() -> PathBuf {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_number_comes_twice_or_goes_back_over_store_processes() {
-    survive(Keeper::Quorum, 20_261_121).await;
+    survive(KeeperKind::Quorum, 20_261_121).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_number_comes_twice_or_goes_back_over_etcd() {
-    survive(Keeper::Etcd, 20_261_122).await;
+    survive(KeeperKind::Etcd, 20_261_122).await;
 }

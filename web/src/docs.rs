@@ -15,7 +15,7 @@ pub struct Docs<'a> {
     /// The calls, by subject.
     pub tags: &'a [Tag],
     /// Every code that a request may be refused with.
-    pub codes: &'a [Refusal],
+    pub codes: &'a [ApiRefusal],
     /// The types that answers have in common.
     pub types: &'a [Type],
 }
@@ -28,12 +28,12 @@ pub struct Tag {
     /// More about it.
     pub about: String,
     /// Its calls.
-    pub calls: Vec<Call>,
+    pub calls: Vec<ApiCall>,
 }
 
 /// One call.
 #[derive(Clone, Debug, Default)]
-pub struct Call {
+pub struct ApiCall {
     /// Its name, which is also its anchor in the page.
     pub id: String,
     /// `POST` and the like.
@@ -51,9 +51,9 @@ pub struct Call {
     /// The fields of its body.
     pub body: Vec<Field>,
     /// The answers when it succeeds.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<ApiAnswer>,
     /// The answers when it refuses.
-    pub refusals: Vec<Refusal>,
+    pub refusals: Vec<ApiRefusal>,
 }
 
 /// A field of a body or an answer, or a parameter.
@@ -77,7 +77,7 @@ pub struct Field {
 
 /// An answer to a call that succeeded.
 #[derive(Clone, Debug, Default)]
-pub struct Answer {
+pub struct ApiAnswer {
     /// Its status.
     pub status: String,
     /// Its meaning.
@@ -90,7 +90,7 @@ pub struct Answer {
 
 /// A reason for which a call is refused.
 #[derive(Clone, Debug, Default)]
-pub struct Refusal {
+pub struct ApiRefusal {
     /// The status of the answer.
     pub status: u16,
     /// Stable, for programs.
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn every_call_can_be_reached_by_its_name() {
-        let call = Call { id: "send".to_owned(), method: "POST".to_owned(), ..Call::default() };
+        let call = ApiCall { id: "send".to_owned(), method: "POST".to_owned(), ..ApiCall::default() };
         let tag = Tag { name: "Messages".to_owned(), calls: vec![call], ..Tag::default() };
         let page = docs(&Docs { about: "", tags: &[tag], codes: &[], types: &[] });
         assert!(page.contains("href=\"#send\"") && page.contains("id=\"send\""));

@@ -28,13 +28,13 @@ static SOURCES: &[(&str, &str)] = catalogues!["en", "zh"];
 /// The text of a key.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(untagged)]
-enum Text {
+enum CatalogueText {
     One(String),
     /// By plural category.
     ByCount(BTreeMap<String, String>),
 }
 
-type Catalogue = BTreeMap<String, Text>;
+type Catalogue = BTreeMap<String, CatalogueText>;
 
 /// Each with what it lacks in English, in the order of [`SOURCES`].
 static CATALOGUES: LazyLock<Vec<Catalogue>> = LazyLock::new(|| {
@@ -88,7 +88,7 @@ impl Language {
     /// The text of `key`; nothing where there is none, or one by count. The tests find such a key.
     pub fn text(self, key: &str) -> &'static str {
         match CATALOGUES[self.0].get(key) {
-            Some(Text::One(text)) => text,
+            Some(CatalogueText::One(text)) => text,
             _ => "",
         }
     }
@@ -96,7 +96,7 @@ impl Language {
     /// Why a request was refused with `code`, and what to do.
     pub fn refusal(self, code: &str) -> String {
         match CATALOGUES[self.0].get(&format!("error.{code}")) {
-            Some(Text::One(text)) => text.clone(),
+            Some(CatalogueText::One(text)) => text.clone(),
             _ => Message::new(self.text("error.other")).with("code", &code).to_string(),
         }
     }

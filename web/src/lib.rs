@@ -15,14 +15,15 @@ mod tables;
 mod views;
 
 pub use assets::{Asset, asset, asset_url};
-pub use docs::{Answer, Call, Docs, Field, Guide, Refusal, Tag, Type, docs, guide};
+pub use docs::{ApiAnswer, ApiCall, ApiRefusal, Docs, Field, Guide, Tag, Type, docs, guide};
 pub use installable::{manifest, service_worker};
 pub use languages::Language;
 pub use tables::{
-    CellLine, KeyColumn, KeyField, Reader, RowLine, RowPage, Rows, Shown, TableAbout, TableList, TablePage,
-    TablesFailure, TablesSignIn, row_page, table_list, table_page, tables_failure, tables_sign_in,
+    CellLine, KeyColumn, KeyField, RowLine, RowPage, Shown, ShownRows, TableAbout, TableList, TablePage,
+    TablesFailure, TablesReader, TablesSignIn, row_page, table_list, table_page, tables_failure,
+    tables_sign_in,
 };
 pub use views::{
-    Failure, Invite, InviteLink, Misfit, NewInvite, Shell, SignIn, SignUp, Way, failure, invite, invite_link,
-    new_invite, not_found, shell, sign_in,
+    CardPurpose, Invite, InviteLink, Misfit, NewInvite, PageFailure, Shell, SignIn, SignUp, failure, invite,
+    invite_link, new_invite, not_found, shell, sign_in,
 };

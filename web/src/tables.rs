@@ -21,7 +21,7 @@ pub struct TablesSignIn<'a> {
 
 /// The reader of a page.
 #[derive(Clone, Copy, Debug)]
-pub struct Reader<'a> {
+pub struct TablesReader<'a> {
     /// The instance whose tables are shown.
     pub instance: &'a str,
     /// The id of the access key.
@@ -47,7 +47,7 @@ pub struct TablesFailure<'a> {
 #[template(path = "tables/list.html")]
 pub struct TableList<'a> {
     /// The reader.
-    pub reader: Reader<'a>,
+    pub reader: TablesReader<'a>,
     /// The tables.
     pub tables: &'a [TableAbout],
 }
@@ -93,7 +93,7 @@ pub struct KeyColumn {
 #[template(path = "tables/table.html")]
 pub struct TablePage<'a> {
     /// The reader.
-    pub reader: Reader<'a>,
+    pub reader: TablesReader<'a>,
     /// The table.
     pub table: &'a TableAbout,
     /// The form that says where to look.
@@ -101,7 +101,7 @@ pub struct TablePage<'a> {
     /// Whether the form asks for the rows up to the key, and not for those from it on.
     pub upward: bool,
     /// The rows; `None`: the form was filled in wrongly.
-    pub rows: Option<&'a Rows>,
+    pub rows: Option<&'a ShownRows>,
 }
 
 /// A field of the form, for a column of the key.
@@ -121,7 +121,7 @@ pub struct KeyField {
 
 /// Some rows of a table.
 #[derive(Clone, Debug, Default)]
-pub struct Rows {
+pub struct ShownRows {
     /// Which rows these are, in words.
     pub caption: String,
     /// The attribute columns that are shown.
@@ -178,7 +178,7 @@ impl Shown {
 #[template(path = "tables/row.html")]
 pub struct RowPage<'a> {
     /// The reader.
-    pub reader: Reader<'a>,
+    pub reader: TablesReader<'a>,
     /// The table.
     pub table: &'a TableAbout,
     /// The columns of the key, each with its value.

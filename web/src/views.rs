@@ -29,7 +29,7 @@ pub struct Shell<'a> {
 #[template(path = "sign_in.html")]
 pub struct SignIn<'a> {
     /// The purpose of the card.
-    pub way: Way,
+    pub way: CardPurpose,
     /// Path to go to afterwards: `/`, or the conversation that was asked for. Only a path of this server is
     /// followed; anything else leads to `/`.
     pub next: &'a str,
@@ -43,7 +43,7 @@ pub struct SignIn<'a> {
 
 /// The purpose of the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum CardPurpose {
     /// For people who have an account.
     LogIn,
     /// For people who have none.
@@ -124,7 +124,7 @@ pub struct InviteLink<'a> {
 
 /// A request of a page was refused.
 #[derive(Clone, Copy, Debug)]
-pub struct Failure<'a> {
+pub struct PageFailure<'a> {
     /// HTTP status of the answer, shown small.
     pub status: u16,
     /// Why, as the API says it.
@@ -168,7 +168,7 @@ pub fn invite_link(view: &InviteLink<'_>, language: Language) -> String {
 }
 
 /// Renders the page for a request that was refused.
-pub fn failure(view: &Failure<'_>, language: Language) -> String {
+pub fn failure(view: &PageFailure<'_>, language: Language) -> String {
     let is_about_invite = view.code.ends_with("_invite");
     let title = match is_about_invite {
         true => language.text("failure.invite"),

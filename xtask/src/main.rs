@@ -19,7 +19,7 @@ use run::{Failure, become_cargo, cargo};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "One way to do each thing")]
-struct Arguments {
+struct TaskArguments {
     #[command(subcommand)]
     task: Task,
 }
@@ -76,7 +76,7 @@ fn main() -> ExitCode {
     if let Some(code) = test::instead_of_rustdoc() {
         return code;
     }
-    let done = match Arguments::parse().task {
+    let done = match TaskArguments::parse().task {
         Task::Test { quick: true, .. } => test::quickly(),
         Task::Test { names, .. } if !names.is_empty() => test::named(&names),
         Task::Test { .. } => test::all(),

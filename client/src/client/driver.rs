@@ -21,15 +21,15 @@ use super::{Event, Options};
 use crate::error::{Error, Problem};
 use crate::socket::{CLOSE_RESTART, Socket};
 use crate::store::Store;
-use crate::sync::{Change, SyncState};
+use crate::sync::{StoreChange, SyncState};
 use crate::wire::{ClientFrame, Conversation, Draft, Sent, ServerFrame};
 
-type Answer = oneshot::Sender<Result<Sent, Error>>;
+type SendAnswer = oneshot::Sender<Result<Sent, Error>>;
 
 /// A request from a handle.
 #[derive(Debug)]
-pub(super) enum Command {
-    Send { draft: Draft, answer: Answer },
+pub(super) enum ClientCommand {
+    Send { draft: Draft, answer: SendAnswer },
     ReconnectNow,
     Typing(Conversation),
     Watch(Vec<u32>),
@@ -53,11 +53,11 @@ pub(super) struct Driver<D, S> {
     dial: D,
     store: S,
     options: Options,
-    commands: mpsc::Receiver<Command>,
+    commands: mpsc::Receiver<ClientCommand>,
     events: mpsc::Sender<Event>,
     /// Events for which there was no room yet; while there are any, nothing is read from the server.
     unread: VecDeque<Event>,
-    outbox: Outbox<Answer>,
+    outbox: Outbox<SendAnswer>,
     /// Where the user is typing; without a connection it is dropped.
     typing: Option<Conversation>,
     /// The watched users, and whether this connection has sent them to the server.
@@ -70,7 +70,7 @@ pub(super) struct Driver<D, S> {
 }
 
 /// The state of one connection, beside the driver's own.
-struct Session {
+struct DriverSession {
     sync: SyncState,
     period: Duration,
     next_beat: Instant,
@@ -79,7 +79,7 @@ struct Session {
     in_step_at: Option<u64>,
 }
 
-impl Session {
+impl DriverSession {
     /// Three heartbeats: the silence after which either side gives up.
     fn patience(&self) -> Duration {
         self.period * 3
@@ -91,7 +91,7 @@ impl<D: Dial, S: Store> Driver<D, S> {
         dial: D,
         store: S,
         options: Options,
-        commands: mpsc::Receiver<Command>,
+        commands: mpsc::Receiver<ClientCommand>,
         events: mpsc::Sender<Event>,
     ) -> Self {
         let seed = options.seed.unwrap_or_else(rand::random);
@@ -164,8 +164,13 @@ impl<D: Dial, S: Store> Driver<D, S> {
         };
         let now = Instant::now();
         let period = Duration::from_secs(heartbeat_seconds.max(1));
-        let mut session =
-            Session { sync: SyncState::new(position), period, next_beat: now, heard: now, in_step_at: None };
+        let mut session = DriverSession {
+            sync: SyncState::new(position),
+            period,
+            next_beat: now,
+            heard: now,
+            in_step_at: None,
+        };
         self.typing = None;
         self.is_watching = self.watched.is_empty();
         self.unread.push_back(Event::Online { uid, seq, server: self.dial.address(), version });
@@ -178,7 +183,7 @@ impl<D: Dial, S: Store> Driver<D, S> {
     async fn connected(
         &mut self,
         socket: &mut Socket<D::Stream>,
-        session: &mut Session,
+        session: &mut DriverSession,
     ) -> Result<Infallible, End> {
         loop {
             if let Err(error) = self.write(socket, session).await {
@@ -206,7 +211,11 @@ impl<D: Dial, S: Store> Driver<D, S> {
     }
 
     /// Writes what is due: the heartbeat, then as many messages as the window allows, in one go.
-    async fn write(&mut self, socket: &mut Socket<D::Stream>, session: &mut Session) -> Result<(), Error> {
+    async fn write(
+        &mut self,
+        socket: &mut Socket<D::Stream>,
+        session: &mut DriverSession,
+    ) -> Result<(), Error> {
         let (outbox, now) = (&mut self.outbox, Instant::now());
         let patience = session.patience();
         let paused = self.paused_until.is_some_and(|until| until > now);
@@ -237,7 +246,7 @@ impl<D: Dial, S: Store> Driver<D, S> {
         timeout(patience, writing).await.map_err(stuck)?
     }
 
-    async fn on_frame(&mut self, session: &mut Session, frame: ServerFrame) -> Result<(), Error> {
+    async fn on_frame(&mut self, session: &mut DriverSession, frame: ServerFrame) -> Result<(), Error> {
         match frame {
             ServerFrame::Entries(entries) => {
                 let change = session.sync.on_entries(entries)?;
@@ -247,7 +256,7 @@ impl<D: Dial, S: Store> Driver<D, S> {
             }
             ServerFrame::Alive { seq, history } => {
                 let change = session.sync.on_alive(seq, &history);
-                if change == Change::None {
+                if change == StoreChange::None {
                     self.in_step(session);
                 } else {
                     self.apply(session, change).await?;
@@ -289,7 +298,7 @@ impl<D: Dial, S: Store> Driver<D, S> {
     }
 
     /// The server has nothing newer: the connection works.
-    fn in_step(&mut self, session: &mut Session) {
+    fn in_step(&mut self, session: &mut DriverSession) {
         self.reconnects.reset();
         let cursor = session.sync.position().cursor;
         if session.in_step_at.replace(cursor) != Some(cursor) {
@@ -298,17 +307,17 @@ impl<D: Dial, S: Store> Driver<D, S> {
     }
 
     /// Stores first, moves the cursor then, tells last.
-    async fn apply(&mut self, session: &mut Session, change: Change) -> Result<(), Error> {
-        if change == Change::None {
+    async fn apply(&mut self, session: &mut DriverSession, change: StoreChange) -> Result<(), Error> {
+        if change == StoreChange::None {
             return Ok(());
         }
         self.store.apply(&change).await?;
         let known = session.sync.position().history.is_some();
         session.sync.stored(&change);
         match change {
-            Change::Append { rows, .. } if !rows.is_empty() => self.unread.push_back(Event::Rows(rows)),
-            Change::Lower { cursor } => self.unread.push_back(Event::Cleared { cursor }),
-            Change::Reset { .. } if known => self.unread.push_back(Event::Cleared { cursor: 0 }),
+            StoreChange::Append { rows, .. } if !rows.is_empty() => self.unread.push_back(Event::Rows(rows)),
+            StoreChange::Lower { cursor } => self.unread.push_back(Event::Cleared { cursor }),
+            StoreChange::Reset { .. } if known => self.unread.push_back(Event::Cleared { cursor: 0 }),
             _ => {}
         }
         Ok(())
@@ -321,12 +330,12 @@ impl<D: Dial, S: Store> Driver<D, S> {
         }
     }
 
-    fn on_command(&mut self, command: Option<Command>) -> Result<(), End> {
+    fn on_command(&mut self, command: Option<ClientCommand>) -> Result<(), End> {
         match command {
-            Some(Command::Send { draft, answer }) => self.outbox.push(draft, answer),
-            Some(Command::ReconnectNow) => {}
-            Some(Command::Typing(conversation)) => self.typing = Some(conversation),
-            Some(Command::Watch(people)) => (self.watched, self.is_watching) = (people, false),
+            Some(ClientCommand::Send { draft, answer }) => self.outbox.push(draft, answer),
+            Some(ClientCommand::ReconnectNow) => {}
+            Some(ClientCommand::Typing(conversation)) => self.typing = Some(conversation),
+            Some(ClientCommand::Watch(people)) => (self.watched, self.is_watching) = (people, false),
             None => return Err(End::Unused),
         }
         Ok(())
@@ -340,7 +349,7 @@ impl<D: Dial, S: Store> Driver<D, S> {
                 () = sleep_until(deadline) => return Ok(()),
                 () = deliver(&self.events, &mut self.unread), if !self.unread.is_empty() => {}
                 command = self.commands.recv(), if self.outbox.has_room() => {
-                    if matches!(command, Some(Command::ReconnectNow)) {
+                    if matches!(command, Some(ClientCommand::ReconnectNow)) {
                         return Ok(());
                     }
                     self.on_command(command)?;

@@ -22,7 +22,7 @@ use crate::socket::SocketOptions;
 use crate::store::Store;
 use crate::wire::{Conversation, Draft, Entry, Recipient, Sent};
 use dial::TcpDial;
-use driver::{Command, Driver};
+use driver::{ClientCommand, Driver};
 
 /// Limits and waits of a [`Client`].
 #[derive(Clone, Debug)]
@@ -130,7 +130,7 @@ impl Events {
 /// A handle to a device; clones are handles to the same one.
 #[derive(Clone, Debug)]
 pub struct Client {
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<ClientCommand>,
 }
 
 impl Client {
@@ -162,7 +162,7 @@ impl Client {
     /// [`Error::Refused`] when the server refuses it for good; [`Error::Stopped`] when the client ends before.
     pub async fn send(&self, draft: Draft) -> Result<Sent, Error> {
         let (answer, answered) = oneshot::channel();
-        self.commands.send(Command::Send { draft, answer }).await.map_err(|_| Error::Stopped)?;
+        self.commands.send(ClientCommand::Send { draft, answer }).await.map_err(|_| Error::Stopped)?;
         answered.await.map_err(|_| Error::Stopped)?
     }
 
@@ -176,7 +176,7 @@ impl Client {
     /// # Errors
     /// [`Error::Stopped`] when the client has ended.
     pub async fn typing(&self, conversation: Conversation) -> Result<(), Error> {
-        self.commands.send(Command::Typing(conversation)).await.map_err(|_| Error::Stopped)
+        self.commands.send(ClientCommand::Typing(conversation)).await.map_err(|_| Error::Stopped)
     }
 
     /// Wants to be told who of these people is online ([`Event::Presence`]), on this connection and on later ones.
@@ -184,11 +184,11 @@ impl Client {
     /// # Errors
     /// [`Error::Stopped`] when the client has ended.
     pub async fn watch(&self, people: Vec<u32>) -> Result<(), Error> {
-        self.commands.send(Command::Watch(people)).await.map_err(|_| Error::Stopped)
+        self.commands.send(ClientCommand::Watch(people)).await.map_err(|_| Error::Stopped)
     }
 
     /// Ends the wait for the next attempt to connect: the network is back, or somebody is impatient.
     pub async fn reconnect_now(&self) -> Result<(), Error> {
-        self.commands.send(Command::ReconnectNow).await.map_err(|_| Error::Stopped)
+        self.commands.send(ClientCommand::ReconnectNow).await.map_err(|_| Error::Stopped)
     }
 }

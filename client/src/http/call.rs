@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::servers::Servers;
 
 /// A request, independent of the server that gets it.
-pub(super) struct Call {
+pub(super) struct HttpCall {
     method: Method,
     path: String,
     query: Vec<(&'static str, String)>,
@@ -30,35 +30,35 @@ enum Repeat {
     Never,
 }
 
-impl Call {
+impl HttpCall {
     /// A call that another server may be asked again, whatever became of it at the first.
-    pub(super) fn new(method: Method, path: impl Into<String>) -> Call {
-        Call { method, path: path.into(), query: Vec::new(), body: None, key: None, repeat: Repeat::Safe }
+    pub(super) fn new(method: Method, path: impl Into<String>) -> HttpCall {
+        HttpCall { method, path: path.into(), query: Vec::new(), body: None, key: None, repeat: Repeat::Safe }
     }
 
     /// One that makes something new each time: another server is asked only if the first could not be reached.
-    pub(super) fn once(self) -> Call {
-        Call { repeat: Repeat::Never, ..self }
+    pub(super) fn once(self) -> HttpCall {
+        HttpCall { repeat: Repeat::Never, ..self }
     }
 
     /// One that makes something new, but for those with the same key.
-    pub(super) fn keyed(self, key: Uuid) -> Call {
-        Call { key: Some(key), ..self }
+    pub(super) fn keyed(self, key: Uuid) -> HttpCall {
+        HttpCall { key: Some(key), ..self }
     }
 
     /// A refusal with this code, when it is asked again, means that it was carried out before.
-    pub(super) fn done_if(self, code: &'static str) -> Call {
-        Call { repeat: Repeat::DoneIf(code), ..self }
+    pub(super) fn done_if(self, code: &'static str) -> HttpCall {
+        HttpCall { repeat: Repeat::DoneIf(code), ..self }
     }
 
-    pub(super) fn query(mut self, name: &'static str, value: impl ToString) -> Call {
+    pub(super) fn query(mut self, name: &'static str, value: impl ToString) -> HttpCall {
         self.query.push((name, value.to_string()));
         self
     }
 
-    pub(super) fn json(self, body: &impl Serialize) -> Call {
+    pub(super) fn json(self, body: &impl Serialize) -> HttpCall {
         let body = serde_json::to_string(body).expect("bodies hold only strings, numbers and valid JSON");
-        Call { body: Some(body), ..self }
+        HttpCall { body: Some(body), ..self }
     }
 
     /// Asks the server in use, then each of the others once; answers the body.
@@ -99,7 +99,7 @@ impl Call {
         servers: &Servers,
         place: usize,
         token: Option<&str>,
-    ) -> Result<Vec<u8>, Failure> {
+    ) -> Result<Vec<u8>, AskFailure> {
         let url = servers.at(place, &format!("api/v1/{}", self.path));
         let mut request = client.request(self.method.clone(), url).query(&self.query);
         if let Some(token) = token {
@@ -111,20 +111,20 @@ impl Call {
         if let Some(body) = &self.body {
             request = request.header(CONTENT_TYPE, "application/json").body(body.clone());
         }
-        let response = request.send().await.map_err(Failure::from)?;
+        let response = request.send().await.map_err(AskFailure::from)?;
         let status = response.status();
-        let body = response.bytes().await.map_err(Failure::from)?;
+        let body = response.bytes().await.map_err(AskFailure::from)?;
         if status.is_success() {
             return Ok(body.into());
         }
         let of_the_server = matches!(status.as_u16(), 502..=504);
         let error = Error::from_response(status.as_u16(), &body);
-        Err(Failure { error, of_the_server, perhaps_done: status.is_server_error() })
+        Err(AskFailure { error, of_the_server, perhaps_done: status.is_server_error() })
     }
 }
 
 /// Why one server gave no answer that counts.
-struct Failure {
+struct AskFailure {
     error: Error,
     /// Another server may do better.
     of_the_server: bool,
@@ -132,11 +132,11 @@ struct Failure {
     perhaps_done: bool,
 }
 
-impl From<reqwest::Error> for Failure {
-    fn from(error: reqwest::Error) -> Failure {
+impl From<reqwest::Error> for AskFailure {
+    fn from(error: reqwest::Error) -> AskFailure {
         let perhaps_done = !error.is_connect();
         let error = Error::from(error);
-        Failure { of_the_server: matches!(error, Error::Transport(_)), perhaps_done, error }
+        AskFailure { of_the_server: matches!(error, Error::Transport(_)), perhaps_done, error }
     }
 }
 

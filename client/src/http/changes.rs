@@ -9,11 +9,11 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::Http;
-use super::call::Call;
+use super::call::HttpCall;
 use crate::error::Error;
 use crate::wire::{
-    Conversation, Description, History, Keyed, NewComment, NewEdit, NewLike, NewMoment, NewPin, NewReaction,
-    NewStar, NewValue, Sent, Text, Wish,
+    Conversation, Description, EditBody, History, Keyed, NewComment, NewEdit, NewLike, NewMoment, NewPin,
+    NewReaction, NewStar, NewValue, Sent, Wish,
 };
 
 impl Http {
@@ -25,7 +25,7 @@ impl Http {
         message_id: u64,
         text: &str,
     ) -> Result<Sent, Error> {
-        let edit = NewEdit { client_id: key, body: Text { text } };
+        let edit = NewEdit { client_id: key, body: EditBody { text } };
         self.amend(conversation, message_id, "edit", &edit).await
     }
 
@@ -91,7 +91,7 @@ impl Http {
         body: &impl Serialize,
     ) -> Result<Sent, Error> {
         let path = format!("conversations/{conversation}/messages/{message_id}/{what}");
-        self.read(Call::new(Method::POST, path).json(body)).await
+        self.read(HttpCall::new(Method::POST, path).json(body)).await
     }
 
     /// Sets a setting of a conversation, on all devices of the caller; `null` clears it.
@@ -103,42 +103,42 @@ impl Http {
         value: &RawValue,
     ) -> Result<Sent, Error> {
         let path = format!("conversations/{conversation}/settings/{name}");
-        self.read(Call::new(Method::PUT, path).json(&NewValue { client_id: key, value })).await
+        self.read(HttpCall::new(Method::PUT, path).json(&NewValue { client_id: key, value })).await
     }
 
     /// Sets a setting that is the same for all conversations.
     pub async fn set_for_all(&self, key: Uuid, name: &str, value: &RawValue) -> Result<Sent, Error> {
         let path = format!("settings/{name}");
-        self.read(Call::new(Method::PUT, path).json(&NewValue { client_id: key, value })).await
+        self.read(HttpCall::new(Method::PUT, path).json(&NewValue { client_id: key, value })).await
     }
 
     /// Says whether the caller wants to be a friend of `uid`; they are friends when both do.
     pub async fn befriend(&self, key: Uuid, uid: u32, wanted: bool) -> Result<Sent, Error> {
         let wish = Wish { client_id: key, wanted };
-        self.read(Call::new(Method::PUT, format!("friends/{uid}")).json(&wish)).await
+        self.read(HttpCall::new(Method::PUT, format!("friends/{uid}")).json(&wish)).await
     }
 
     /// Tells all friends something, but those in `except`.
     pub async fn post_moment(&self, key: Uuid, text: &str, except: &[u32]) -> Result<Sent, Error> {
         let moment = NewMoment { client_id: key, text, except };
-        self.read(Call::new(Method::POST, "moments").json(&moment)).await
+        self.read(HttpCall::new(Method::POST, "moments").json(&moment)).await
     }
 
     /// Likes a moment, or no longer.
     pub async fn like(&self, key: Uuid, moment: u64, liked: bool) -> Result<Sent, Error> {
         let like = NewLike { client_id: key, liked };
-        self.read(Call::new(Method::PUT, format!("moments/{moment}/like")).json(&like)).await
+        self.read(HttpCall::new(Method::PUT, format!("moments/{moment}/like")).json(&like)).await
     }
 
     /// Says something about a moment.
     pub async fn comment(&self, key: Uuid, moment: u64, text: &str) -> Result<Sent, Error> {
         let comment = NewComment { client_id: key, text };
-        self.read(Call::new(Method::POST, format!("moments/{moment}/comments")).json(&comment)).await
+        self.read(HttpCall::new(Method::POST, format!("moments/{moment}/comments")).json(&comment)).await
     }
 
     /// Deletes a moment or a comment of the caller's for everybody.
     pub async fn delete_moment(&self, key: Uuid, message_id: u64) -> Result<Sent, Error> {
-        let call = Call::new(Method::POST, format!("moments/{message_id}/delete"));
+        let call = HttpCall::new(Method::POST, format!("moments/{message_id}/delete"));
         self.read(call.json(&Keyed { client_id: key })).await
     }
 
@@ -149,7 +149,7 @@ impl Http {
         name: Option<&str>,
         topic: Option<&str>,
     ) -> Result<(), Error> {
-        let call = Call::new(Method::PATCH, format!("groups/{gid}")).json(&Description {
+        let call = HttpCall::new(Method::PATCH, format!("groups/{gid}")).json(&Description {
             name,
             topic,
             history: None,
@@ -160,16 +160,16 @@ impl Http {
     /// Says what those see who join a group from now on.
     pub async fn set_history(&self, gid: u64, history: History) -> Result<(), Error> {
         let description = Description { name: None, topic: None, history: Some(history) };
-        self.done(Call::new(Method::PATCH, format!("groups/{gid}")).json(&description)).await
+        self.done(HttpCall::new(Method::PATCH, format!("groups/{gid}")).json(&description)).await
     }
 
     /// Bans somebody from a group: out, and not in again until [`Http::unban`].
     pub async fn ban(&self, gid: u64, uid: u32) -> Result<(), Error> {
-        self.done(Call::new(Method::PUT, format!("groups/{gid}/bans/{uid}"))).await
+        self.done(HttpCall::new(Method::PUT, format!("groups/{gid}/bans/{uid}"))).await
     }
 
     /// Lifts a ban.
     pub async fn unban(&self, gid: u64, uid: u32) -> Result<(), Error> {
-        self.done(Call::new(Method::DELETE, format!("groups/{gid}/bans/{uid}"))).await
+        self.done(HttpCall::new(Method::DELETE, format!("groups/{gid}/bans/{uid}"))).await
     }
 }

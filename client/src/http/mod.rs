@@ -19,10 +19,10 @@ use crate::error::Error;
 use crate::servers::Servers;
 use crate::wire::{
     Account, BatchAnswer, BatchOutcome, BatchRequest, Conversation, ConversationPage, ConversationSummary,
-    Credentials, Direction, Draft, Group, GroupMade, Me, MemberRequest, NewGroup, Person, RangePage,
+    Direction, Draft, Group, GroupMade, Me, MemberRequest, NameAndPassword, NewGroup, Person, RangePage,
     RangeQuery, ReadMarker, Role, RoleRequest, Sent, Seq, Ticket,
 };
-use call::Call;
+use call::HttpCall;
 
 /// How long one call may take at one address before it counts as failed.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -101,48 +101,49 @@ impl Http {
     /// Makes an account and logs in. Refused with 409 when the name is taken, also by an earlier try of one's own whose
     /// answer was lost: then [`Http::log_in`].
     pub async fn sign_up(&self, name: &str, password: &str) -> Result<Account, Error> {
-        self.read(Call::new(Method::POST, "accounts").json(&Credentials { name, password }).once()).await
+        self.read(HttpCall::new(Method::POST, "accounts").json(&NameAndPassword { name, password }).once())
+            .await
     }
 
     /// Logs in. After a lost answer it makes a second session, and the first one expires unused.
     pub async fn log_in(&self, name: &str, password: &str) -> Result<Account, Error> {
-        self.read(Call::new(Method::POST, "sessions").json(&Credentials { name, password })).await
+        self.read(HttpCall::new(Method::POST, "sessions").json(&NameAndPassword { name, password })).await
     }
 
     /// Ends this session; its sockets close.
     pub async fn log_out(&self) -> Result<(), Error> {
-        self.done(Call::new(Method::DELETE, "sessions/current").done_if("unauthorized")).await
+        self.done(HttpCall::new(Method::DELETE, "sessions/current").done_if("unauthorized")).await
     }
 
     /// Ends all sessions of the user; their sockets close.
     pub async fn log_out_everywhere(&self) -> Result<(), Error> {
-        self.done(Call::new(Method::DELETE, "sessions").done_if("unauthorized")).await
+        self.done(HttpCall::new(Method::DELETE, "sessions").done_if("unauthorized")).await
     }
 
     /// A ticket that opens `/ws?ticket=` once, within 30 seconds.
     pub async fn ticket(&self) -> Result<String, Error> {
-        let answer: Ticket = self.read(Call::new(Method::POST, "sessions/current/ticket")).await?;
+        let answer: Ticket = self.read(HttpCall::new(Method::POST, "sessions/current/ticket")).await?;
         Ok(answer.ticket)
     }
 
     /// The logged-in user.
     pub async fn me(&self) -> Result<Me, Error> {
-        self.read(Call::new(Method::GET, "me")).await
+        self.read(HttpCall::new(Method::GET, "me")).await
     }
 
     /// People whose name begins with `prefix`.
     pub async fn users(&self, prefix: &str) -> Result<Vec<Person>, Error> {
-        self.read(Call::new(Method::GET, "users").query("name", prefix)).await
+        self.read(HttpCall::new(Method::GET, "users").query("name", prefix)).await
     }
 
     /// Sends a message. The same draft again gets the first answer (I4).
     pub async fn send(&self, draft: &Draft) -> Result<Sent, Error> {
-        self.read(Call::new(Method::POST, "messages").json(draft)).await
+        self.read(HttpCall::new(Method::POST, "messages").json(draft)).await
     }
 
     /// Sends 1 to 200 messages; the outcomes stand in the same order.
     pub async fn send_batch(&self, drafts: &[Draft]) -> Result<Vec<BatchOutcome>, Error> {
-        let call = Call::new(Method::POST, "messages/batch").json(&BatchRequest { messages: drafts });
+        let call = HttpCall::new(Method::POST, "messages/batch").json(&BatchRequest { messages: drafts });
         let answer: BatchAnswer = self.read(call).await?;
         Ok(answer.results)
     }
@@ -153,7 +154,8 @@ impl Http {
             Direction::Forward => "forward",
             Direction::Backward => "backward",
         };
-        let mut call = Call::new(Method::GET, "range").query("start", query.start).query("end", query.end);
+        let mut call =
+            HttpCall::new(Method::GET, "range").query("start", query.start).query("end", query.end);
         call = call.query("direction", direction);
         if let Some(limit) = query.limit {
             call = call.query("limit", limit);
@@ -163,7 +165,7 @@ impl Http {
 
     /// The caller's latest committed id; answered from memory (S2).
     pub async fn seq(&self) -> Result<Seq, Error> {
-        self.read(Call::new(Method::GET, "seq")).await
+        self.read(HttpCall::new(Method::GET, "seq")).await
     }
 
     /// The whole conversation list, newest first, page by page. A message moves its conversation to the top, past the pages that are to come,
@@ -201,7 +203,7 @@ impl Http {
         after: Option<u64>,
         limit: Option<u32>,
     ) -> Result<Vec<ConversationSummary>, Error> {
-        let mut call = Call::new(Method::GET, "conversations");
+        let mut call = HttpCall::new(Method::GET, "conversations");
         if let Some(after) = after {
             call = call.query("after", after);
         }
@@ -218,7 +220,7 @@ impl Http {
         before: Option<u64>,
         limit: Option<u32>,
     ) -> Result<ConversationPage, Error> {
-        let mut call = Call::new(Method::GET, format!("conversations/{conversation}/messages"));
+        let mut call = HttpCall::new(Method::GET, format!("conversations/{conversation}/messages"));
         if let Some(before) = before {
             call = call.query("before", before);
         }
@@ -231,7 +233,7 @@ impl Http {
     /// Moves the read marker of a conversation up to the row `message_id`; a smaller one changes nothing.
     pub async fn mark_read(&self, conversation: Conversation, message_id: u64) -> Result<(), Error> {
         let path = format!("conversations/{conversation}/read");
-        self.done(Call::new(Method::PUT, path).json(&ReadMarker { message_id })).await
+        self.done(HttpCall::new(Method::PUT, path).json(&ReadMarker { message_id })).await
     }
 
     /// Makes a group of the caller and `members`, and answers its number.
@@ -245,32 +247,32 @@ impl Http {
 
     /// The same under an idempotency key: a repetition with the same key makes no second group and gets the same number, also after an error.
     pub async fn create_group_as(&self, key: Uuid, name: &str, members: &[u32]) -> Result<u64, Error> {
-        let call = Call::new(Method::POST, "groups").json(&NewGroup { name, members }).keyed(key);
+        let call = HttpCall::new(Method::POST, "groups").json(&NewGroup { name, members }).keyed(key);
         let made: GroupMade = self.read(call).await?;
         Ok(made.gid)
     }
 
     /// A group and its members.
     pub async fn group(&self, gid: u64) -> Result<Group, Error> {
-        self.read(Call::new(Method::GET, format!("groups/{gid}"))).await
+        self.read(HttpCall::new(Method::GET, format!("groups/{gid}"))).await
     }
 
     /// Gives a member another role; the owner's hands the group over.
     pub async fn set_role(&self, gid: u64, uid: u32, role: Role) -> Result<(), Error> {
         let path = format!("groups/{gid}/members/{uid}/role");
-        self.done(Call::new(Method::PUT, path).json(&RoleRequest { role })).await
+        self.done(HttpCall::new(Method::PUT, path).json(&RoleRequest { role })).await
     }
 
     /// Adds somebody to a group.
     pub async fn add_member(&self, gid: u64, uid: u32) -> Result<(), Error> {
-        let call = Call::new(Method::POST, format!("groups/{gid}/members")).json(&MemberRequest { uid });
+        let call = HttpCall::new(Method::POST, format!("groups/{gid}/members")).json(&MemberRequest { uid });
         self.done(call.done_if("already_member")).await
     }
 
     /// Removes somebody from a group, or leaves it. With several servers, `unknown_group` may mean that the caller has
     /// left already, by a try whose answer was lost.
     pub async fn remove_member(&self, gid: u64, uid: u32) -> Result<(), Error> {
-        let call = Call::new(Method::DELETE, format!("groups/{gid}/members/{uid}"));
+        let call = HttpCall::new(Method::DELETE, format!("groups/{gid}/members/{uid}"));
         self.done(call.done_if("not_member")).await
     }
 
@@ -300,12 +302,12 @@ impl Http {
         Err(Error::from_response(status.as_u16(), &response.bytes().await?))
     }
 
-    async fn read<A: DeserializeOwned>(&self, call: Call) -> Result<A, Error> {
+    async fn read<A: DeserializeOwned>(&self, call: HttpCall) -> Result<A, Error> {
         let bytes = call.ask(&self.client, &self.servers, self.token()).await?;
         serde_json::from_slice(&bytes).map_err(|e| Error::Protocol(e.to_string()))
     }
 
-    async fn done(&self, call: Call) -> Result<(), Error> {
+    async fn done(&self, call: HttpCall) -> Result<(), Error> {
         call.ask(&self.client, &self.servers, self.token()).await.map(drop)
     }
 }

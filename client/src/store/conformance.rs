@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::Store;
-use crate::sync::{Change, Position};
+use crate::sync::{Position, StoreChange};
 use crate::wire::{Conversation, Entry, Kind};
 
 /// A row with this id and a body that needs escaping.
@@ -29,25 +29,25 @@ pub(super) fn position(history: &str, cursor: u64) -> Position {
 pub(super) async fn run<S: Store>(mut store: S, rows: impl Fn(&S) -> Vec<Entry>) {
     assert_eq!(store.load().await.expect("loads"), Position::default());
 
-    store.apply(&Change::Reset { history: "a".to_owned() }).await.expect("resets");
+    store.apply(&StoreChange::Reset { history: "a".to_owned() }).await.expect("resets");
     assert_eq!(store.load().await.expect("loads"), position("a", 0));
 
     for (ids, cursor) in [(vec![1, 5], 5), (vec![], 7), (vec![9, 20], 20)] {
         let new = ids.into_iter().map(row).collect();
-        store.apply(&Change::Append { rows: new, cursor }).await.expect("appends");
+        store.apply(&StoreChange::Append { rows: new, cursor }).await.expect("appends");
         assert_eq!(store.load().await.expect("loads"), position("a", cursor));
     }
     assert_eq!(rows(&store), [1, 5, 9, 20].map(row));
 
-    store.apply(&Change::None).await.expect("does nothing");
-    store.apply(&Change::Lower { cursor: 9 }).await.expect("lowers");
+    store.apply(&StoreChange::None).await.expect("does nothing");
+    store.apply(&StoreChange::Lower { cursor: 9 }).await.expect("lowers");
     assert_eq!(store.load().await.expect("loads"), position("a", 9));
     assert_eq!(rows(&store), [1, 5, 9].map(row));
 
-    store.apply(&Change::Append { rows: vec![row(12)], cursor: 12 }).await.expect("appends");
+    store.apply(&StoreChange::Append { rows: vec![row(12)], cursor: 12 }).await.expect("appends");
     assert_eq!(rows(&store), [1, 5, 9, 12].map(row));
 
-    store.apply(&Change::Reset { history: "b".to_owned() }).await.expect("resets");
+    store.apply(&StoreChange::Reset { history: "b".to_owned() }).await.expect("resets");
     assert_eq!(store.load().await.expect("loads"), position("b", 0));
     assert_eq!(rows(&store), []);
 }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::Store;
-use crate::sync::{Change, Position};
+use crate::sync::{Position, StoreChange};
 use crate::wire::Entry;
 
 /// A store in a file. Its calls sync the disk, a few milliseconds each, off the async threads.
@@ -27,11 +27,11 @@ struct Log {
     /// Held for as long as the store lives.
     _lock: Lock,
     /// `None` after a failed write: what the file holds is unknown until it is opened anew.
-    open: Option<Open>,
+    open: Option<StoreFile>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct StoreFile {
     file: File,
     /// Bytes of whole lines.
     length: u64,
@@ -40,7 +40,7 @@ struct Open {
 
 /// One line; stored, must stay readable.
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct StoreLine {
     history: Option<String>,
     cursor: u64,
     rows: Vec<Entry>,
@@ -60,7 +60,7 @@ impl FileStore {
             )),
             TryLockError::Error(error) => error,
         })?;
-        let open = Open::at(&path)?;
+        let open = StoreFile::at(&path)?;
         Ok(FileStore { log: Arc::new(Mutex::new(Log { path, _lock: lock, open: Some(open) })) })
     }
 
@@ -87,8 +87,8 @@ impl Store for FileStore {
         self.with_log(|log| Ok(log.opened()?.position.clone())).await
     }
 
-    async fn apply(&mut self, change: &Change) -> io::Result<()> {
-        if *change == Change::None {
+    async fn apply(&mut self, change: &StoreChange) -> io::Result<()> {
+        if *change == StoreChange::None {
             return Ok(());
         }
         let change = change.clone();
@@ -118,38 +118,38 @@ impl Drop for Lock {
 }
 
 impl Log {
-    fn opened(&mut self) -> io::Result<&mut Open> {
+    fn opened(&mut self) -> io::Result<&mut StoreFile> {
         match &mut self.open {
             Some(_) => {}
-            closed => *closed = Some(Open::at(&self.path)?),
+            closed => *closed = Some(StoreFile::at(&self.path)?),
         }
         self.open.as_mut().ok_or_else(|| io::Error::other("the file was not opened"))
     }
 
-    fn apply(&mut self, change: Change) -> io::Result<()> {
+    fn apply(&mut self, change: StoreChange) -> io::Result<()> {
         self.opened()?;
         let Some(open) = self.open.take() else { return Err(io::Error::other("the file was not opened")) };
         let history = open.position.history.clone();
         self.open = Some(match change {
-            Change::None => open,
-            Change::Append { rows, cursor } => open.append(Line { history, cursor, rows })?,
-            Change::Lower { cursor } => {
+            StoreChange::None => open,
+            StoreChange::Append { rows, cursor } => open.append(StoreLine { history, cursor, rows })?,
+            StoreChange::Lower { cursor } => {
                 let mut rows = Vec::new();
                 read_lines(&File::open(&self.path)?, |line| rows.extend(line.rows))?;
                 rows.retain(|row| row.message_id <= cursor);
-                replace(&self.path, &Line { history, cursor, rows })?
+                replace(&self.path, &StoreLine { history, cursor, rows })?
             }
-            Change::Reset { history } => {
-                replace(&self.path, &Line { history: Some(history), cursor: 0, rows: Vec::new() })?
+            StoreChange::Reset { history } => {
+                replace(&self.path, &StoreLine { history: Some(history), cursor: 0, rows: Vec::new() })?
             }
         });
         Ok(())
     }
 }
 
-impl Open {
+impl StoreFile {
     /// Reads the whole file once and cuts off a torn end.
-    fn at(path: &Path) -> io::Result<Open> {
+    fn at(path: &Path) -> io::Result<StoreFile> {
         let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
         let mut position = Position::default();
         let length = read_lines(&file, |line| {
@@ -158,10 +158,10 @@ impl Open {
         file.set_len(length)?;
         file.sync_all()?;
         sync_folder(path)?;
-        Ok(Open { file, length, position })
+        Ok(StoreFile { file, length, position })
     }
 
-    fn append(mut self, line: Line) -> io::Result<Open> {
+    fn append(mut self, line: StoreLine) -> io::Result<StoreFile> {
         let bytes = encode(&line)?;
         self.file.seek(SeekFrom::Start(self.length))?;
         self.file.write_all(&bytes)?;
@@ -173,14 +173,14 @@ impl Open {
 }
 
 /// Puts a new file that holds only `line` in the place of the old one.
-fn replace(path: &Path, line: &Line) -> io::Result<Open> {
+fn replace(path: &Path, line: &StoreLine) -> io::Result<StoreFile> {
     let beside = path.with_added_extension("new");
     let mut file = File::create(&beside)?;
     file.write_all(&encode(line)?)?;
     file.sync_all()?;
     fs::rename(&beside, path)?;
     sync_folder(path)?;
-    Open::at(path)
+    StoreFile::at(path)
 }
 
 /// Makes a new name in the folder survive a power cut.
@@ -189,12 +189,12 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-fn encode(line: &Line) -> io::Result<Vec<u8>> {
+fn encode(line: &StoreLine) -> io::Result<Vec<u8>> {
     let json = serde_json::to_string(line)?;
     Ok(format!("{:016x} {json}\n", checksum(json.as_bytes())).into_bytes())
 }
 
-fn decode(text: &[u8]) -> Option<Line> {
+fn decode(text: &[u8]) -> Option<StoreLine> {
     let text = std::str::from_utf8(text).ok()?.strip_suffix('\n')?;
     let (sum, json) = text.split_once(' ')?;
     (u64::from_str_radix(sum, 16).ok()? == checksum(json.as_bytes()))
@@ -205,7 +205,7 @@ fn decode(text: &[u8]) -> Option<Line> {
 ///
 /// # Errors
 /// When a broken line is not the last one: that is damage, not a torn write, and cutting there would lose rows.
-fn read_lines(file: &File, mut each: impl FnMut(Line)) -> io::Result<u64> {
+fn read_lines(file: &File, mut each: impl FnMut(StoreLine)) -> io::Result<u64> {
     let mut reader = BufReader::new(file);
     reader.seek(SeekFrom::Start(0))?;
     let (mut length, mut text) = (0, Vec::new());
@@ -242,9 +242,9 @@ mod tests {
     use super::*;
     use crate::wire::Kind;
 
-    fn append(ids: &[u64]) -> Change {
+    fn append(ids: &[u64]) -> StoreChange {
         let cursor = ids.last().copied().expect("some");
-        Change::Append { rows: ids.iter().copied().map(row).collect(), cursor }
+        StoreChange::Append { rows: ids.iter().copied().map(row).collect(), cursor }
     }
 
     /// The rows are those of the wire; what changes there must still be read here.
@@ -260,7 +260,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("ann");
         let entry = Entry { kind: Kind::ReadMarker, client_id: Some(Uuid::nil()), ..row(7) };
-        let line = Line { history: Some("h".to_owned()), cursor: 7, rows: vec![entry.clone()] };
+        let line = StoreLine { history: Some("h".to_owned()), cursor: 7, rows: vec![entry.clone()] };
         assert_eq!(String::from_utf8(encode(&line).expect("written")).expect("text"), STORED);
         fs::write(&path, STORED).expect("written");
         let mut store = FileStore::open(&path).expect("opens");
@@ -280,7 +280,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("ann");
         let mut store = FileStore::open(&path).expect("opens");
-        store.apply(&Change::Reset { history: "h".to_owned() }).await.expect("stored");
+        store.apply(&StoreChange::Reset { history: "h".to_owned() }).await.expect("stored");
         store.apply(&append(&[1, 2])).await.expect("stored");
         let before = fs::read(&path).expect("read").len();
         store.apply(&append(&[3])).await.expect("stored");

@@ -5,17 +5,17 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Store;
-use crate::sync::{Change, Position};
+use crate::sync::{Position, StoreChange};
 use crate::wire::Entry;
 
 /// A store in memory. Clones share their content, so that one can look while a client writes.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStore {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<DeviceRows>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct DeviceRows {
     position: Position,
     rows: BTreeMap<u64, Entry>,
 }
@@ -28,7 +28,7 @@ impl MemoryStore {
 
     /// One that stands at `position` and holds no rows: only newer ones will come.
     pub fn at(position: Position) -> MemoryStore {
-        let state = State { position, rows: BTreeMap::new() };
+        let state = DeviceRows { position, rows: BTreeMap::new() };
         MemoryStore { state: Arc::new(Mutex::new(state)) }
     }
 
@@ -42,7 +42,7 @@ impl MemoryStore {
         self.lock().position.clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, DeviceRows> {
         // Nothing between two changes of the state can panic, so a poisoned one is whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -53,19 +53,19 @@ impl Store for MemoryStore {
         Ok(self.position())
     }
 
-    async fn apply(&mut self, change: &Change) -> io::Result<()> {
+    async fn apply(&mut self, change: &StoreChange) -> io::Result<()> {
         let mut state = self.lock();
         match change {
-            Change::None => {}
-            Change::Append { rows, cursor } => {
+            StoreChange::None => {}
+            StoreChange::Append { rows, cursor } => {
                 state.rows.extend(rows.iter().map(|row| (row.message_id, row.clone())));
                 state.position.cursor = *cursor;
             }
-            Change::Lower { cursor } => {
+            StoreChange::Lower { cursor } => {
                 state.rows.split_off(&(cursor + 1));
                 state.position.cursor = *cursor;
             }
-            Change::Reset { history } => {
+            StoreChange::Reset { history } => {
                 state.rows.clear();
                 state.position = Position { history: Some(history.clone()), cursor: 0 };
             }

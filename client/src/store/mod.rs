@@ -16,7 +16,7 @@ use std::io;
 pub use file::FileStore;
 pub use memory::MemoryStore;
 
-use crate::sync::{Change, Position};
+use crate::sync::{Position, StoreChange};
 
 /// A device's memory.
 ///
@@ -29,5 +29,5 @@ pub trait Store: Send + 'static {
     fn load(&mut self) -> impl Future<Output = io::Result<Position>> + Send;
 
     /// Carries out a change, in one transaction.
-    fn apply(&mut self, change: &Change) -> impl Future<Output = io::Result<()>> + Send;
+    fn apply(&mut self, change: &StoreChange) -> impl Future<Output = io::Result<()>> + Send;
 }

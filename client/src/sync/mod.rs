@@ -1,7 +1,7 @@
 //! The rules of the cursor, without I/O: what a device does with each frame that tells it about its rows.
 //!
 //! The state is a [`Position`]: which life of the data (`history`) the device follows and how far it has come
-//! (`cursor`). A frame turns it into a [`Change`], which the caller carries out on its store, rows and cursor in one
+//! (`cursor`). A frame turns it into a [`StoreChange`], which the caller carries out on its store, rows and cursor in one
 //! transaction, and then confirms with [`SyncState::stored`]. A change that could not be stored is simply not
 //! confirmed: the next heartbeat then says the old cursor and the server sends the rows again. The rules, each with its
 //! reason:
@@ -25,7 +25,7 @@ pub struct Position {
 
 /// A change for the store to make, whole or not at all.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Change {
+pub enum StoreChange {
     /// Nothing.
     None,
     /// Add these rows, all newer than the old cursor, and set the cursor.
@@ -65,17 +65,17 @@ impl SyncState {
     }
 
     /// A `welcome` came. Heartbeat next, after any change: a connection without a heartbeat gets nothing.
-    pub fn on_welcome(&self, history: &str) -> Change {
+    pub fn on_welcome(&self, history: &str) -> StoreChange {
         if self.position.history.as_deref() == Some(history) {
-            return Change::None;
+            return StoreChange::None;
         }
-        Change::Reset { history: history.to_owned() }
+        StoreChange::Reset { history: history.to_owned() }
     }
 
     /// An `alive` came. After any change but `None`, heartbeat at once with the new cursor.
-    pub fn on_alive(&self, seq: u64, history: &str) -> Change {
+    pub fn on_alive(&self, seq: u64, history: &str) -> StoreChange {
         match self.on_welcome(history) {
-            Change::None if seq < self.position.cursor => Change::Lower { cursor: seq },
+            StoreChange::None if seq < self.position.cursor => StoreChange::Lower { cursor: seq },
             change => change,
         }
     }
@@ -84,7 +84,7 @@ impl SyncState {
     ///
     /// # Errors
     /// [`Error::Protocol`] when the rows are not in order or not within (`after`, `synced`].
-    pub fn on_entries(&self, entries: Entries) -> Result<Change, Error> {
+    pub fn on_entries(&self, entries: Entries) -> Result<StoreChange, Error> {
         let Entries { mut rows, after, synced, .. } = entries;
         let in_order = rows.is_sorted_by(|a, b| a.message_id < b.message_id);
         let within = rows.first().is_none_or(|row| row.message_id > after)
@@ -94,18 +94,20 @@ impl SyncState {
         }
         let cursor = self.position.cursor;
         if after > cursor || synced <= cursor {
-            return Ok(Change::None);
+            return Ok(StoreChange::None);
         }
         rows.retain(|row| row.message_id > cursor);
-        Ok(Change::Append { rows, cursor: synced })
+        Ok(StoreChange::Append { rows, cursor: synced })
     }
 
     /// The change is in the store for good; from now on heartbeats say so.
-    pub fn stored(&mut self, change: &Change) {
+    pub fn stored(&mut self, change: &StoreChange) {
         match change {
-            Change::None => {}
-            Change::Append { cursor, .. } | Change::Lower { cursor } => self.position.cursor = *cursor,
-            Change::Reset { history } => {
+            StoreChange::None => {}
+            StoreChange::Append { cursor, .. } | StoreChange::Lower { cursor } => {
+                self.position.cursor = *cursor
+            }
+            StoreChange::Reset { history } => {
                 self.position = Position { history: Some(history.clone()), cursor: 0 };
             }
         }

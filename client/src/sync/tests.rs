@@ -34,41 +34,41 @@ fn at(cursor: u64) -> SyncState {
 #[test]
 fn rows_that_continue_the_cursor_are_appended() {
     let change = at(41).on_entries(entries(41, &[42, 50], 50)).expect("in order");
-    assert_eq!(change, Change::Append { rows: vec![row(42), row(50)], cursor: 50 });
+    assert_eq!(change, StoreChange::Append { rows: vec![row(42), row(50)], cursor: 50 });
 }
 
 #[test]
 fn rows_behind_a_hole_are_not_stored() {
-    assert_eq!(at(41).on_entries(entries(45, &[46], 46)).expect("in order"), Change::None);
+    assert_eq!(at(41).on_entries(entries(45, &[46], 46)).expect("in order"), StoreChange::None);
 }
 
 #[test]
 fn rows_that_are_there_already_are_dropped() {
     let change = at(42).on_entries(entries(40, &[41, 42, 43], 43)).expect("in order");
-    assert_eq!(change, Change::Append { rows: vec![row(43)], cursor: 43 });
+    assert_eq!(change, StoreChange::Append { rows: vec![row(43)], cursor: 43 });
 }
 
 #[test]
 fn rows_never_lower_the_cursor() {
-    assert_eq!(at(50).on_entries(entries(40, &[41, 42], 42)).expect("in order"), Change::None);
+    assert_eq!(at(50).on_entries(entries(40, &[41, 42], 42)).expect("in order"), StoreChange::None);
 }
 
 #[test]
 fn a_gap_moves_the_cursor_all_the_same() {
     let change = at(41).on_entries(entries(41, &[], 10_041)).expect("in order");
-    assert_eq!(change, Change::Append { rows: vec![], cursor: 10_041 });
+    assert_eq!(change, StoreChange::Append { rows: vec![], cursor: 10_041 });
 }
 
 #[test]
 fn a_smaller_latest_id_is_believed_when_alive_says_it() {
-    assert_eq!(at(50).on_alive(41, "h"), Change::Lower { cursor: 41 });
-    assert_eq!(at(50).on_alive(50, "h"), Change::None);
-    assert_eq!(at(50).on_alive(60, "h"), Change::None);
+    assert_eq!(at(50).on_alive(41, "h"), StoreChange::Lower { cursor: 41 });
+    assert_eq!(at(50).on_alive(50, "h"), StoreChange::None);
+    assert_eq!(at(50).on_alive(60, "h"), StoreChange::None);
 }
 
 #[test]
 fn another_history_clears_everything() {
-    let reset = Change::Reset { history: "other".to_owned() };
+    let reset = StoreChange::Reset { history: "other".to_owned() };
     assert_eq!(at(50).on_welcome("other"), reset);
     assert_eq!(at(50).on_alive(60, "other"), reset);
     let mut sync = at(50);
@@ -79,7 +79,7 @@ fn another_history_clears_everything() {
 #[test]
 fn a_first_contact_starts_at_nothing() {
     let sync = SyncState::new(Position::default());
-    assert_eq!(sync.on_welcome("h"), Change::Reset { history: "h".to_owned() });
+    assert_eq!(sync.on_welcome("h"), StoreChange::Reset { history: "h".to_owned() });
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn an_unstored_change_moves_nothing() {
     let first = sync.on_entries(entries(41, &[42], 42)).expect("in order");
     assert_eq!(sync.position().cursor, 41);
     // The frame after the one that could not be stored is behind a hole now.
-    assert_eq!(sync.on_entries(entries(42, &[43], 43)).expect("in order"), Change::None);
+    assert_eq!(sync.on_entries(entries(42, &[43], 43)).expect("in order"), StoreChange::None);
     assert_eq!(sync.on_entries(entries(41, &[42], 42)).expect("in order"), first);
 }
 
@@ -130,7 +130,7 @@ fn happenings() -> impl Strategy<Value = Vec<Happening>> {
 }
 
 /// A server's rows, and the device that follows them.
-struct World {
+struct SyncWorld {
     rows: BTreeSet<u64>,
     life: u64,
     device: SyncState,
@@ -139,12 +139,12 @@ struct World {
     frames: Vec<Entries>,
 }
 
-impl World {
+impl SyncWorld {
     fn latest(&self) -> u64 {
         self.rows.last().copied().unwrap_or(0)
     }
 
-    async fn apply(&mut self, change: Change, store_fails: bool) {
+    async fn apply(&mut self, change: StoreChange, store_fails: bool) {
         if !store_fails {
             self.store.apply(&change).await.expect("memory does not fail");
             self.device.stored(&change);
@@ -216,7 +216,7 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         runtime.block_on(async {
             let position = Position { history: Some("0".to_owned()), cursor: 0 };
-            let mut world = World {
+            let mut world = SyncWorld {
                 rows: BTreeSet::new(),
                 life: 0,
                 device: SyncState::new(position.clone()),

@@ -44,11 +44,11 @@ impl Entry {
     /// The text of a message, a moment or a comment; `None` for other kinds.
     pub fn text(&self) -> Option<String> {
         #[derive(Deserialize)]
-        struct Text {
+        struct SaidText {
             text: String,
         }
         let is_said = matches!(self.kind, Kind::Message | Kind::Moment | Kind::Comment);
-        is_said.then(|| self.body_as::<Text>().ok().map(|body| body.text)).flatten()
+        is_said.then(|| self.body_as::<SaidText>().ok().map(|body| body.text)).flatten()
     }
 
     /// Up to where the user has read this conversation; `None` for kinds other than read markers.
@@ -91,10 +91,10 @@ impl Entry {
     pub fn edited_text(&self) -> Option<String> {
         #[derive(Deserialize)]
         struct Edited {
-            body: Text,
+            body: EditedBody,
         }
         #[derive(Deserialize)]
-        struct Text {
+        struct EditedBody {
             text: String,
         }
         (self.kind == Kind::Edit).then(|| self.body_as::<Edited>().ok().map(|edit| edit.body.text)).flatten()
@@ -352,8 +352,8 @@ fn short_text<'de, D: Deserializer<'de>>(
     deserializer: D,
     expected: &'static str,
 ) -> Result<Cow<'de, str>, D::Error> {
-    struct Text(&'static str);
-    impl<'de> Visitor<'de> for Text {
+    struct ShortText(&'static str);
+    impl<'de> Visitor<'de> for ShortText {
         type Value = Cow<'de, str>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -368,7 +368,7 @@ fn short_text<'de, D: Deserializer<'de>>(
             Ok(Cow::Owned(text.to_owned()))
         }
     }
-    deserializer.deserialize_str(Text(expected))
+    deserializer.deserialize_str(ShortText(expected))
 }
 
 #[cfg(test)]

@@ -177,7 +177,7 @@ pub enum ServerFrame {
 
 /// All fields of all frames: one pass, and the bodies of rows stay raw (serde's tagged enums cannot keep them so).
 #[derive(Deserialize)]
-struct Fields<'a> {
+struct FrameFields<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
     uid: Option<u32>,
@@ -208,13 +208,14 @@ impl ServerFrame {
     /// # Errors
     /// [`Error::Protocol`] when it is not JSON or misses a field of its type.
     pub fn parse(text: &str) -> Result<ServerFrame, Error> {
-        let fields: Fields<'_> = serde_json::from_str(text).map_err(|e| Error::Protocol(e.to_string()))?;
+        let fields: FrameFields<'_> =
+            serde_json::from_str(text).map_err(|e| Error::Protocol(e.to_string()))?;
         let kind = fields.kind.clone();
         fields.into_frame().ok_or_else(|| Error::Protocol(format!("a {kind} frame misses a field")))
     }
 }
 
-impl Fields<'_> {
+impl FrameFields<'_> {
     fn into_frame(self) -> Option<ServerFrame> {
         Some(match self.kind.as_ref() {
             "welcome" => ServerFrame::Welcome {

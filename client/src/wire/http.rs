@@ -225,7 +225,7 @@ pub enum Role {
 }
 
 #[derive(Serialize)]
-pub(crate) struct Credentials<'a> {
+pub(crate) struct NameAndPassword<'a> {
     pub(crate) name: &'a str,
     pub(crate) password: &'a str,
 }
@@ -265,14 +265,14 @@ pub(crate) struct NewMoment<'a> {
 }
 
 #[derive(Serialize)]
-pub(crate) struct Text<'a> {
+pub(crate) struct EditBody<'a> {
     pub(crate) text: &'a str,
 }
 
 #[derive(Serialize)]
 pub(crate) struct NewEdit<'a> {
     pub(crate) client_id: Uuid,
-    pub(crate) body: Text<'a>,
+    pub(crate) body: EditBody<'a>,
 }
 
 #[derive(Serialize)]

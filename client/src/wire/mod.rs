@@ -16,7 +16,7 @@ pub use http::{
     Member, Person, RangeEnd, RangePage, RangeQuery, Role, Seq,
 };
 pub(crate) use http::{
-    BatchAnswer, BatchRequest, Credentials, Description, GroupMade, Keyed, MemberRequest, NewComment,
-    NewEdit, NewGroup, NewLike, NewMoment, NewPin, NewReaction, NewStar, NewValue, ReadMarker, RoleRequest,
-    Text, Ticket, Wish,
+    BatchAnswer, BatchRequest, Description, EditBody, GroupMade, Keyed, MemberRequest, NameAndPassword,
+    NewComment, NewEdit, NewGroup, NewLike, NewMoment, NewPin, NewReaction, NewStar, NewValue, ReadMarker,
+    RoleRequest, Ticket, Wish,
 };

@@ -314,9 +314,9 @@ impl LimitsConfig {
         Ok(())
     }
 
-    pub(super) fn limits(&self) -> Limits {
+    pub(super) fn limits(&self) -> ClientLimits {
         let ms = Duration::from_millis;
-        Limits {
+        ClientLimits {
             call: ms(self.call_ms),
             answer: ms(self.answer_ms),
             connect: ms(self.connect_ms),
@@ -336,7 +336,7 @@ impl LimitsConfig {
 
 /// [`LimitsConfig`], checked, in the types that the client works with.
 #[derive(Clone, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct ClientLimits {
     pub(super) call: Duration,
     pub(super) answer: Duration,
     pub(super) connect: Duration,

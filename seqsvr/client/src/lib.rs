@@ -47,7 +47,7 @@ pub use metrics::ClientMetrics;
 pub use operate::Change;
 pub use sequencer::ClusterSequencer;
 
-use config::Limits;
+use config::ClientLimits;
 use metrics::Counters;
 use outbox::CallRequest;
 use set::{Deadline, SetClient};
@@ -63,14 +63,14 @@ use seqsvr_rpc::security::Call;
 /// A call that is dropped may still have taken its numbers, which leaves a gap.
 #[derive(Clone)]
 pub struct Client {
-    inner: Arc<Inner>,
+    inner: Arc<ClientInner>,
     patience: Duration,
 }
 
-struct Inner {
+struct ClientInner {
     /// By first uid.
     sets: Vec<(std::ops::RangeInclusive<u32>, SetClient)>,
-    limits: Limits,
+    limits: ClientLimits,
     counters: Arc<Counters>,
 }
 
@@ -96,7 +96,7 @@ impl Client {
         }
         sets.sort_by_key(|(uids, _)| *uids.start());
         let patience = limits.call;
-        Ok(Self { inner: Arc::new(Inner { sets, limits, counters }), patience })
+        Ok(Self { inner: Arc::new(ClientInner { sets, limits, counters }), patience })
     }
 
     /// The same client for calls that have this much time.
@@ -188,7 +188,7 @@ impl Client {
     }
 }
 
-impl Inner {
+impl ClientInner {
     /// The index of the Set that holds `uid`.
     fn set(&self, uid: Uid) -> Option<usize> {
         let after = self.sets.partition_point(|(uids, _)| *uids.start() <= uid.get());

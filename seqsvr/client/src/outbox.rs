@@ -9,7 +9,7 @@ use slab::Slab;
 use tokio::sync::oneshot;
 
 use super::error::AttemptError;
-use super::seen::Seen;
+use super::seen::SeenNumbers;
 use seqsvr_core::flaws::{Flaw, Flaws};
 use seqsvr_core::ids::Granted;
 use seqsvr_rpc::v1::{self, stream_request};
@@ -50,15 +50,15 @@ pub struct Single {
 }
 
 /// Any other call.
-pub struct Call {
+pub struct QueuedCall {
     pub(crate) ask: CallRequest,
     pub(crate) queued: u32,
     pub(crate) answer: oneshot::Sender<Result<Answered, AttemptError>>,
 }
 
-pub enum Waiting {
+pub enum WaitingCalls {
     Singles(Vec<Single>),
-    Call(Call),
+    Call(QueuedCall),
 }
 
 /// A frame that was sent.
@@ -67,7 +67,7 @@ pub struct Pending {
     sent: u32,
     /// The newest number known for each uid of the frame when it left.
     pub(crate) known: Vec<u64>,
-    pub(crate) waiting: Waiting,
+    pub(crate) waiting: WaitingCalls,
 }
 
 /// The reply to the writer of a stream that asks for a frame.
@@ -91,7 +91,7 @@ pub struct Bounds {
 pub struct Outbox {
     bounds: Bounds,
     singles: VecDeque<Single>,
-    calls: VecDeque<Call>,
+    calls: VecDeque<QueuedCall>,
     pending: Slab<Pending>,
     /// All calls in here.
     held: usize,
@@ -146,7 +146,7 @@ impl Outbox {
         answer: oneshot::Sender<Result<Answered, AttemptError>>,
     ) -> Result<Option<Waker>, AttemptError> {
         self.admit()?;
-        self.calls.push_back(Call { ask, queued: self.tick, answer });
+        self.calls.push_back(QueuedCall { ask, queued: self.tick, answer });
         Ok(self.waker.take())
     }
 
@@ -159,7 +159,7 @@ impl Outbox {
     }
 
     /// The next frame for the stream `era`, or a note to wake it.
-    pub fn next(&mut self, era: u32, waker: &Waker, route: v1::Route, seen: &Seen) -> Next {
+    pub fn next(&mut self, era: u32, waker: &Waker, route: v1::Route, seen: &SeenNumbers) -> Next {
         if era != self.era {
             return Next::Ended;
         }
@@ -181,17 +181,17 @@ impl Outbox {
         Next::Frame(v1::StreamRequest { id, call: Some(call) })
     }
 
-    fn take_call(&mut self) -> Option<Waiting> {
+    fn take_call(&mut self) -> Option<WaitingCalls> {
         while let Some(call) = self.calls.pop_front() {
             if !call.answer.is_closed() {
-                return Some(Waiting::Call(call));
+                return Some(WaitingCalls::Call(call));
             }
             self.held -= 1;
         }
         None
     }
 
-    fn gather(&mut self) -> Option<Waiting> {
+    fn gather(&mut self) -> Option<WaitingCalls> {
         let mut frame = Vec::with_capacity(self.singles.len().min(self.bounds.gather));
         while frame.len() < self.bounds.gather
             && let Some(single) = self.singles.pop_front()
@@ -202,7 +202,7 @@ impl Outbox {
                 frame.push(single);
             }
         }
-        (!frame.is_empty()).then_some(Waiting::Singles(frame))
+        (!frame.is_empty()).then_some(WaitingCalls::Singles(frame))
     }
 
     /// Takes out the frame that the answer with this id is for; `None` when nobody waits for it.
@@ -219,35 +219,36 @@ impl Outbox {
     }
 
     /// Time goes on. Gives up what has been here for more than `patience` ticks.
-    pub fn tick(&mut self, patience: u32) -> Vec<Waiting> {
+    pub fn tick(&mut self, patience: u32) -> Vec<WaitingCalls> {
         self.tick = self.tick.wrapping_add(1);
         let tick = self.tick;
         let old = move |then: u32| tick.wrapping_sub(then) > patience;
         let late: Vec<usize> =
             self.pending.iter().filter(|(_, one)| old(one.sent)).map(|(at, _)| at).collect();
-        let mut given_up: Vec<Waiting> = late.into_iter().map(|at| self.pending.remove(at).waiting).collect();
+        let mut given_up: Vec<WaitingCalls> =
+            late.into_iter().map(|at| self.pending.remove(at).waiting).collect();
         // The queues are in order of age.
         let singles = self.singles.partition_point(|one| old(one.queued));
-        given_up.push(Waiting::Singles(self.singles.drain(..singles).collect()));
+        given_up.push(WaitingCalls::Singles(self.singles.drain(..singles).collect()));
         let calls = self.calls.partition_point(|one| old(one.queued));
-        given_up.extend(self.calls.drain(..calls).map(Waiting::Call));
+        given_up.extend(self.calls.drain(..calls).map(WaitingCalls::Call));
         given_up.retain(|waiting| waiting.len() != 0);
-        self.held -= given_up.iter().map(Waiting::len).sum::<usize>();
+        self.held -= given_up.iter().map(WaitingCalls::len).sum::<usize>();
         given_up
     }
 
     /// The stream is gone: gives up everything.
-    pub fn lose_all(&mut self) -> Vec<Waiting> {
+    pub fn lose_all(&mut self) -> Vec<WaitingCalls> {
         self.begin();
         self.held = 0;
-        let mut given_up: Vec<Waiting> = self.pending.drain().map(|one| one.waiting).collect();
-        given_up.push(Waiting::Singles(self.singles.drain(..).collect()));
-        given_up.extend(self.calls.drain(..).map(Waiting::Call));
+        let mut given_up: Vec<WaitingCalls> = self.pending.drain().map(|one| one.waiting).collect();
+        given_up.push(WaitingCalls::Singles(self.singles.drain(..).collect()));
+        given_up.extend(self.calls.drain(..).map(WaitingCalls::Call));
         given_up
     }
 }
 
-impl Waiting {
+impl WaitingCalls {
     /// How many calls these are.
     pub(crate) fn len(&self) -> usize {
         match self {
@@ -269,7 +270,7 @@ impl Waiting {
         }
     }
 
-    fn frame(&self, route: v1::Route, seen: &Seen) -> (stream_request::Call, Vec<u64>) {
+    fn frame(&self, route: v1::Route, seen: &SeenNumbers) -> (stream_request::Call, Vec<u64>) {
         let route = Some(route);
         let last = |uids: &[u32]| uids.iter().map(|&uid| seen.last(uid)).collect();
         match self {

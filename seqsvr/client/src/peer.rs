@@ -14,14 +14,14 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::transport::Endpoint;
 use tonic::{Request, Status, Streaming};
 
-use super::config::Limits;
+use super::config::ClientLimits;
 use super::error::AttemptError;
 use super::locked;
 use super::metrics::{Counters, add};
-use super::outbox::{Answered, Bounds, CallRequest, Next, Outbox, TICKS, Waiting};
+use super::outbox::{Answered, Bounds, CallRequest, Next, Outbox, TICKS, WaitingCalls};
 use super::reply_dispatcher::ReplyDispatcher;
 use super::route_cache::RouteCache;
-use super::seen::Seen;
+use super::seen::SeenNumbers;
 use seqsvr_core::flaws::Flaws;
 use seqsvr_core::ids::Granted;
 use seqsvr_rpc::security::{Call as CallWith, SecurityError};
@@ -47,18 +47,18 @@ pub(super) enum Health {
 #[derive(Clone)]
 pub(super) struct Surroundings {
     pub(super) routes: Arc<RouteCache>,
-    pub(super) seen: Arc<Mutex<Seen>>,
+    pub(super) seen: Arc<Mutex<SeenNumbers>>,
     pub(super) counters: Arc<Counters>,
-    pub(super) limits: Limits,
+    pub(super) limits: ClientLimits,
     pub(super) call: Arc<CallWith>,
 }
 
 pub(super) struct Peer {
-    link: Arc<Link>,
+    link: Arc<PeerLink>,
     _stop: DropGuard,
 }
 
-struct Link {
+struct PeerLink {
     addr: Arc<str>,
     outbox: Mutex<Outbox>,
     health: AtomicU8,
@@ -78,7 +78,7 @@ impl Peer {
     /// Begins to connect to `addr`; questions may be asked at once.
     pub(super) fn dial(addr: &str, around: Surroundings) -> Arc<Self> {
         let bounds = Bounds { calls: around.limits.calls_per_node, gather: around.limits.gather };
-        let link = Arc::new(Link {
+        let link = Arc::new(PeerLink {
             addr: addr.into(),
             outbox: Mutex::new(Outbox::new(bounds, Flaws::default())),
             health: AtomicU8::new(Health::Fresh as u8),
@@ -115,7 +115,7 @@ impl Peer {
     }
 }
 
-impl Link {
+impl PeerLink {
     fn health(&self) -> Health {
         match self.health.load(Ordering::Acquire) {
             0 => Health::Up,
@@ -159,7 +159,7 @@ impl Link {
         self.give_up(given_up, why);
     }
 
-    fn give_up(&self, given_up: Vec<Waiting>, why: &str) {
+    fn give_up(&self, given_up: Vec<WaitingCalls>, why: &str) {
         let fault = self.lost(why);
         for waiting in given_up {
             add(&self.around.counters.lost, waiting.len());
@@ -257,7 +257,7 @@ impl Link {
 
 /// The questions of one stream, drawn from the outbox when the connection has room: calls that come meanwhile share a frame.
 struct Frames {
-    link: Arc<Link>,
+    link: Arc<PeerLink>,
     era: u32,
 }
 

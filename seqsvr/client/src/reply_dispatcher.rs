@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex};
 use super::error::AttemptError;
 use super::locked;
 use super::metrics::{Counters, add};
-use super::outbox::{Answered, CallRequest, Pending, Single, Waiting};
+use super::outbox::{Answered, CallRequest, Pending, Single, WaitingCalls};
 use super::route_cache::RouteCache;
-use super::seen::Seen;
+use super::seen::SeenNumbers;
 use seqsvr_core::ids::{Epoch, Granted, Uid};
 use seqsvr_rpc::v1;
 use seqsvr_rpc::v1::stream_reply::Answer;
 
 /// The good outcomes of all kinds of replies.
-enum Outcome {
+enum ReplyOutcome {
     Granted(v1::Granted),
     Each(v1::GrantedEach),
     Bounds(v1::UpperBounds),
@@ -25,7 +25,7 @@ enum Outcome {
 pub struct ReplyDispatcher {
     pub addr: Arc<str>,
     pub routes: Arc<RouteCache>,
-    pub seen: Arc<Mutex<Seen>>,
+    pub seen: Arc<Mutex<SeenNumbers>>,
     pub counters: Arc<Counters>,
 }
 
@@ -52,24 +52,26 @@ impl ReplyDispatcher {
         }
     }
 
-    fn good(&self, pending: Pending, outcome: Outcome) {
+    fn good(&self, pending: Pending, outcome: ReplyOutcome) {
         let known = pending.known;
         match (pending.waiting, outcome) {
-            (Waiting::Singles(singles), Outcome::Each(each)) if each.numbers.len() == singles.len() => {
+            (WaitingCalls::Singles(singles), ReplyOutcome::Each(each))
+                if each.numbers.len() == singles.len() =>
+            {
                 self.singles(singles, &known, each);
             }
-            (Waiting::Call(call), outcome) => {
+            (WaitingCalls::Call(call), outcome) => {
                 let answered = match (&call.ask, outcome) {
-                    (&CallRequest::Next { uid, count }, Outcome::Granted(granted)) => {
+                    (&CallRequest::Next { uid, count }, ReplyOutcome::Granted(granted)) => {
                         self.range(uid, count, known[0], granted)
                     }
-                    (CallRequest::Each(uids), Outcome::Each(each)) => {
+                    (CallRequest::Each(uids), ReplyOutcome::Each(each)) => {
                         self.numbers(uids, &known, each.numbers)
                     }
-                    (CallRequest::Current(uids), Outcome::Bounds(bounds)) => {
+                    (CallRequest::Current(uids), ReplyOutcome::Bounds(bounds)) => {
                         self.bounds(uids, &known, bounds.numbers)
                     }
-                    (&CallRequest::Advance { uid, at_least }, Outcome::Advanced) => {
+                    (&CallRequest::Advance { uid, at_least }, ReplyOutcome::Advanced) => {
                         locked(&self.seen).note(uid, at_least);
                         Ok(Answered::Advanced)
                     }
@@ -181,7 +183,7 @@ impl ReplyDispatcher {
 }
 
 /// The outcome, and the table that came along.
-fn split(answer: Answer) -> (Result<Outcome, AttemptError>, Option<v1::Table>) {
+fn split(answer: Answer) -> (Result<ReplyOutcome, AttemptError>, Option<v1::Table>) {
     /// The replies differ in the name of the good outcome alone.
     macro_rules! outcome {
         ($reply:expr, $replies:ident, $good:pat => $made:expr) => {{
@@ -196,13 +198,15 @@ fn split(answer: Answer) -> (Result<Outcome, AttemptError>, Option<v1::Table>) {
         }};
     }
     match answer {
-        Answer::Next(reply) => outcome!(reply, next_reply, Said::Granted(it) => Outcome::Granted(it)),
-        Answer::NextEach(reply) => outcome!(reply, next_each_reply, Said::Granted(it) => Outcome::Each(it)),
+        Answer::Next(reply) => outcome!(reply, next_reply, Said::Granted(it) => ReplyOutcome::Granted(it)),
+        Answer::NextEach(reply) => {
+            outcome!(reply, next_each_reply, Said::Granted(it) => ReplyOutcome::Each(it))
+        }
         Answer::Current(reply) => {
-            outcome!(reply, current_reply, Said::UpperBounds(it) => Outcome::Bounds(it))
+            outcome!(reply, current_reply, Said::UpperBounds(it) => ReplyOutcome::Bounds(it))
         }
         Answer::Advance(reply) => {
-            outcome!(reply, advance_reply, Said::Advanced(v1::Advanced {}) => Outcome::Advanced)
+            outcome!(reply, advance_reply, Said::Advanced(v1::Advanced {}) => ReplyOutcome::Advanced)
         }
     }
 }

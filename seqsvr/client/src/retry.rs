@@ -35,7 +35,7 @@ pub(super) struct Pauses {
 
 /// When to ask again about one section, and which process.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct RetryPace {
     pauses: Pauses,
     pause: Duration,
     at_once: u32,
@@ -48,7 +48,7 @@ pub(super) struct Pace {
     pub(super) attempt: usize,
 }
 
-impl Pace {
+impl RetryPace {
     pub(super) fn new(now: Instant, pauses: Pauses) -> Self {
         let (pause, why) = (pauses.first, AttemptError::NotOwner);
         Self { pauses, pause, at_once: 0, next: now, why, elsewhere: false, attempt: 0 }
@@ -119,7 +119,7 @@ impl Budget {
 pub(super) struct Gate {
     /// One call at a time asks again. Closed once the section is served.
     turn: Semaphore,
-    pub(super) pace: Mutex<Pace>,
+    pub(super) pace: Mutex<RetryPace>,
 }
 
 impl Gate {
@@ -157,7 +157,7 @@ impl Trouble {
     }
 
     /// A question about the section failed; if that is news, it is in trouble from now on at the pace that `pace` makes.
-    pub(super) fn note(&self, section: SectionId, pace: impl FnOnce() -> Pace) {
+    pub(super) fn note(&self, section: SectionId, pace: impl FnOnce() -> RetryPace) {
         let mut gates = locked(&self.gates);
         let place = if gates.len() < TROUBLED { section } else { OTHERS };
         if gates.contains_key(&section) {
@@ -188,9 +188,9 @@ mod tests {
         obeyed: Duration::from_secs(5),
     };
 
-    fn pace() -> (Instant, Pace) {
+    fn pace() -> (Instant, RetryPace) {
         let now = Instant::now();
-        (now, Pace::new(now, PAUSES))
+        (now, RetryPace::new(now, PAUSES))
     }
 
     fn unavailable(after: u64) -> AttemptError {

@@ -20,11 +20,11 @@ pub struct RouteCache {
     /// Grows with each table taken over.
     changes: AtomicU64,
     counters: Arc<Counters>,
-    shared: Option<Shared>,
+    shared: Option<SharedCache>,
 }
 
 /// The file that other processes watch, and what was last seen of it.
-struct Shared {
+struct SharedCache {
     cache: Cache,
     generation: AtomicU64,
 }
@@ -32,7 +32,7 @@ struct Shared {
 impl RouteCache {
     pub fn new(set: u32, uids: RangeInclusive<u32>, counters: Arc<Counters>, cache: Option<Cache>) -> Self {
         // No generation is this large, so the first look reads the file.
-        let shared = cache.map(|cache| Shared { cache, generation: AtomicU64::new(u64::MAX) });
+        let shared = cache.map(|cache| SharedCache { cache, generation: AtomicU64::new(u64::MAX) });
         Self { set, uids, table: RwLock::default(), changes: AtomicU64::new(0), counters, shared }
     }
 

@@ -5,7 +5,7 @@
 const WAYS: usize = 4;
 
 #[derive(Clone, Copy, Default)]
-struct Entry {
+struct BucketEntry {
     uid: u32,
     /// 0: the entry is free.
     last: u64,
@@ -13,17 +13,17 @@ struct Entry {
 
 /// The largest known number of each of the uids asked for lately. Within a bucket of four the one that was longest not
 /// given a number is forgotten first; a forgotten uid is not checked until it gets its next number.
-pub struct Seen {
-    buckets: Box<[[Entry; WAYS]]>,
+pub struct SeenNumbers {
+    buckets: Box<[[BucketEntry; WAYS]]>,
     shift: u32,
 }
 
-impl Seen {
+impl SeenNumbers {
     /// Room for `uids`, rounded up to a power of two, 16 bytes each.
     pub fn new(uids: usize) -> Self {
         let buckets = uids.div_ceil(WAYS).max(2).next_power_of_two();
         let shift = 32 - buckets.trailing_zeros().min(32);
-        Self { buckets: vec![[Entry::default(); WAYS]; buckets].into(), shift }
+        Self { buckets: vec![[BucketEntry::default(); WAYS]; buckets].into(), shift }
     }
 
     /// The largest number known for `uid`; 0 when none is.
@@ -40,7 +40,7 @@ impl Seen {
         let found = bucket.iter().position(|entry| entry.uid == uid && entry.last != 0);
         let known = found.map_or(0, |at| bucket[at].last);
         bucket[..=found.unwrap_or(WAYS - 1)].rotate_right(1);
-        bucket[0] = Entry { uid, last: number.max(known) };
+        bucket[0] = BucketEntry { uid, last: number.max(known) };
     }
 
     fn bucket(&self, uid: u32) -> usize {
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn the_largest_number_is_remembered_whatever_the_order_of_arrival() {
-        let mut seen = Seen::new(1_000);
+        let mut seen = SeenNumbers::new(1_000);
         assert_eq!(seen.last(7), 0);
         seen.note(7, 12);
         seen.note(7, 11);
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_full_bucket_forgets_who_was_quiet_longest() {
-        let mut seen = Seen::new(8);
+        let mut seen = SeenNumbers::new(8);
         let together: Vec<u32> = (0..).filter(|&uid| seen.bucket(uid) == 0).take(5).collect();
         for &uid in &together[..4] {
             seen.note(uid, 1);
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn every_uid_finds_its_bucket() {
         for uids in [1, 8, 1 << 18] {
-            let mut seen = Seen::new(uids);
+            let mut seen = SeenNumbers::new(uids);
             for uid in [0, 1, 99_999, u32::MAX] {
                 seen.note(uid, 5);
                 assert_eq!(seen.last(uid), 5);

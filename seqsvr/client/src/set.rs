@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::config::{Limits, Policy, SetConfig};
+use super::config::{ClientLimits, Policy, SetConfig};
 use super::error::{AttemptError, CallError, EachError};
 use super::locked;
 use super::metrics::{Counters, add};
 use super::outbox::{Answered, CallRequest};
 use super::peer::{Health, Peer, Surroundings};
-use super::retry::{Budget, Gate, Pace, Pauses, Trouble};
+use super::retry::{Budget, Gate, Pauses, RetryPace, Trouble};
 use super::route_cache::RouteCache;
-use super::seen::Seen;
+use super::seen::SeenNumbers;
 use super::split;
 use crate::cache::Cache;
 use seqsvr_core::ids::{Granted, SectionId, Uid};
@@ -36,7 +36,7 @@ pub(super) struct SetClient {
     seeds: Vec<String>,
     arbiters: Vec<String>,
     policy: Policy,
-    view: RwLock<Arc<View>>,
+    view: RwLock<Arc<SetView>>,
     /// The connections, by address.
     peers: Mutex<BTreeMap<String, Arc<Peer>>>,
     trouble: Trouble,
@@ -46,7 +46,7 @@ pub(super) struct SetClient {
 }
 
 /// A table with the connections to its processes.
-struct View {
+struct SetView {
     changes: u64,
     table: Option<Arc<Table>>,
     /// By the table's index of nodes; without a table, the configured ones.
@@ -57,12 +57,12 @@ impl SetClient {
     pub(super) fn new(
         config: &SetConfig,
         cache: Option<Cache>,
-        limits: &Limits,
+        limits: &ClientLimits,
         counters: &Arc<Counters>,
         call: &Arc<Call>,
     ) -> Self {
         let routes = Arc::new(RouteCache::new(config.number, config.uids(), Arc::clone(counters), cache));
-        let seen = Arc::new(Mutex::new(Seen::new(limits.remembered_uids)));
+        let seen = Arc::new(Mutex::new(SeenNumbers::new(limits.remembered_uids)));
         let around = Surroundings {
             routes,
             seen,
@@ -70,7 +70,7 @@ impl SetClient {
             limits: limits.clone(),
             call: Arc::clone(call),
         };
-        let view = View { changes: u64::MAX, table: None, peers: Vec::new() };
+        let view = SetView { changes: u64::MAX, table: None, peers: Vec::new() };
         Self {
             around,
             seeds: config.allocators.clone(),
@@ -105,7 +105,7 @@ impl SetClient {
     }
 
     /// Its bounds.
-    pub(super) fn limits(&self) -> &Limits {
+    pub(super) fn limits(&self) -> &ClientLimits {
         &self.around.limits
     }
 
@@ -201,7 +201,7 @@ impl SetClient {
                 let pauses =
                     Pauses { first: limits.pause_first, longest: limits.pause_longest, obeyed: limits.call };
                 let now = Instant::now();
-                let mut pace = Pace::new(now, pauses);
+                let mut pace = RetryPace::new(now, pauses);
                 // The first call that asks again goes by the newest table.
                 pace.failed(now, fault.clone(), matches!(fault, AttemptError::NotOwner), rand::random());
                 pace
@@ -332,7 +332,7 @@ impl SetClient {
     }
 
     /// The indexes of all processes, in the order in which they may know most about `uid`.
-    fn order(&self, view: &View, uid: u32) -> Vec<usize> {
+    fn order(&self, view: &SetView, uid: u32) -> Vec<usize> {
         let mut order: Vec<usize> = (0..view.peers.len()).collect();
         match (self.policy, &view.table) {
             (Policy::Spread, _) => {
@@ -361,7 +361,7 @@ impl SetClient {
     }
 
     /// The connections for the newest table; made anew when there is a newer one.
-    fn view(&self) -> Arc<View> {
+    fn view(&self) -> Arc<SetView> {
         let view = Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner));
         if view.changes == self.around.routes.changes() {
             return view;
@@ -375,13 +375,13 @@ impl SetClient {
             };
             let peers = addrs.iter().map(|addr| self.peer(addr)).collect();
             locked(&self.peers).retain(|addr, _| addrs.contains(&addr.as_str()));
-            *newest = Arc::new(View { changes, table, peers });
+            *newest = Arc::new(SetView { changes, table, peers });
         }
         Arc::clone(&newest)
     }
 }
 
-impl View {
+impl SetView {
     /// The index of the process that serves `uid`.
     fn owner_index(&self, uid: u32) -> Option<usize> {
         let table = self.table.as_ref()?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::error::OpenError;
+use crate::error::OpenAllocatorError;
 use crate::store::{Layout, MAX_CEILING};
 
 /// Settings of [`Embedded`](crate::alloc::Embedded). `section_size` and `step` belong to the stored data: a store
@@ -60,8 +60,8 @@ impl Options {
     /// # Errors
     ///
     /// The first that cannot.
-    pub fn check(&self) -> Result<(), OpenError> {
-        let bad = |name, problem: String| Err(OpenError::BadOption { name, problem });
+    pub fn check(&self) -> Result<(), OpenAllocatorError> {
+        let bad = |name, problem: String| Err(OpenAllocatorError::BadOption { name, problem });
         if !(10_000..=1 << 31).contains(&self.section_size) {
             return bad("section_size", format!("{} is not within 10,000 and 2^31", self.section_size));
         }

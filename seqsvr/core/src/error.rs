@@ -76,7 +76,7 @@ pub enum Refusal {
 
 /// Why the allocator could not be opened.
 #[derive(Debug, Error)]
-pub enum OpenError {
+pub enum OpenAllocatorError {
     /// An option is out of its range.
     #[error("option {name}: {problem}")]
     BadOption {

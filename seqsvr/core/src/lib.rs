@@ -29,6 +29,6 @@ pub mod store;
 
 pub use alloc::{Embedded, Metrics, RAISE_BUCKETS};
 pub use config::Options;
-pub use error::{NextError, OpenError, Refusal, TryNextError, Unavailable};
+pub use error::{NextError, OpenAllocatorError, Refusal, TryNextError, Unavailable};
 pub use ids::{Epoch, Granted, SectionId, Uid};
 pub use sequencer::Sequencer;

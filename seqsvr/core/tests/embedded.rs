@@ -89,10 +89,10 @@ async fn a_file_that_is_open_is_refused_to_the_next_process() {
 }
 
 /// A store that says nothing of itself counts as one that others may use.
-struct Shared(Memory);
+struct SharedMemory(Memory);
 
 #[async_trait::async_trait]
-impl SectionStore for Shared {
+impl SectionStore for SharedMemory {
     async fn newest_epoch(&self) -> Result<Epoch, StoreError> {
         self.0.newest_epoch().await
     }
@@ -112,8 +112,8 @@ impl SectionStore for Shared {
 
 #[tokio::test]
 async fn a_store_that_others_may_use_is_refused() {
-    let store = Arc::new(Shared(Memory::new()));
-    let refused = Embedded::open(Arc::<Shared>::clone(&store), Options::default()).await.err();
+    let store = Arc::new(SharedMemory(Memory::new()));
+    let refused = Embedded::open(Arc::<SharedMemory>::clone(&store), Options::default()).await.err();
     let refused = refused.expect("it has no lease").to_string();
     assert!(refused.contains("no lease") && refused.contains("seqsvr alloc"), "{refused}");
     assert_eq!(store.newest_epoch().await.unwrap(), Epoch::default(), "nothing was claimed");

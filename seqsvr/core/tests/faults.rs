@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use seqsvr_core::alloc::Embedded;
 use seqsvr_core::store::{Ceiling, Owner, SectionStore};
 use seqsvr_core::{NextError, Options, Refusal, SectionId, Sequencer, TryNextError, Uid};
-use support::{Fault, Faulty};
+use support::{Faulty, RaiseFault};
 use tokio::time::Instant;
 
 const ALICE: Uid = Uid::new(10_001);
@@ -153,7 +153,7 @@ async fn in_a_call_for_many_uids_each_has_an_outcome_of_its_own() {
     let limit = 100;
     let sequencer = open_with(&store, Options { limit, ..Options::default() }).await;
     sequencer.advance(ALICE, limit).await.unwrap();
-    store.always(Fault::Fails);
+    store.always(RaiseFault::Fails);
     let far = Uid::new(500_000);
     let began = Instant::now();
     let numbers = sequencer.next_each(&[BOB, ALICE, far, BOB, far], Duration::MAX).await;
@@ -169,7 +169,7 @@ async fn a_call_for_many_uids_waits_no_longer_than_its_caller() {
     let store = Arc::new(Faulty::new());
     let sequencer = open(&store).await;
     assert_eq!(sequencer.next_each(&[BOB], Duration::MAX).await, [Ok(1)]);
-    store.always(Fault::Fails);
+    store.always(RaiseFault::Fails);
     let began = Instant::now();
     let patience = Duration::from_millis(50);
     let numbers = sequencer.next_each(&[BOB, Uid::new(500_000)], patience).await;
@@ -182,7 +182,7 @@ async fn a_call_for_many_uids_waits_no_longer_than_its_caller() {
 async fn a_failing_store_gives_a_retryable_error_in_bounded_time_and_then_heals() {
     let store = Arc::new(Faulty::new());
     let sequencer = open(&store).await;
-    store.always(Fault::Fails);
+    store.always(RaiseFault::Fails);
     let began = Instant::now();
     let refused = sequencer.next(ALICE, 1).await;
     assert!(matches!(refused, Err(NextError::Retryable(_))), "{refused:?}");
@@ -199,7 +199,7 @@ async fn a_failing_store_gives_a_retryable_error_in_bounded_time_and_then_heals(
 
 #[tokio::test(start_paused = true)]
 async fn an_unknown_outcome_counts_as_not_confirmed_and_is_repeated_not_lowered() {
-    for fault in [Fault::CommitsUnseen, Fault::LostUnseen] {
+    for fault in [RaiseFault::CommitsUnseen, RaiseFault::LostUnseen] {
         let store = Arc::new(Faulty::new());
         let sequencer = open(&store).await;
         store.then([fault]);
@@ -220,7 +220,7 @@ async fn an_unknown_outcome_counts_as_not_confirmed_and_is_repeated_not_lowered(
 async fn a_store_that_never_answers_is_given_up_and_asked_again() {
     let store = Arc::new(Faulty::new());
     let sequencer = open(&store).await;
-    store.then([Fault::Hangs]);
+    store.then([RaiseFault::Hangs]);
     assert!(matches!(sequencer.next(ALICE, 1).await, Err(NextError::Retryable(_))));
     tokio::time::sleep(Options::default().store_timeout).await;
     assert_eq!(sequencer.next(ALICE, 1).await.unwrap().last, 1);
@@ -231,7 +231,7 @@ async fn a_crash_after_an_unseen_commit_never_goes_back() {
     let store = Arc::new(Faulty::new());
     let before = open(&store).await;
     let last = before.next(ALICE, 10).await.unwrap().last;
-    store.always(Fault::CommitsUnseen);
+    store.always(RaiseFault::CommitsUnseen);
     assert!(matches!(before.next(ALICE, 20_000).await, Err(NextError::Retryable(_))));
     drop(before);
     store.always(None);
@@ -387,26 +387,26 @@ async fn shutdown_finishes_the_raise_under_way_and_answers_who_waits() {
 
 /// The next act of a caller or the world.
 #[derive(Clone, Debug)]
-enum Step {
+enum CallStep {
     Take { uid: u8, count: u32 },
     Advance { uid: u8, by: u32 },
-    Faults(Vec<Fault>),
+    Faults(Vec<RaiseFault>),
     Crash,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = CallStep> {
     let uid = 0..3_u8;
     let fault = prop_oneof![
-        Just(Fault::Fails),
-        Just(Fault::CommitsUnseen),
-        Just(Fault::LostUnseen),
-        Just(Fault::Hangs)
+        Just(RaiseFault::Fails),
+        Just(RaiseFault::CommitsUnseen),
+        Just(RaiseFault::LostUnseen),
+        Just(RaiseFault::Hangs)
     ];
     prop_oneof![
-        8 => (uid.clone(), 1..30_000_u32).prop_map(|(uid, count)| Step::Take { uid, count }),
-        1 => (uid, 0..1_000_000_u32).prop_map(|(uid, by)| Step::Advance { uid, by }),
-        2 => prop::collection::vec(fault, 1..4).prop_map(Step::Faults),
-        1 => Just(Step::Crash),
+        8 => (uid.clone(), 1..30_000_u32).prop_map(|(uid, count)| CallStep::Take { uid, count }),
+        1 => (uid, 0..1_000_000_u32).prop_map(|(uid, by)| CallStep::Advance { uid, by }),
+        2 => prop::collection::vec(fault, 1..4).prop_map(CallStep::Faults),
+        1 => Just(CallStep::Crash),
     ]
 }
 
@@ -422,7 +422,7 @@ proptest! {
             let mut newest = BTreeMap::<u8, u64>::new();
             for step in steps {
                 match step {
-                    Step::Take { uid, count } => match sequencer.next(Uid::new(uid.into()), count).await {
+                    CallStep::Take { uid, count } => match sequencer.next(Uid::new(uid.into()), count).await {
                         Ok(granted) => {
                             let newest = newest.entry(uid).or_default();
                             assert!(granted.first > *newest, "{granted:?} after {newest}");
@@ -431,15 +431,15 @@ proptest! {
                         }
                         Err(error) => assert!(matches!(error, NextError::Retryable(_)), "{error}"),
                     },
-                    Step::Advance { uid, by } => {
+                    CallStep::Advance { uid, by } => {
                         let newest = newest.entry(uid).or_default();
                         let at_least = *newest + u64::from(by);
                         if sequencer.advance(Uid::new(uid.into()), at_least).await.is_ok() {
                             *newest = at_least;
                         }
                     }
-                    Step::Faults(faults) => store.then(faults),
-                    Step::Crash => sequencer = open(&store).await,
+                    CallStep::Faults(faults) => store.then(faults),
+                    CallStep::Crash => sequencer = open(&store).await,
                 }
                 for (&uid, &newest) in &newest {
                     assert!(sequencer.current(Uid::new(uid.into())).await.unwrap() >= newest);

@@ -81,7 +81,7 @@ use loom::sync::Arc;
 use loom::thread;
 
 use section::Rules;
-use space::{Advance, Space, Take};
+use space::{Advance, Space, SpaceTake};
 use split::{Places, Split};
 
 const RULES: Rules = Rules { step: 4, limit: 1 << 53 };
@@ -104,16 +104,16 @@ fn neighbours() -> Arc<Space> {
 }
 
 /// Takes as callers do: within an open block, else with care.
-fn take(space: &Space, uid: u32, count: u32) -> Take {
+fn take(space: &Space, uid: u32, count: u32) -> SpaceTake {
     match space.take_open(uid, count) {
-        Some(last) => Take::Granted { last, ahead: None },
+        Some(last) => SpaceTake::Granted { last, ahead: None },
         None => space.take(uid, count),
     }
 }
 
-fn last(take: Take) -> Option<u64> {
+fn last(take: SpaceTake) -> Option<u64> {
     match take {
-        Take::Granted { last, .. } => Some(last),
+        SpaceTake::Granted { last, .. } => Some(last),
         _ => None,
     }
 }
@@ -190,8 +190,8 @@ fn a_take_while_a_raise_is_confirmed_sees_the_old_ceiling_or_the_new() {
         space.confirm(0, to);
         let (first, second) = taker.join().unwrap();
         match (first, last(second)) {
-            (Take::Granted { last: 102, .. }, Some(103)) => {}
-            (Take::Raise { to: 105 }, None | Some(102)) => {}
+            (SpaceTake::Granted { last: 102, .. }, Some(103)) => {}
+            (SpaceTake::Raise { to: 105 }, None | Some(102)) => {}
             outcome => panic!("{outcome:?}"),
         }
         assert!(space.current(0) <= Some(to));
@@ -216,8 +216,8 @@ fn a_closed_section_gives_nothing_even_where_a_block_was_opened_late() {
         let taker = spawn(&space, |space| last(take(space, 0, 1)));
         space.close(0..=0);
         assert!(matches!(taker.join().unwrap(), None | Some(101)));
-        assert_eq!(take(&space, 0, 1), Take::Closed);
-        assert_eq!(take(&space, 1, 1), Take::Closed);
+        assert_eq!(take(&space, 0, 1), SpaceTake::Closed);
+        assert_eq!(take(&space, 1, 1), SpaceTake::Closed);
     });
 }
 
@@ -228,9 +228,9 @@ fn a_closed_section_gives_nothing_though_a_neighbour_makes_its_leaf() {
         let neighbour = spawn(&space, |space| last(take(space, 2, 1)));
         let taker = spawn(&space, |space| last(take(space, 0, 1)));
         space.close(0..=0);
-        assert_eq!(take(&space, 0, 1), Take::Closed);
+        assert_eq!(take(&space, 0, 1), SpaceTake::Closed);
         assert!(matches!(taker.join().unwrap(), None | Some(101)));
-        assert_eq!(take(&space, 0, 1), Take::Closed);
+        assert_eq!(take(&space, 0, 1), SpaceTake::Closed);
         assert_eq!(neighbour.join().unwrap(), Some(101));
         assert_eq!([0; 5].map(|_| last(take(&space, 2, 1))), [102, 103, 104, 105, 106].map(Some));
     });
@@ -242,9 +242,9 @@ fn a_ceiling_confirmed_while_its_section_is_closed_gives_nothing() {
         let space = space(0);
         let raiser = spawn(&space, |space| space.confirm(0, 110));
         space.close(0..=0);
-        assert_eq!(take(&space, 0, 1), Take::Closed);
+        assert_eq!(take(&space, 0, 1), SpaceTake::Closed);
         raiser.join().unwrap();
-        assert_eq!(take(&space, 0, 1), Take::Closed);
+        assert_eq!(take(&space, 0, 1), SpaceTake::Closed);
     });
 }
 

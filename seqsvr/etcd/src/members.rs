@@ -28,13 +28,13 @@ use seqsvr_rpc::text;
 
 /// The connections to all members of one cluster.
 pub struct Members {
-    members: Vec<Member>,
+    members: Vec<EtcdEndpoint>,
     /// The index of the member to ask first, usually the one that answered last.
     first: AtomicUsize,
     patience: Duration,
 }
 
-struct Member {
+struct EtcdEndpoint {
     address: String,
     connection: Connection,
 }
@@ -56,7 +56,7 @@ impl Members {
     /// Checks the configuration and reads the certificates; nothing is connected before the first question. `patience` is how
     /// long one member may take to answer before the next is asked.
     pub fn open(config: &EtcdConfig, patience: Duration) -> Result<Self, EtcdError> {
-        let member = |(address, endpoint): (String, tonic::transport::Endpoint)| Member {
+        let member = |(address, endpoint): (String, tonic::transport::Endpoint)| EtcdEndpoint {
             address,
             connection: InterceptedService::new(endpoint.connect_lazy(), OnlyWithLeader),
         };
@@ -192,7 +192,7 @@ impl Members {
     where
         F: Future<Output = Result<Response<T>, Status>>,
     {
-        let Member { address, connection } = &self.members[index];
+        let EtcdEndpoint { address, connection } = &self.members[index];
         let why = match timeout(self.patience, question(connection.clone())).await {
             Ok(Ok(answer)) => return Ok(answer.into_inner()),
             Ok(Err(status)) => reason(address, &status),

@@ -30,7 +30,7 @@ pub use builder::{Builder, MAX_COUNT};
 #[cfg(feature = "service")]
 pub use config::{IssuerConfig, Running};
 pub use error::{NextError, OpenError};
-pub use plugins::{History, Plugin, Rate, Registry, Verdict};
+pub use plugins::{CallHistory, Plugin, Rate, Registry, Verdict};
 pub use range::Range;
 #[cfg(feature = "service")]
 pub use redis::{RedisOptions, RedisStrategy, WhenHotDown};

@@ -18,7 +18,7 @@ use std::time::Duration;
 use loom::sync::Arc;
 use loom::thread;
 
-use buffer::{SegmentBuffer, Take};
+use buffer::{BufferTake, SegmentBuffer};
 use range::Range;
 
 /// A buffer whose segments are these; the next is asked for when half of one is used.
@@ -33,8 +33,8 @@ fn buffer(segments: &[(u64, u64)]) -> Arc<SegmentBuffer> {
 /// Takes one number with care alone.
 fn one(buffer: &SegmentBuffer) -> Option<u64> {
     match buffer.take(1, Duration::ZERO) {
-        Take::Taken(ranges) => Some(ranges[0].first),
-        Take::Need(_) => None,
+        BufferTake::Taken(ranges) => Some(ranges[0].first),
+        BufferTake::Need(_) => None,
     }
 }
 
@@ -134,8 +134,10 @@ fn a_batch_over_a_switch_shares_nothing_with_a_taker() {
             let buffer = buffer(segments);
             let taker = spawn(&buffer, |buffer| [one(buffer), drawn(buffer)]);
             let batch = match buffer.take(3, Duration::ZERO) {
-                Take::Taken(ranges) => ranges.iter().flat_map(|range| range.first..=range.last).collect(),
-                Take::Need(_) => vec![],
+                BufferTake::Taken(ranges) => {
+                    ranges.iter().flat_map(|range| range.first..=range.last).collect()
+                }
+                BufferTake::Need(_) => vec![],
             };
             let taken = taker.join().unwrap().into_iter().flatten().collect();
             assert!(batch.is_empty() || batch.len() == 3);

@@ -27,20 +27,20 @@ async fn open(url: &str) -> Arc<SegmentStrategy> {
 
 /// The calls and refusals that a caller has seen so far.
 #[derive(Clone, Copy, Default)]
-struct Seen {
+struct SeenCalls {
     calls: u64,
     refusals: u64,
 }
 
 /// Takes numbers one call after the other until nobody watches.
 struct Caller {
-    seen: watch::Receiver<Seen>,
+    seen: watch::Receiver<SeenCalls>,
     numbers: JoinHandle<Vec<u64>>,
 }
 
 impl Caller {
     fn start(strategy: Arc<SegmentStrategy>) -> Self {
-        let (seen, watched) = watch::channel(Seen::default());
+        let (seen, watched) = watch::channel(SeenCalls::default());
         let numbers = tokio::spawn(async move {
             let mut numbers = vec![];
             while !seen.is_closed() {
@@ -60,7 +60,7 @@ impl Caller {
     }
 
     /// Waits until that has come about since now.
-    async fn sees(&mut self, enough: impl Fn(Seen, Seen) -> bool) {
+    async fn sees(&mut self, enough: impl Fn(SeenCalls, SeenCalls) -> bool) {
         let before = *self.seen.borrow();
         self.seen.wait_for(|now| enough(before, *now)).await.unwrap();
     }

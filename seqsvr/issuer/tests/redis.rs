@@ -15,7 +15,7 @@ use seqsvr_issuer::clock::Clock;
 use seqsvr_issuer::repository::{MemoryRepository, Repository};
 use seqsvr_issuer::{IssueError, RedisOptions, RedisStrategy, SegmentOptions, Strategy, Tag, WhenHotDown};
 use tidemark_test_support::gate::Gate;
-use tidemark_test_support::servers::redis::Server as Redis;
+use tidemark_test_support::servers::redis::RedisServer as Redis;
 use tidemark_test_support::until::until;
 
 fn options(urls: Vec<String>) -> RedisOptions {

@@ -13,7 +13,7 @@ use std::process::Command;
 use axum::body::{Body, to_bytes};
 use issuer::{Process, post as post_plain, take};
 use tidemark_test_support::servers::certificates::{self, Certificates};
-use tidemark_test_support::servers::redis::Server as Redis;
+use tidemark_test_support::servers::redis::RedisServer as Redis;
 use tonic::codegen::{Service, http};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 

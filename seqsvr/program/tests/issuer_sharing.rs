@@ -17,7 +17,7 @@ use faulty::FaultyRepository;
 use issuer::{Process, take};
 use seqsvr_issuer::repository::{Repository, SqliteRepository};
 use seqsvr_issuer::{IssueError, RedisOptions, RedisStrategy, Strategy, Tag};
-use tidemark_test_support::servers::redis::Server as Redis;
+use tidemark_test_support::servers::redis::RedisServer as Redis;
 use tidemark_test_support::until::until;
 use tokio_util::sync::CancellationToken;
 
@@ -39,12 +39,12 @@ async fn open_with(database: &Arc<FaultyRepository>, options: RedisOptions) -> R
 
 /// The numbers of all callers together: each is larger than any that was answered before it was asked for.
 #[derive(Default)]
-struct Seen {
+struct AnsweredNumbers {
     newest: AtomicU64,
     count: AtomicU64,
 }
 
-impl Seen {
+impl AnsweredNumbers {
     fn before(&self) -> u64 {
         self.newest.load(Ordering::SeqCst)
     }
@@ -74,8 +74,8 @@ async fn durable(database: &FaultyRepository) -> (u64, u64) {
 }
 
 /// Every issuer takes `calls` numbers, one at a time, all at once.
-async fn race(issuers: Vec<RedisStrategy>, calls: usize) -> Arc<Seen> {
-    let seen = Arc::new(Seen::default());
+async fn race(issuers: Vec<RedisStrategy>, calls: usize) -> Arc<AnsweredNumbers> {
+    let seen = Arc::new(AnsweredNumbers::default());
     let task = |issuer: RedisStrategy| {
         let seen = Arc::clone(&seen);
         tokio::spawn(async move {
@@ -197,7 +197,7 @@ async fn a_redis_killed_and_started_among_issuers_gives_no_number_twice() {
     redis.run();
     until("all are back", async || issuers.iter().all(|one| one.status().trouble.is_none())).await;
     stop.cancel();
-    let (seen, mut all) = (Seen::default(), vec![]);
+    let (seen, mut all) = (AnsweredNumbers::default(), vec![]);
     for caller in callers {
         all.extend(caller.await.unwrap());
     }
@@ -255,7 +255,7 @@ fn configured(folder: &Path, redis: &Redis) -> std::path::PathBuf {
 fn processes_under_sigkill_share_a_tag_that_increases_across_them() {
     let (folder, redis) = (tempfile::tempdir().unwrap(), Redis::start());
     let config = configured(folder.path(), &redis);
-    let seen = Arc::new(Seen::default());
+    let seen = Arc::new(AnsweredNumbers::default());
     let workers: Vec<_> = (0..4)
         .map(|_| {
             let (config, seen) = (config.clone(), Arc::clone(&seen));

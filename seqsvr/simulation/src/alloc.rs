@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use super::chance::Chance;
 use super::cx::Cx;
-use super::memory::Memory;
+use super::memory::AllocMemory;
 use super::message::{Input, Packet, Reply, Tick};
-use super::quorum::{Access, Outcome, Quorum};
-use super::request::{Rates, Request};
+use super::quorum::{Access, Quorum, RoundOutcome};
+use super::request::{CallerRequest, ProbedRates};
 use super::{MICRO, MILLI};
-use seqsvr_cluster::alloc::node::{Action, Event, Node, NodeRules, Predecessor, Serving};
+use seqsvr_cluster::alloc::node::{Action, Node, NodeEvent, NodeRules, Predecessor, Serving};
 use seqsvr_core::alloc::raised::Pauses;
 use seqsvr_core::alloc::section::Rules;
 use seqsvr_core::clock::Moment;
@@ -54,15 +54,15 @@ pub(crate) struct Alloc {
     /// The record that is being written to it.
     writing: Option<(u64, Option<Predecessor>)>,
     ails: Option<Ailment>,
-    life: Option<Life>,
+    life: Option<AllocLife>,
 }
 
 /// State that ends with the process.
-struct Life {
+struct AllocLife {
     incarnation: u64,
     node: Node,
     quorum: Quorum,
-    memory: Memory,
+    memory: AllocMemory,
     table: Option<Arc<Table>>,
     wake: Option<Moment>,
     /// The flag of a flawed one.
@@ -73,7 +73,7 @@ struct Life {
     /// Those of them whose section was unloaded since.
     draining: BTreeSet<u64>,
     /// Requests that wait for a raise.
-    waiting: BTreeMap<u64, Request>,
+    waiting: BTreeMap<u64, CallerRequest>,
     raising: BTreeSet<Epoch>,
     /// Between failed raises, as the raiser of each assignment makes them.
     pauses: BTreeMap<Epoch, Pauses>,
@@ -83,13 +83,13 @@ struct Life {
     drain_asked: bool,
     /// It was told to stop, and whether it stops by now.
     draining_on: Option<bool>,
-    rates: Rates,
+    rates: ProbedRates,
     hears: Hears,
 }
 
 #[derive(Clone, Debug)]
 struct Leaving {
-    request: Request,
+    request: CallerRequest,
     reply: Reply,
     /// For unloaded sections: the lease that they were served under.
     until: Option<Option<Moment>>,
@@ -121,7 +121,7 @@ impl Alloc {
             Input::Packet(_, Packet::Answer { id, answer }) => self.answered(cx, id, Some(answer)),
             Input::Tick(Tick::Late(id)) => self.answered(cx, id, None),
             Input::Packet(from, Packet::Ask { stream, frame }) => {
-                if let Some(request) = Request::read(from, stream, frame) {
+                if let Some(request) = CallerRequest::read(from, stream, frame) {
                     self.ask(cx, request);
                 }
             }
@@ -138,7 +138,7 @@ impl Alloc {
                 if let Some(life) = &mut self.life {
                     life.wake = None;
                     if life.node.wake_at().is_some_and(|at| at <= now) {
-                        self.feed(cx, Event::Wake);
+                        self.feed(cx, NodeEvent::Wake);
                     } else {
                         self.set_wake(cx);
                     }
@@ -147,12 +147,12 @@ impl Alloc {
             Input::Tick(Tick::Recorded(number)) => {
                 if let Some((_, new)) = self.writing.take_if(|(written, _)| *written == number) {
                     self.file = new.or(self.file.take());
-                    self.feed(cx, Event::Recorded);
+                    self.feed(cx, NodeEvent::Recorded);
                 }
             }
             Input::Tick(Tick::Refused(owner)) => {
                 let outcome = Err(StoreError::Unavailable("it is configured otherwise".to_owned()));
-                self.feed(cx, Event::Claimed { owner, outcome });
+                self.feed(cx, NodeEvent::Claimed { owner, outcome });
             }
             Input::Tick(Tick::Leave(number)) => self.leave(cx, number),
             Input::Tick(Tick::GiveUp(number)) => {
@@ -180,10 +180,10 @@ impl Alloc {
         let incarnation = cx.chance.number();
         let node =
             NodeRules { name, incarnation, lease, poll, retry, layout: access.layout, flaws: access.flaws };
-        self.life = Some(Life {
+        self.life = Some(AllocLife {
             incarnation,
             node: Node::new(node, self.file.clone()),
-            memory: Memory::new(rules, access.layout.section_size, access.flaws),
+            memory: AllocMemory::new(rules, access.layout.section_size, access.flaws),
             quorum: Quorum::new(access, cx.chance.number() >> 8),
             table: None,
             wake: None,
@@ -198,15 +198,15 @@ impl Alloc {
             unreleased: Vec::new(),
             drain_asked: false,
             draining_on: None,
-            rates: Rates::since(cx.now),
+            rates: ProbedRates::since(cx.now),
         });
-        self.feed(cx, Event::Start);
+        self.feed(cx, NodeEvent::Start);
     }
 
     fn answered(&mut self, cx: &mut Cx<'_>, id: u64, answer: Option<seqsvr_core::store::message::Answer>) {
         let Some(life) = &mut self.life else { return };
         match life.quorum.on(cx, id, answer) {
-            Some(Outcome::Read { asked, outcome }) => {
+            Some(RoundOutcome::Read { asked, outcome }) => {
                 if outcome.is_ok() {
                     life.hears.note(cx.now, asked + life.node.lease());
                 }
@@ -215,25 +215,27 @@ impl Alloc {
                 {
                     life.table = Some(table);
                 }
-                self.feed(cx, Event::Read { asked, outcome });
+                self.feed(cx, NodeEvent::Read { asked, outcome });
             }
-            Some(Outcome::Claim { standing, outcome }) => {
-                self.feed(cx, Event::Claimed { owner: standing.owner, outcome });
+            Some(RoundOutcome::Claim { standing, outcome }) => {
+                self.feed(cx, NodeEvent::Claimed { owner: standing.owner, outcome });
             }
-            Some(Outcome::Release { owner, outcome }) => {
+            Some(RoundOutcome::Release { owner, outcome }) => {
                 let (before, late) = (life.node.lease_until(), std::mem::take(&mut life.unreleased));
                 for (owner, sections) in late {
                     self.unload(cx, before, owner, &sections);
                 }
-                self.feed(cx, Event::Released { owner, outcome });
+                self.feed(cx, NodeEvent::Released { owner, outcome });
             }
-            Some(Outcome::Raise { owner, targets, outcomes }) => self.raised(cx, owner, &targets, outcomes),
+            Some(RoundOutcome::Raise { owner, targets, outcomes }) => {
+                self.raised(cx, owner, &targets, outcomes)
+            }
             _ => {}
         }
     }
 
     /// Gives the core an event, and carries out what it says.
-    fn feed(&mut self, cx: &mut Cx<'_>, event: Event) {
+    fn feed(&mut self, cx: &mut Cx<'_>, event: NodeEvent) {
         let Some(life) = &mut self.life else { return };
         let before = life.node.lease_until();
         for action in life.node.on(cx.now, event) {
@@ -276,7 +278,7 @@ impl Alloc {
         let Some(life) = &mut self.life else { return };
         if life.draining_on == Some(false) {
             life.draining_on = Some(true);
-            self.feed(cx, Event::Stop);
+            self.feed(cx, NodeEvent::Stop);
         }
     }
 
@@ -358,7 +360,7 @@ impl Alloc {
         let Some(life) = &mut self.life else { return };
         if life.drain_asked && life.draining.is_empty() {
             life.drain_asked = false;
-            self.feed(cx, Event::Drained);
+            self.feed(cx, NodeEvent::Drained);
         }
     }
 
@@ -370,7 +372,7 @@ impl Alloc {
         life.node.lease_until().is_some_and(|until| now < until)
     }
 
-    fn ask(&mut self, cx: &mut Cx<'_>, mut request: Request) {
+    fn ask(&mut self, cx: &mut Cx<'_>, mut request: CallerRequest) {
         if !self.has_lease(cx.now) {
             self.tell(cx, &request, Reply::Unavailable);
             return;
@@ -407,10 +409,10 @@ impl Alloc {
         self.drained(cx);
     }
 
-    fn tell(&mut self, cx: &mut Cx<'_>, request: &Request, reply: Reply) {
+    fn tell(&mut self, cx: &mut Cx<'_>, request: &CallerRequest, reply: Reply) {
         let Some(life) = &self.life else { return };
         let table = life.table.clone().filter(|table| request.known < table.version);
-        let Request { from, stream, id, .. } = *request;
+        let CallerRequest { from, stream, id, .. } = *request;
         cx.send(from, Packet::Reply { stream, id, reply, table });
     }
 }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use super::Place;
 use super::cx::Cx;
 use super::message::{Input, Packet, Tick};
-use super::quorum::{Access, Outcome, Quorum};
-pub(crate) use seqsvr_cluster::arbiter::core::{Action, Arbiter as Core, ArbiterRules, Event};
+use super::quorum::{Access, Quorum, RoundOutcome};
+pub(crate) use seqsvr_cluster::arbiter::core::{Action, Arbiter as Core, ArbiterEvent, ArbiterRules};
 use seqsvr_core::clock::Moment;
 
 /// How an arbiter is set up.
@@ -22,10 +22,10 @@ pub(crate) struct ArbiterSetup {
 /// See the module.
 pub(crate) struct Arbiter {
     setup: ArbiterSetup,
-    life: Option<Life>,
+    life: Option<ArbiterLife>,
 }
 
-struct Life {
+struct ArbiterLife {
     core: Core,
     quorum: Quorum,
     wake: Option<Moment>,
@@ -48,27 +48,29 @@ impl Arbiter {
             Input::Start => {
                 let core = Core::new(self.setup.rules.clone());
                 let quorum = Quorum::new(self.setup.access.clone(), cx.chance.number() >> 8);
-                self.life = Some(Life { core, quorum, wake: None, next: 0, probes: BTreeMap::new() });
-                self.feed(cx, Event::Start);
+                self.life = Some(ArbiterLife { core, quorum, wake: None, next: 0, probes: BTreeMap::new() });
+                self.feed(cx, ArbiterEvent::Start);
             }
             Input::Packet(_, Packet::Answer { id, answer }) => self.answered(cx, id, Some(answer)),
             Input::Tick(Tick::Late(id)) => self.answered(cx, id, None),
             Input::Packet(_, Packet::Probed { id, probe }) => {
                 if let Some(node) = self.life.as_mut().and_then(|life| life.probes.remove(&id)) {
-                    self.feed(cx, Event::Probed { node, outcome: Ok(probe) });
+                    self.feed(cx, ArbiterEvent::Probed { node, outcome: Ok(probe) });
                 }
             }
             Input::Tick(Tick::Missed(id)) => {
                 if let Some(node) = self.life.as_mut().and_then(|life| life.probes.remove(&id)) {
-                    self.feed(cx, Event::Probed { node, outcome: Err(()) });
+                    self.feed(cx, ArbiterEvent::Probed { node, outcome: Err(()) });
                 }
             }
-            Input::Packet(_, Packet::Change { id, change }) => self.feed(cx, Event::Change { id, change }),
+            Input::Packet(_, Packet::Change { id, change }) => {
+                self.feed(cx, ArbiterEvent::Change { id, change })
+            }
             Input::Tick(Tick::Wake) => {
                 let Some(life) = &mut self.life else { return };
                 life.wake = None;
                 if life.core.wake_at().is_some_and(|at| at <= cx.now) {
-                    self.feed(cx, Event::Wake);
+                    self.feed(cx, ArbiterEvent::Wake);
                 } else {
                     self.set_wake(cx);
                 }
@@ -80,17 +82,19 @@ impl Arbiter {
     fn answered(&mut self, cx: &mut Cx<'_>, id: u64, answer: Option<seqsvr_core::store::message::Answer>) {
         let Some(life) = &mut self.life else { return };
         match life.quorum.on(cx, id, answer) {
-            Some(Outcome::Read { outcome, .. }) => self.feed(cx, Event::Read { outcome }),
-            Some(Outcome::Promise { term, outcome }) => self.feed(cx, Event::Promised { term, outcome }),
-            Some(Outcome::Write { table, outcome }) => {
-                self.feed(cx, Event::Written { version: table.version, outcome });
+            Some(RoundOutcome::Read { outcome, .. }) => self.feed(cx, ArbiterEvent::Read { outcome }),
+            Some(RoundOutcome::Promise { term, outcome }) => {
+                self.feed(cx, ArbiterEvent::Promised { term, outcome })
             }
-            Some(Outcome::Acting { outcome }) => self.feed(cx, Event::Acted { outcome }),
+            Some(RoundOutcome::Write { table, outcome }) => {
+                self.feed(cx, ArbiterEvent::Written { version: table.version, outcome });
+            }
+            Some(RoundOutcome::Acting { outcome }) => self.feed(cx, ArbiterEvent::Acted { outcome }),
             _ => {}
         }
     }
 
-    fn feed(&mut self, cx: &mut Cx<'_>, event: Event) {
+    fn feed(&mut self, cx: &mut Cx<'_>, event: ArbiterEvent) {
         let Some(life) = &mut self.life else { return };
         for action in life.core.on(cx.now, event) {
             match action {

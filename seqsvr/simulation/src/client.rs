@@ -16,7 +16,7 @@ use seqsvr_core::ids::Uid;
 
 mod connection;
 
-use connection::{Connection, Shared, Waits};
+use connection::{Connection, StreamsShared, Waits};
 
 /// How a caller is set up.
 #[derive(Clone, Debug)]
@@ -41,9 +41,9 @@ pub(crate) struct ClientSetup {
 }
 
 /// See the module.
-pub(crate) struct Client {
+pub(crate) struct SimulatedClient {
     setup: ClientSetup,
-    shared: Shared,
+    shared: StreamsShared,
     connections: BTreeMap<Place, Connection>,
     /// Streams so far, in all lives.
     streams: u64,
@@ -66,9 +66,9 @@ struct Attempt {
     open: bool,
 }
 
-impl Client {
+impl SimulatedClient {
     pub(crate) fn new(setup: ClientSetup) -> Self {
-        let shared = Shared::new(setup.uids, setup.flaws);
+        let shared = StreamsShared::new(setup.uids, setup.flaws);
         let (connections, attempts, owed) = Default::default();
         Self { setup, shared, connections, streams: 0, next: 0, attempts, owed, asking: true }
     }
@@ -85,7 +85,7 @@ impl Client {
     }
 
     pub(crate) fn crash(&mut self) {
-        self.shared = Shared::new(self.setup.uids, self.setup.flaws);
+        self.shared = StreamsShared::new(self.setup.uids, self.setup.flaws);
         self.connections.clear();
         self.attempts.clear();
     }

@@ -9,7 +9,7 @@ pub(crate) const RATES: (u64, u64) = (975_610, 1_024_390);
 
 /// See the module.
 #[derive(Clone, Debug)]
-pub(crate) struct Clock {
+pub(crate) struct SimulatedClock {
     /// Millionths of the true rate.
     rate: u64,
     /// A moment when both were known.
@@ -26,7 +26,7 @@ pub(crate) enum Shows {
     Wall,
 }
 
-impl Clock {
+impl SimulatedClock {
     /// A clock that shows `shown` nanoseconds at `at`.
     pub(crate) fn new(shows: Shows, at: At, shown: u64, rate: u64) -> Self {
         Self { rate, known: (at, shown), shows }
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_clock_shows_a_moment_when_it_says_it_will() {
-        let mut clock = Clock::new(Shows::Boot, 1_000, 77, RATES.0);
+        let mut clock = SimulatedClock::new(Shows::Boot, 1_000, 77, RATES.0);
         let wanted = Moment::from_nanos(5_000_077);
         let when = clock.when(2_000, wanted);
         assert!(clock.read(when) >= wanted && clock.read(when - 2) < wanted);

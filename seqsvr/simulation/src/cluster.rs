@@ -7,13 +7,13 @@ use std::time::Duration;
 use super::alloc::{Ailment, Alloc, AllocSetup};
 use super::arbiter::{Arbiter, ArbiterSetup, address};
 use super::chance::Chance;
-use super::client::{Client, ClientSetup};
-use super::clock::{Clock, RATES, Shows};
-use super::history::History;
+use super::client::{ClientSetup, SimulatedClient};
+use super::clock::{RATES, Shows, SimulatedClock};
+use super::history::RunHistory;
 use super::quorum::{Access, member_at, place_of};
 use super::replacer::{Replacer, Task};
 use super::replica::Replica;
-use super::role::Role;
+use super::role::SimulatedRole;
 use super::wild::{Wild, WildSetup, empty_table};
 use super::world::World;
 use super::{At, MILLI, Place, SECOND};
@@ -124,7 +124,7 @@ impl Shape {
 }
 
 /// See the module.
-pub(crate) struct Cluster {
+pub(crate) struct SimulatedCluster {
     pub(crate) world: World,
     pub(crate) shape: Shape,
     /// Those that are or were members, or are about to be.
@@ -139,9 +139,9 @@ pub(crate) struct Cluster {
     pub(crate) names: Vec<String>,
 }
 
-impl Cluster {
+impl SimulatedCluster {
     /// Everything is there and starts, one after the other.
-    pub(crate) fn new(shape: Shape, chance: Chance, history: History) -> Self {
+    pub(crate) fn new(shape: Shape, chance: Chance, history: RunHistory) -> Self {
         let world = World::new(chance, history);
         let none = Vec::new;
         let mut new = Self {
@@ -172,7 +172,7 @@ impl Cluster {
             flaws: new.shape.flaws,
         };
         new.callers = (0..new.shape.callers)
-            .map(|_| new.add(Role::Client(Box::new(Client::new(setup.clone())))))
+            .map(|_| new.add(SimulatedRole::Client(Box::new(SimulatedClient::new(setup.clone())))))
             .collect();
         let absent = new.absent();
         for place in 0..new.world.count() {
@@ -187,7 +187,7 @@ impl Cluster {
     pub(crate) fn members(&mut self) -> Vec<Place> {
         let replicas = self.replicas.clone();
         let known = replicas.iter().filter_map(|&place| match self.world.role(place) {
-            Role::Replica(replica) => replica.configuration(),
+            SimulatedRole::Replica(replica) => replica.configuration(),
             _ => None,
         });
         match known.max_by_key(|one| one.number) {
@@ -198,7 +198,7 @@ impl Cluster {
 
     /// Sets the ailment of the AllocSvr at a place.
     pub(crate) fn ail(&mut self, place: Place, ails: Option<Ailment>) {
-        if let Role::Alloc(alloc) = self.world.role(place) {
+        if let SimulatedRole::Alloc(alloc) = self.world.role(place) {
             alloc.ail(ails);
         }
     }
@@ -206,7 +206,7 @@ impl Cluster {
     /// The open task of the replacer at a place.
     pub(crate) fn task(&mut self, place: Place) -> Option<&mut Option<Task>> {
         match self.world.role(place) {
-            Role::Replacer(replacer) => Some(replacer.task()),
+            SimulatedRole::Replacer(replacer) => Some(replacer.task()),
             _ => None,
         }
     }
@@ -217,9 +217,9 @@ impl Cluster {
     }
 
     /// A clock of a machine that has just started.
-    pub(crate) fn fresh_clock(&mut self, shown: At) -> Clock {
+    pub(crate) fn fresh_clock(&mut self, shown: At) -> SimulatedClock {
         let rate = self.rate();
-        Clock::new(self.shape.clocks, self.world.now(), shown, rate)
+        SimulatedClock::new(self.shape.clocks, self.world.now(), shown, rate)
     }
 
     /// A rate that a clock may have, often one of the two ends.
@@ -232,7 +232,7 @@ impl Cluster {
         }
     }
 
-    fn add(&mut self, role: Role) -> Place {
+    fn add(&mut self, role: SimulatedRole) -> Place {
         // Beyond what a wall clock may jump back.
         let shown = self.world.chance.between(10_000 * SECOND..100_000 * SECOND);
         let clock = self.fresh_clock(shown);
@@ -244,7 +244,7 @@ impl Cluster {
         let n = self.shape.sizes.n();
         for place in 0..n + self.shape.spares {
             let replica = Replica::new(member_at(place).id, self.shape.flaws);
-            let added = self.add(Role::Replica(Box::new(replica)));
+            let added = self.add(SimulatedRole::Replica(Box::new(replica)));
             let kind = if place < n { &mut self.replicas } else { &mut self.spares };
             kind.push(added);
         }
@@ -295,7 +295,7 @@ impl Cluster {
         for number in 0..REPLACERS {
             let mut replacer = Replacer::new(self.access(number > 0));
             *replacer.task() = Some(Task::Establish(self.terms()));
-            let added = self.add(Role::Replacer(Box::new(replacer)));
+            let added = self.add(SimulatedRole::Replacer(Box::new(replacer)));
             self.replacers.push(added);
         }
     }
@@ -348,7 +348,7 @@ impl Cluster {
             let access = self.access(number == 1);
             let setup = AllocSetup { access, ..self.alloc_setup(format!("a{number}")) };
             let name = setup.name.clone();
-            let place = self.add(Role::Alloc(Box::new(Alloc::new(setup))));
+            let place = self.add(SimulatedRole::Alloc(Box::new(Alloc::new(setup))));
             self.allocs.push(place);
             match nodes.get_mut(number) {
                 Some((_, places)) => places.push(place),
@@ -363,14 +363,14 @@ impl Cluster {
         for (index, number) in [0, u8::from(!self.shape.one_number)].into_iter().enumerate() {
             let access = self.access(index > 0);
             let role = match self.shape.arbiters {
-                Arbiters::Wild => Role::Wild(Box::new(Wild::new(WildSetup {
+                Arbiters::Wild => SimulatedRole::Wild(Box::new(Wild::new(WildSetup {
                     number: u64::from(number),
                     nodes: nodes.to_vec(),
                     empty: (*empty).clone(),
                     access,
                     pause: self.shape.restless,
                 }))),
-                Arbiters::Real => Role::Arbiter(Box::new(Arbiter::new(ArbiterSetup {
+                Arbiters::Real => SimulatedRole::Arbiter(Box::new(Arbiter::new(ArbiterSetup {
                     rules: self.rules(number, nodes),
                     nodes: nodes.to_vec(),
                     access,

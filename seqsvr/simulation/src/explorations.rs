@@ -4,7 +4,7 @@
 use std::fmt;
 
 use super::explore::{Explored, Protocol};
-use super::owner::{Lane, Part, TAKEOVER};
+use super::owner::{Lane, OwnerPart, TAKEOVER};
 use seqsvr_core::flaws::{Flaw, Flaws};
 use seqsvr_core::store::Sizes;
 
@@ -21,7 +21,7 @@ pub struct Exploration {
 
 /// The outcome of exploring a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum ExplorationVerdict {
     /// The promises hold in every one of this number of states.
     Holds(usize),
     /// They hold in this number of states; there are more.
@@ -63,11 +63,11 @@ impl Exploration {
 
     /// Looks at its states, shortest histories first: at all of them, at `most`, or as long as `goes_on` says so of how
     /// many were seen, and ends with the first broken promise. Some 50 bytes a state stay, and up to a kilobyte of 100,000 of them.
-    pub fn explore(&self, most: usize, mut goes_on: impl FnMut(usize) -> bool) -> Found {
+    pub fn explore(&self, most: usize, mut goes_on: impl FnMut(usize) -> bool) -> ExplorationVerdict {
         match self.protocol.explore(most, &mut goes_on) {
-            Explored { states, broken: Some(history), .. } => Found::Breaks { states, history },
-            Explored { states, whole: true, .. } => Found::Holds(states),
-            Explored { states, .. } => Found::HoldsSoFar(states),
+            Explored { states, broken: Some(history), .. } => ExplorationVerdict::Breaks { states, history },
+            Explored { states, whole: true, .. } => ExplorationVerdict::Holds(states),
+            Explored { states, .. } => ExplorationVerdict::HoldsSoFar(states),
         }
     }
 }
@@ -131,7 +131,7 @@ fn sizes(n: usize, w: usize) -> Sizes {
 }
 
 /// Each owner does its part, and nothing else happens.
-fn plain(sizes: Sizes, flaws: Flaws, owners: Vec<Part>) -> Protocol {
+fn plain(sizes: Sizes, flaws: Flaws, owners: Vec<OwnerPart>) -> Protocol {
     Protocol {
         sizes,
         flaws,
@@ -148,8 +148,8 @@ fn plain(sizes: Sizes, flaws: Flaws, owners: Vec<Part>) -> Protocol {
 
 /// The first owner's raise has reached one replica when the second one claims; its lease ends with tick 1.
 fn fence(sizes: Sizes, flaws: Flaws) -> Protocol {
-    let old = Part { serves: true, lease: 1, raises: 1, answers: 1, ..Part::default() };
-    let new = Part { given: Some(0), wait: 1, lease: 9, claims: 1, answers: 1, ..Part::default() };
+    let old = OwnerPart { serves: true, lease: 1, raises: 1, answers: 1, ..OwnerPart::default() };
+    let new = OwnerPart { given: Some(0), wait: 1, lease: 9, claims: 1, answers: 1, ..OwnerPart::default() };
     Protocol { ticks: 1, begun: Some((Lane::Raise(0), &[0])), ..plain(sizes, flaws, vec![old, new]) }
 }
 
@@ -172,17 +172,19 @@ fn replacing(sizes: Sizes, changes: usize, flaws: Flaws) -> Protocol {
 
 /// The arbiter ended when one replica had the second owner's table; either reads, when it likes.
 fn half(flaws: Flaws) -> Protocol {
-    let old = Part { serves: true, base: Some(20), reads: 1, answers: 1, ..Part::default() };
-    let new = Part { base: Some(100), wait: TAKEOVER, lease: 9, reads: 1, answers: 1, ..Part::default() };
+    let old = OwnerPart { serves: true, base: Some(20), reads: 1, answers: 1, ..OwnerPart::default() };
+    let new =
+        OwnerPart { base: Some(100), wait: TAKEOVER, lease: 9, reads: 1, answers: 1, ..OwnerPart::default() };
     Protocol { tables: vec![1], ..plain(sizes(3, 2), flaws, vec![old, new]) }
 }
 
 /// The second owner's table counts on two replicas; the third owner's, of which the arbiter ended, is on one of these. Either of
 /// the two reads, when it likes.
 fn versions(flaws: Flaws) -> Protocol {
-    let gone = Part::default();
-    let old = Part { serves: true, base: Some(20), reads: 1, answers: 1, ..Part::default() };
-    let new = Part { base: Some(100), wait: TAKEOVER, lease: 9, reads: 1, answers: 1, ..Part::default() };
+    let gone = OwnerPart::default();
+    let old = OwnerPart { serves: true, base: Some(20), reads: 1, answers: 1, ..OwnerPart::default() };
+    let new =
+        OwnerPart { base: Some(100), wait: TAKEOVER, lease: 9, reads: 1, answers: 1, ..OwnerPart::default() };
     Protocol { claimed: 2, tables: vec![1, 0, 2], ..plain(sizes(3, 2), flaws, vec![gone, old, new]) }
 }
 
@@ -192,16 +194,25 @@ fn reading(flaws: Flaws) -> Protocol {
 
 /// The section goes to the second owner by a table that counts; the first hears of it, leaves and releases.
 fn release(sizes: Sizes, flaws: Flaws) -> Protocol {
-    let old =
-        Part { serves: true, base: Some(20), lease: 2, reads: 1, answers: 1, releases: 1, ..Part::default() };
-    let new = Part { given: Some(0), wait: TAKEOVER, lease: 9, claims: 2, answers: 1, ..Part::default() };
+    let old = OwnerPart {
+        serves: true,
+        base: Some(20),
+        lease: 2,
+        reads: 1,
+        answers: 1,
+        releases: 1,
+        ..OwnerPart::default()
+    };
+    let new =
+        OwnerPart { given: Some(0), wait: TAKEOVER, lease: 9, claims: 2, answers: 1, ..OwnerPart::default() };
     Protocol { tables: vec![1; sizes.n()], ..plain(sizes, flaws, vec![old, new]) }
 }
 
 /// The first owner has left and says so only now, when the second one serves and the third is given the section.
 fn late_release(flaws: Flaws) -> Protocol {
-    let gone = Part { left: true, releases: 1, ..Part::default() };
-    let old = Part { serves: true, base: Some(20), lease: 2, answers: 1, ..Part::default() };
-    let new = Part { given: Some(0), wait: TAKEOVER, lease: 9, claims: 2, answers: 1, ..Part::default() };
+    let gone = OwnerPart { left: true, releases: 1, ..OwnerPart::default() };
+    let old = OwnerPart { serves: true, base: Some(20), lease: 2, answers: 1, ..OwnerPart::default() };
+    let new =
+        OwnerPart { given: Some(0), wait: TAKEOVER, lease: 9, claims: 2, answers: 1, ..OwnerPart::default() };
     Protocol { claimed: 2, ..plain(sizes(3, 2), flaws, vec![gone, old, new]) }
 }

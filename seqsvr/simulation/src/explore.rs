@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::owner::{Call, LAYOUT, Lane, Owning, Part, SECTION};
+use super::owner::{LAYOUT, Lane, OwnerCall, OwnerPart, Owning, SECTION};
 use seqsvr_cluster::replica::state::State;
 pub(crate) use seqsvr_cluster::store::quorum::rounds::{self, ChangeRound, Round as _};
 use seqsvr_core::clock::Moment;
@@ -34,7 +34,7 @@ pub(crate) struct Protocol {
     pub(crate) sizes: Sizes,
     pub(crate) flaws: Flaws,
     /// The owners, in the order of their epochs. The stored table is the first one's.
-    pub(crate) owners: Vec<Part>,
+    pub(crate) owners: Vec<OwnerPart>,
     /// How many of them have claimed the section, one after the other: 1 and up.
     pub(crate) claimed: usize,
     /// How far the clock goes.
@@ -86,11 +86,11 @@ enum Leg {
 
 /// A state; parts that change seldom are shared with the states that come of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct World {
+struct ProtocolState {
     tick: u8,
     replicas: Vec<Arc<State>>,
     wires: Vec<Wire>,
-    calls: Vec<(Lane, u8, Arc<Call>)>,
+    calls: Vec<(Lane, u8, Arc<OwnerCall>)>,
     owners: Vec<Owning>,
     /// The configuration that each owner goes by.
     known: Vec<u64>,
@@ -120,14 +120,14 @@ enum Move {
 }
 
 /// How each state came about: out of which, by which of its moves.
-type Seen = HashMap<u64, (u64, u16), BuildHasherDefault<AsIs>>;
+type StateOrigins = HashMap<u64, (u64, u16), BuildHasherDefault<AsIs>>;
 
 impl Protocol {
     /// Looks at every state, up to `most` of them, as long as `goes_on` says so of how many were seen.
     pub(crate) fn explore(&self, most: usize, goes_on: &mut dyn FnMut(usize) -> bool) -> Explored {
         let start = self.start();
         let first = fingerprint(&start);
-        let mut seen = Seen::default();
+        let mut seen = StateOrigins::default();
         seen.insert(first, (first, 0));
         let mut next = VecDeque::from([(first, Some(start))]);
         let bounded = |states| Explored { states, whole: false, broken: None };
@@ -156,7 +156,7 @@ impl Protocol {
     }
 
     /// The moves that lead from the start to this state.
-    fn steps(seen: &Seen, last: u64) -> Vec<u16> {
+    fn steps(seen: &StateOrigins, last: u64) -> Vec<u16> {
         let mut steps = Vec::new();
         let mut at = last;
         while let Some(&(from, index)) = seen.get(&at).filter(|(from, _)| *from != at) {
@@ -167,15 +167,15 @@ impl Protocol {
         steps
     }
 
-    fn again(&self, seen: &Seen, last: u64) -> World {
-        let step = |world: World, index: u16| {
+    fn again(&self, seen: &StateOrigins, last: u64) -> ProtocolState {
+        let step = |world: ProtocolState, index: u16| {
             let one = self.moves(&world)[usize::from(index)];
             self.after(&world, one).expect("it was possible before")
         };
         Self::steps(seen, last).into_iter().fold(self.start(), step)
     }
 
-    fn path(&self, seen: &Seen, last: u64) -> Vec<String> {
+    fn path(&self, seen: &StateOrigins, last: u64) -> Vec<String> {
         let mut world = self.start();
         let mut reported = Vec::new();
         for index in Self::steps(seen, last) {
@@ -187,7 +187,7 @@ impl Protocol {
         reported
     }
 
-    fn start(&self) -> World {
+    fn start(&self) -> ProtocolState {
         let now = Moment::default();
         let first = owner(0);
         let setup = [
@@ -215,7 +215,7 @@ impl Protocol {
             }
         }
         let replicas = self.configured(replicas);
-        let mut world = World {
+        let mut world = ProtocolState {
             tick: 0,
             replicas: replicas.into_iter().map(Arc::new).collect(),
             wires: Vec::new(),
@@ -275,7 +275,7 @@ impl Protocol {
         states.into_iter().zip(1..).map(member).chain(new).collect()
     }
 
-    fn decide(&self, world: &mut World) {
+    fn decide(&self, world: &mut ProtocolState) {
         let (n, w) = (self.sizes.n(), self.sizes.w());
         let mut round = ChangeRound::new(self.configuration(1), self.configuration(2), 1, self.flaws);
         let mut asks = round.open();
@@ -296,7 +296,7 @@ impl Protocol {
     }
 
     /// Once enough vote in the second configuration, those that slept may be told of it, without what they missed.
-    fn sleepers(&self, world: &World) -> Vec<usize> {
+    fn sleepers(&self, world: &ProtocolState) -> Vec<usize> {
         let votes = |state: &State| state.configured().number() == 2;
         if !self.is_replaced() || world.replicas.iter().filter(|state| votes(state)).count() < self.sizes.w()
         {
@@ -340,7 +340,7 @@ fn table(index: usize) -> Table {
     }
 }
 
-fn fingerprint(world: &World) -> u64 {
+fn fingerprint(world: &ProtocolState) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(world)
 }
 

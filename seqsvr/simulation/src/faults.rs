@@ -5,17 +5,17 @@ use std::collections::BTreeSet;
 use super::alloc::Ailment;
 use super::arbiter::address;
 use super::clock::Shows;
-use super::cluster::Cluster;
+use super::cluster::SimulatedCluster;
 use super::message::Packet;
 use super::mix::Mix;
 use super::network::Network;
-use super::world::Run;
+use super::world::ProcessState;
 use super::{At, MILLI, Place, SECOND};
 pub(crate) use seqsvr_cluster::arbiter::core::Change;
 
 mod stores;
 
-type Fault = fn(&mut Faults, &mut Cluster);
+type SimulatedFault = fn(&mut Faults, &mut SimulatedCluster);
 
 /// A step that follows from a fault, in time.
 enum Next {
@@ -48,7 +48,7 @@ impl Faults {
     }
 
     /// Lets things go wrong until `until`, and then heals everything.
-    pub(crate) fn run(&mut self, cluster: &mut Cluster, until: At) {
+    pub(crate) fn run(&mut self, cluster: &mut SimulatedCluster, until: At) {
         self.calm(cluster);
         if let Some(store) = cluster.absent() {
             self.later(cluster, 10 * SECOND, Next::Start(store));
@@ -79,7 +79,7 @@ impl Faults {
     }
 
     /// Carries on until `until`, healing what is due.
-    fn wait(&mut self, cluster: &mut Cluster, until: At) {
+    fn wait(&mut self, cluster: &mut SimulatedCluster, until: At) {
         while let Some(first) = (0..self.nexts.len()).min_by_key(|&index| self.nexts[index].0) {
             if self.nexts[first].0 > until {
                 break;
@@ -91,7 +91,7 @@ impl Faults {
         cluster.world.run_until(until);
     }
 
-    fn follow(&mut self, cluster: &mut Cluster, next: Next) {
+    fn follow(&mut self, cluster: &mut SimulatedCluster, next: Next) {
         match next {
             Next::Start(place) => cluster.world.start(place),
             Next::Return(place) => {
@@ -121,15 +121,15 @@ impl Faults {
         }
     }
 
-    fn calm(&self, cluster: &mut Cluster) {
+    fn calm(&self, cluster: &mut SimulatedCluster) {
         let network = &mut cluster.world.network;
         (network.lost, network.doubled, network.delayed) = self.mix.packets;
         network.late = self.mix.late;
     }
 
-    fn one(&mut self, cluster: &mut Cluster) {
+    fn one(&mut self, cluster: &mut SimulatedCluster) {
         let mix = &self.mix;
-        let kinds: [(u64, Fault); 15] = [
+        let kinds: [(u64, SimulatedFault); 15] = [
             (mix.crash, Self::crash),
             (mix.leave, Self::leave),
             (mix.ail, Self::ail),
@@ -159,13 +159,13 @@ impl Faults {
         }
     }
 
-    fn later(&mut self, cluster: &mut Cluster, longest: At, next: Next) {
+    fn later(&mut self, cluster: &mut SimulatedCluster, longest: At, next: Next) {
         let at = cluster.world.now() + cluster.world.chance.between(MILLI..longest);
         self.nexts.push((at, next));
     }
 
     /// Any process but a caller; AllocSvrs more often than the rest.
-    fn server(cluster: &mut Cluster) -> Place {
+    fn server(cluster: &mut SimulatedCluster) -> Place {
         let some: Vec<Place> = if cluster.world.chance.permille(600) {
             cluster.allocs.clone()
         } else {
@@ -174,9 +174,9 @@ impl Faults {
         *cluster.world.chance.pick(&some)
     }
 
-    fn crash(&mut self, cluster: &mut Cluster) {
+    fn crash(&mut self, cluster: &mut SimulatedCluster) {
         let place = Self::server(cluster);
-        if cluster.world.run_of(place) == Run::Down {
+        if cluster.world.run_of(place) == ProcessState::Down {
             return;
         }
         cluster.world.crash(place);
@@ -188,9 +188,9 @@ impl Faults {
     }
 
     /// In half of the cases it is killed before it has left; in half of them what the replicas answer it is late.
-    fn leave(&mut self, cluster: &mut Cluster) {
+    fn leave(&mut self, cluster: &mut SimulatedCluster) {
         let place = *cluster.world.chance.pick(&cluster.allocs.clone());
-        if cluster.world.run_of(place) == Run::Down {
+        if cluster.world.run_of(place) == ProcessState::Down {
             return;
         }
         cluster.world.note("leave", place);
@@ -205,7 +205,7 @@ impl Faults {
     }
 
     /// For long enough to be set aside for it, or not. People then mend it, and restart it.
-    fn ail(&mut self, cluster: &mut Cluster) {
+    fn ail(&mut self, cluster: &mut SimulatedCluster) {
         let place = *cluster.world.chance.pick(&cluster.allocs);
         let ails = *cluster.world.chance.pick(&[Ailment::FullDisk, Ailment::Refused]);
         cluster.world.note("ails", place);
@@ -217,7 +217,7 @@ impl Faults {
     }
 
     /// The arbiter's next write reaches one replica; the arbiter ends before it reaches another. No other arbiter can write meanwhile.
-    fn halve(&mut self, cluster: &mut Cluster) {
+    fn halve(&mut self, cluster: &mut SimulatedCluster) {
         let writer = *cluster.world.chance.pick(&cluster.arbiters);
         let reached = *cluster.world.chance.pick(&cluster.replicas);
         let deaf = *cluster.world.chance.pick(&cluster.allocs);
@@ -234,27 +234,27 @@ impl Faults {
         self.later(cluster, 2 * SECOND, Next::Restart(writer));
     }
 
-    fn pause(&mut self, cluster: &mut Cluster) {
+    fn pause(&mut self, cluster: &mut SimulatedCluster) {
         let place = Self::server(cluster);
         let longest = if cluster.world.chance.permille(300) { 300 * MILLI } else { 5 * SECOND };
         self.sleep(cluster, place, longest);
     }
 
-    fn sleep(&mut self, cluster: &mut Cluster, place: Place, longest: At) {
-        if cluster.world.run_of(place) == Run::Up {
+    fn sleep(&mut self, cluster: &mut SimulatedCluster, place: Place, longest: At) {
+        if cluster.world.run_of(place) == ProcessState::Up {
             cluster.world.pause(place);
             self.later(cluster, longest, Next::Resume(place));
         }
     }
 
-    fn cut(&mut self, cluster: &mut Cluster, ways: Vec<(Place, Place)>) {
+    fn cut(&mut self, cluster: &mut SimulatedCluster, ways: Vec<(Place, Place)>) {
         for &(from, to) in &ways {
             cluster.world.network.cut(from, to);
         }
         self.later(cluster, 4 * SECOND, Next::Mend(ways));
     }
 
-    fn part(&mut self, cluster: &mut Cluster) {
+    fn part(&mut self, cluster: &mut SimulatedCluster) {
         let place = Self::server(cluster);
         let share = *cluster.world.chance.pick(&[300, 600, 1000]);
         let others: Vec<Place> =
@@ -262,7 +262,7 @@ impl Faults {
         self.cut(cluster, others.iter().flat_map(|&other| [(place, other), (other, place)]).collect());
     }
 
-    fn one_way(&mut self, cluster: &mut Cluster) {
+    fn one_way(&mut self, cluster: &mut SimulatedCluster) {
         let place = Self::server(cluster);
         let out = cluster.world.chance.permille(500);
         let others: Vec<Place> =
@@ -271,33 +271,33 @@ impl Faults {
         self.cut(cluster, others.iter().map(way).collect());
     }
 
-    fn callers(&mut self, cluster: &mut Cluster) {
+    fn callers(&mut self, cluster: &mut SimulatedCluster) {
         let place = *cluster.world.chance.pick(&cluster.allocs.clone());
         let only_callers = cluster.world.chance.permille(500);
         self.divide(cluster, place, only_callers);
     }
 
     /// Cuts a process off from callers only, or from all but callers.
-    fn divide(&mut self, cluster: &mut Cluster, place: Place, only_callers: bool) {
+    fn divide(&mut self, cluster: &mut SimulatedCluster, place: Place, only_callers: bool) {
         let first_caller = cluster.callers[0];
         let others = (0..cluster.world.count()).filter(|&other| (other >= first_caller) == only_callers);
         self.cut(cluster, others.flat_map(|other| [(place, other), (other, place)]).collect());
     }
 
-    fn drift(&mut self, cluster: &mut Cluster) {
+    fn drift(&mut self, cluster: &mut SimulatedCluster) {
         let (place, rate, now) = (Self::server(cluster), cluster.rate(), cluster.world.now());
         cluster.world.note("drift", place);
         cluster.world.clock(place).drift(now, rate);
     }
 
-    fn jump(&mut self, cluster: &mut Cluster) {
+    fn jump(&mut self, cluster: &mut SimulatedCluster) {
         let place = Self::server(cluster);
         let by = cluster.world.chance.between(0..7_200 * SECOND) as i64 - 3_600 * SECOND as i64;
         cluster.world.note("jump", place);
         cluster.world.clock(place).jump(by);
     }
 
-    fn storm(&mut self, cluster: &mut Cluster) {
+    fn storm(&mut self, cluster: &mut SimulatedCluster) {
         let chance = &mut cluster.world.chance;
         let (lost, doubled) = (chance.between(0..300), chance.between(0..300));
         let (delayed, late) = (chance.between(0..500), chance.between(MILLI..3 * SECOND));
@@ -306,7 +306,7 @@ impl Faults {
         self.later(cluster, 3 * SECOND, Next::Calm);
     }
 
-    fn whim(&mut self, cluster: &mut Cluster) {
+    fn whim(&mut self, cluster: &mut SimulatedCluster) {
         let chance = &mut cluster.world.chance;
         let (name, arbiter) = (chance.pick(&cluster.names).clone(), *chance.pick(&cluster.arbiters));
         let change = match chance.index(3) {

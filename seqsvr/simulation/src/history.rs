@@ -6,14 +6,14 @@ use std::hash::{Hash, Hasher};
 
 /// See the module.
 #[derive(Clone, Debug)]
-pub(crate) struct History {
+pub(crate) struct RunHistory {
     hash: Fnv,
     events: u64,
     lines: VecDeque<String>,
     kept: usize,
 }
 
-impl History {
+impl RunHistory {
     /// Keeps the last `kept` lines.
     pub(crate) fn new(kept: usize) -> Self {
         Self { hash: Fnv::default(), events: 0, lines: VecDeque::new(), kept }

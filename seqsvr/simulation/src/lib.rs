@@ -35,12 +35,12 @@ mod world;
 
 use std::fmt;
 
-pub use explorations::{Exploration, Found, explorations};
+pub use explorations::{Exploration, ExplorationVerdict, explorations};
 use trial::Trial;
 
 /// The outcome of one seed.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct SeedOutcome {
     /// The whole history as one number: the same for the same seed.
     pub history: u64,
     /// Events in it.
@@ -53,16 +53,16 @@ pub struct Outcome {
     pub lines: Vec<String>,
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for SeedOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} events, {} answers, history {:016x}", self.events, self.answers, self.history)
     }
 }
 
 /// Runs the cluster of `seed` through its faults, and keeps the last `lines` of its history. Equal for equal seeds.
-pub fn run(seed: u64, lines: usize) -> Outcome {
+pub fn run(seed: u64, lines: usize) -> SeedOutcome {
     let verdict = Trial { lines, ..Trial::all() }.run(seed);
-    Outcome {
+    SeedOutcome {
         history: verdict.hash,
         events: verdict.events,
         answers: verdict.answers,

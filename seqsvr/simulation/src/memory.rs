@@ -5,14 +5,14 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-pub(crate) use seqsvr_core::alloc::section::{Advancing, Plan, Rules};
+pub(crate) use seqsvr_core::alloc::section::{Advancing, Rules, TakePlan};
 use seqsvr_core::flaws::{Flaw, Flaws};
 use seqsvr_core::ids::{Epoch, Granted, SectionId};
 use seqsvr_core::store::{Ceiling, Claimed, Owner};
 
 /// The outcome of a take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Take {
+pub(crate) enum TakeOutcome {
     /// The caller's.
     Granted(Granted),
     /// It goes on above what was wished for.
@@ -24,7 +24,7 @@ pub(crate) enum Take {
 }
 
 #[derive(Clone, Debug)]
-struct Section {
+struct MemorySection {
     owner: Owner,
     ceiling: u64,
     base: u64,
@@ -35,14 +35,14 @@ struct Section {
 
 /// See the module.
 #[derive(Clone, Debug)]
-pub(crate) struct Memory {
+pub(crate) struct AllocMemory {
     rules: Rules,
     section_size: u32,
     flaws: Flaws,
-    sections: BTreeMap<SectionId, Section>,
+    sections: BTreeMap<SectionId, MemorySection>,
 }
 
-impl Memory {
+impl AllocMemory {
     pub(crate) fn new(rules: Rules, section_size: u32, flaws: Flaws) -> Self {
         Self { rules, section_size, flaws, sections: BTreeMap::new() }
     }
@@ -52,7 +52,7 @@ impl Memory {
         for id in each(sections) {
             let stored = claimed.ceilings.iter().find(|ceiling| ceiling.section == id);
             let base = stored.map_or(0, |ceiling| ceiling.max).max(claimed.floor);
-            let section = Section { owner, ceiling: base, base, wanted: base, uids: BTreeMap::new() };
+            let section = MemorySection { owner, ceiling: base, base, wanted: base, uids: BTreeMap::new() };
             self.sections.insert(id, section);
         }
     }
@@ -67,32 +67,32 @@ impl Memory {
     }
 
     /// Takes `count` numbers, 1 or more, for `uid`.
-    pub(crate) fn take(&mut self, uid: u32, count: u32) -> Take {
+    pub(crate) fn take(&mut self, uid: u32, count: u32) -> TakeOutcome {
         let Some(section) = self.sections.get_mut(&SectionId::new(uid / self.section_size)) else {
-            return Take::NotServed;
+            return TakeOutcome::NotServed;
         };
         let owner = section.owner;
         let current = section.uids.entry(uid).or_insert(section.base);
         let ceiling = if self.flaws.has(Flaw::AnswerBeforeConfirm) { u64::MAX } else { section.ceiling };
         let granted = match self.rules.plan(*current, count, ceiling) {
-            Plan::Grant { last } => Granted { first: *current + 1, last, epoch: owner.epoch },
-            Plan::Raise { to } => {
+            TakePlan::Grant { last } => Granted { first: *current + 1, last, epoch: owner.epoch },
+            TakePlan::Raise { to } => {
                 section.wanted = section.wanted.max(to);
-                return Take::Raise(owner);
+                return TakeOutcome::Raise(owner);
             }
-            Plan::Exhausted => return Take::NotServed,
+            TakePlan::Exhausted => return TakeOutcome::NotServed,
         };
         *current = granted.last;
         if let Some(to) = self.rules.ahead(granted.last, section.ceiling) {
             section.wanted = section.wanted.max(to).max(granted.last);
         }
-        Take::Granted(granted)
+        TakeOutcome::Granted(granted)
     }
 
     /// Lets `uid` go on above `at_least`.
-    pub(crate) fn advance(&mut self, uid: u32, at_least: u64) -> Take {
+    pub(crate) fn advance(&mut self, uid: u32, at_least: u64) -> TakeOutcome {
         let Some(section) = self.sections.get_mut(&SectionId::new(uid / self.section_size)) else {
-            return Take::NotServed;
+            return TakeOutcome::NotServed;
         };
         let current = section.uids.entry(uid).or_insert(section.base);
         let base = if self.flaws.has(Flaw::AdvanceUnconfirmed) { u64::MAX } else { section.base };
@@ -101,11 +101,11 @@ impl Memory {
             Advancing::Move => *current = at_least,
             Advancing::Raise { to } => {
                 section.wanted = section.wanted.max(to);
-                return Take::Raise(section.owner);
+                return TakeOutcome::Raise(section.owner);
             }
-            Advancing::Exhausted => return Take::NotServed,
+            Advancing::Exhausted => return TakeOutcome::NotServed,
         }
-        Take::Advanced
+        TakeOutcome::Advanced
     }
 
     /// Nothing above this was handed out for `uid`.

@@ -32,7 +32,7 @@ struct Set {
     ceilings: BTreeMap<u32, u64>,
 }
 
-struct World {
+struct OperatorWorld {
     chance: Chance,
     flaws: Flaws,
     sets: Vec<Set>,
@@ -55,7 +55,7 @@ fn beginning(uids: std::ops::RangeInclusive<u32>) -> Configuration {
     }
 }
 
-impl World {
+impl OperatorWorld {
     fn new(seed: u64, flaws: Flaws) -> Self {
         let all = SECTIONS * SECTION_SIZE;
         let mut sets: Vec<Set> = (0..SETS).map(|_| Set::default()).collect();
@@ -142,11 +142,12 @@ impl World {
 
 #[test]
 fn whatever_files_are_used_wherever_no_number_comes_twice() {
-    let taken: usize = (0..2_000).map(|seed| World::new(seed, Flaws::default()).run().expect("rises")).sum();
+    let taken: usize =
+        (0..2_000).map(|seed| OperatorWorld::new(seed, Flaws::default()).run().expect("rises")).sum();
     assert!(taken > 2_000, "only {taken} moves");
 }
 
 /// The first seed that shows the broken rule.
 pub(super) fn caught(flaw: seqsvr_core::flaws::Flaw) -> Option<u64> {
-    (0..2_000).find(|&seed| World::new(seed, Flaws::only(flaw)).run().is_err())
+    (0..2_000).find(|&seed| OperatorWorld::new(seed, Flaws::only(flaw)).run().is_err())
 }

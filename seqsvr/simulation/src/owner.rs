@@ -48,7 +48,7 @@ impl Lane {
 
 /// A round under way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Call {
+pub(crate) enum OwnerCall {
     /// With the tick at which it was asked.
     Read(u8, ReadRound),
     Claim(ClaimRound),
@@ -65,7 +65,7 @@ pub(crate) enum Done {
     Nothing,
 }
 
-impl Call {
+impl OwnerCall {
     pub(crate) fn on(&mut self, replica: usize, answer: Result<Answer, String>) -> (Vec<Ask>, Option<Done>) {
         match self {
             Self::Read(asked, round) => step(round.on(replica, answer), |outcome| match outcome {
@@ -94,7 +94,7 @@ fn step<T>(step: Step<T>, done: impl FnOnce(T) -> Done) -> (Vec<Ask>, Option<Don
 
 /// An owner's first state, and how often it may take each step that it can repeat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Part {
+pub(crate) struct OwnerPart {
     /// It serves from the beginning, from 10 on.
     pub(crate) serves: bool,
     /// From which tick on a table counts that gives it the section, unless it has to read that first.
@@ -119,7 +119,7 @@ pub(crate) struct Part {
 pub(crate) struct Owning {
     owner: Owner,
     /// Its state by now, and the steps that are left to it.
-    is: Part,
+    is: OwnerPart,
     /// Calls begun.
     serials: u8,
     /// The newest claim said that the one before has left.
@@ -129,7 +129,7 @@ pub(crate) struct Owning {
 }
 
 impl Owning {
-    pub(crate) fn new(owner: Owner, is: Part) -> Self {
+    pub(crate) fn new(owner: Owner, is: OwnerPart) -> Self {
         let (current, ceiling) = if is.serves { (10, is.base.unwrap_or(10)) } else { (0, 0) };
         Self { owner, is, serials: 0, free: false, current, ceiling }
     }
@@ -150,21 +150,21 @@ impl Owning {
         tick: u8,
         sizes: Sizes,
         flaws: Flaws,
-    ) -> Option<(Call, Vec<Ask>)> {
+    ) -> Option<(OwnerCall, Vec<Ask>)> {
         let (owner, sections) = (self.owner, vec![SECTION..=SECTION]);
         let started = match lane {
             Lane::Read(_) => {
                 take(&mut self.is.reads)?;
                 let mut round = ReadRound::new(&Revisions::default(), Duration::ZERO, sizes, flaws);
                 let asks = round.open();
-                (Call::Read(tick, round), asks)
+                (OwnerCall::Read(tick, round), asks)
             }
             Lane::Claim(_) if !self.is.serves && self.is.given.is_some_and(|since| since <= tick) => {
                 take(&mut self.is.claims)?;
                 let question = Question::Claim { sections, owner, layout: LAYOUT };
                 let mut round = ClaimRound::new(question, sizes, flaws);
                 let asks = round.open();
-                (Call::Claim(round), asks)
+                (OwnerCall::Claim(round), asks)
             }
             Lane::Raise(_) if self.is.serves => {
                 take(&mut self.is.raises)?;
@@ -175,13 +175,13 @@ impl Owning {
                 if flaws.has(Flaw::AnswerBeforeConfirm) {
                     self.ceiling = to;
                 }
-                (Call::Raise(to, round), asks)
+                (OwnerCall::Raise(to, round), asks)
             }
             Lane::Release(_) if self.is.left => {
                 take(&mut self.is.releases)?;
                 let mut round = ReleaseRound::new(Question::Release { owner, sections }, sizes);
                 let asks = round.open();
-                (Call::Release(round), asks)
+                (OwnerCall::Release(round), asks)
             }
             _ => return None,
         };

@@ -12,8 +12,8 @@ use super::cx::Cx;
 use super::message::{Packet, Tick};
 use seqsvr_cluster::store::quorum::Tally;
 pub(crate) use seqsvr_cluster::store::quorum::rounds::{
-    ActingRound, Ask, ClaimRound, PromiseRound, RaiseRound, ReadRound, ReleaseRound, Round, Standing, Step,
-    WriteRound,
+    ActingRound, Ask, ClaimRound, PromiseRound, RaiseRound, ReadRound, ReleaseRound, Round, StandingClaim,
+    Step, WriteRound,
 };
 use seqsvr_core::clock::Moment;
 use seqsvr_core::flaws::Flaws;
@@ -28,9 +28,9 @@ use seqsvr_core::store::{
 };
 
 /// The outcome of a call.
-pub(crate) enum Outcome {
+pub(crate) enum RoundOutcome {
     Read { asked: Moment, outcome: Result<Reading, StoreError> },
-    Claim { standing: Arc<Standing>, outcome: Result<Claimed, StoreError> },
+    Claim { standing: Arc<StandingClaim>, outcome: Result<Claimed, StoreError> },
     Raise { owner: Owner, targets: Vec<Ceiling>, outcomes: Vec<Result<u64, RaiseError>> },
     Release { owner: Owner, outcome: Result<(), StoreError> },
     Promise { term: u64, outcome: Result<Option<Arc<Table>>, WriteError> },
@@ -39,7 +39,7 @@ pub(crate) enum Outcome {
 }
 
 /// Takes what a replica answered.
-type Take = Box<dyn FnMut(usize, Result<Answer, String>) -> Step<Outcome>>;
+type TakeAnswer = Box<dyn FnMut(usize, Result<Answer, String>) -> Step<RoundOutcome>>;
 
 /// Between two attempts to learn of a configuration while none is known.
 const LEARN: Duration = Duration::from_secs(1);
@@ -57,8 +57,8 @@ pub(crate) struct Access {
 }
 
 /// A call under way.
-struct Call {
-    take: Take,
+struct QuorumCall {
+    take: TakeAnswer,
     /// By which its votes count.
     configuration: Option<Arc<Configuration>>,
     tally: Tally,
@@ -73,8 +73,8 @@ pub(crate) struct Quorum {
     /// When the replicas of the file were asked for one.
     learned: Option<Moment>,
     /// The claims that stand.
-    claims: Vec<Arc<Standing>>,
-    calls: BTreeMap<u64, Call>,
+    claims: Vec<Arc<StandingClaim>>,
+    calls: BTreeMap<u64, QuorumCall>,
     /// Questions that are out: of which call, to which replica.
     out: BTreeMap<u64, (u64, usize)>,
 }
@@ -113,21 +113,21 @@ impl Quorum {
 
     fn start_reading(&mut self, cx: &mut Cx<'_>, round: ReadRound) {
         let asked = cx.now;
-        self.start(cx, round, move |outcome| Outcome::Read { asked, outcome });
+        self.start(cx, round, move |outcome| RoundOutcome::Read { asked, outcome });
     }
 
     pub(crate) fn claim(&mut self, cx: &mut Cx<'_>, sections: Vec<RangeInclusive<SectionId>>, owner: Owner) {
         let layout = self.access.layout;
         let question = Question::Claim { sections: sections.clone(), owner, layout };
         let round = ClaimRound::new(question, self.sizes(), self.access.flaws);
-        let standing = Standing { owner, layout, sections };
-        self.start(cx, round, move |outcome| Outcome::Claim { standing: Arc::new(standing), outcome });
+        let standing = StandingClaim { owner, layout, sections };
+        self.start(cx, round, move |outcome| RoundOutcome::Claim { standing: Arc::new(standing), outcome });
     }
 
     pub(crate) fn raise(&mut self, cx: &mut Cx<'_>, owner: Owner, targets: Vec<Ceiling>) {
         let standing = self.claims.iter().rfind(|one| one.owner == owner).cloned();
         let round = RaiseRound::new(owner, standing, targets.clone(), self.sizes());
-        self.start(cx, round, move |outcomes| Outcome::Raise { owner, targets, outcomes });
+        self.start(cx, round, move |outcomes| RoundOutcome::Raise { owner, targets, outcomes });
     }
 
     pub(crate) fn release(
@@ -137,26 +137,26 @@ impl Quorum {
         owner: Owner,
     ) {
         let round = ReleaseRound::new(Question::Release { owner, sections }, self.sizes());
-        self.start(cx, round, move |outcome| Outcome::Release { owner, outcome });
+        self.start(cx, round, move |outcome| RoundOutcome::Release { owner, outcome });
     }
 
     pub(crate) fn promise(&mut self, cx: &mut Cx<'_>, term: u64) {
         let round = PromiseRound::new(term, self.sizes());
-        self.start(cx, round, move |outcome| Outcome::Promise { term, outcome });
+        self.start(cx, round, move |outcome| RoundOutcome::Promise { term, outcome });
     }
 
     pub(crate) fn write(&mut self, cx: &mut Cx<'_>, table: Arc<Table>) {
         let round = WriteRound::new(Arc::clone(&table), self.sizes());
-        self.start(cx, round, move |outcome| Outcome::Write { table, outcome });
+        self.start(cx, round, move |outcome| RoundOutcome::Write { table, outcome });
     }
 
     pub(crate) fn acting(&mut self, cx: &mut Cx<'_>, term: u64) {
         let round = ActingRound::new(term, self.sizes());
-        self.start(cx, round, move |outcome| Outcome::Acting { outcome });
+        self.start(cx, round, move |outcome| RoundOutcome::Acting { outcome });
     }
 
     /// A replica's answer, or `None` when the patience is over. Answers to no question are dropped.
-    pub(crate) fn on(&mut self, cx: &mut Cx<'_>, id: u64, answer: Option<Answer>) -> Option<Outcome> {
+    pub(crate) fn on(&mut self, cx: &mut Cx<'_>, id: u64, answer: Option<Answer>) -> Option<RoundOutcome> {
         let Some((number, from)) = self.out.remove(&id) else {
             if let Some(Answer::Described(Description { configuration: Some(newer), .. })) = answer {
                 self.follow(newer);
@@ -173,15 +173,15 @@ impl Quorum {
             }
             Step::Done(mut outcome) => {
                 let call = self.calls.remove(&number)?;
-                if let Outcome::Read { outcome: Ok(reading), .. } = &mut outcome {
+                if let RoundOutcome::Read { outcome: Ok(reading), .. } = &mut outcome {
                     reading.bounds = call.configuration.as_ref().map(|one| one.bounds());
                 }
                 self.out.retain(|_, (call, _)| *call != number);
                 self.learned(cx, call);
-                if let Outcome::Claim { standing, outcome: Ok(_) } = &outcome {
+                if let RoundOutcome::Claim { standing, outcome: Ok(_) } = &outcome {
                     let known = self.claims.iter().position(|one| one.owner == standing.owner);
                     let earlier = known.map(|index| self.claims.swap_remove(index));
-                    self.claims.push(Arc::new(Standing::clone(standing).with(earlier.as_deref())));
+                    self.claims.push(Arc::new(StandingClaim::clone(standing).with(earlier.as_deref())));
                 }
                 Some(outcome)
             }
@@ -190,7 +190,7 @@ impl Quorum {
 
     /// Uses the configurations that an ended call learned of: a newer one is followed, and a replica that missed the call's gets it
     /// once enough vote in that.
-    fn learned(&mut self, cx: &mut Cx<'_>, Call { configuration, tally, .. }: Call) {
+    fn learned(&mut self, cx: &mut Cx<'_>, QuorumCall { configuration, tally, .. }: QuorumCall) {
         let Tally { answered, behind, newer } = tally;
         if let Some(newer) = newer {
             return self.follow(newer);
@@ -232,7 +232,7 @@ impl Quorum {
         &mut self,
         cx: &mut Cx<'_>,
         mut round: R,
-        outcome: impl FnOnce(R::Outcome) -> Outcome + 'static,
+        outcome: impl FnOnce(R::Outcome) -> RoundOutcome + 'static,
     ) {
         self.learn(cx);
         let asks = round.open();
@@ -243,7 +243,7 @@ impl Quorum {
         };
         let number = self.fresh();
         let (configuration, tally) = (self.configuration.clone(), Tally::default());
-        self.calls.insert(number, Call { take: Box::new(take), configuration, tally });
+        self.calls.insert(number, QuorumCall { take: Box::new(take), configuration, tally });
         self.ask(cx, number, asks);
     }
 

@@ -58,11 +58,11 @@ impl Task {
 pub(crate) struct Replacer {
     access: Access,
     task: Option<Task>,
-    life: Option<Life>,
+    life: Option<ReplacerLife>,
 }
 
 /// State that ends with the process.
-struct Life {
+struct ReplacerLife {
     next: u64,
     /// The highest ballot that was seen.
     ballot: u64,
@@ -71,13 +71,13 @@ struct Life {
     new: BTreeSet<u64>,
     /// Questions that are out, to which replica of the round.
     out: BTreeMap<u64, usize>,
-    change: Option<Change>,
+    change: Option<ReplacerChange>,
     /// The configuration in force that grants a shorter lease than somebody may hold, and until when he may.
     shortening: Option<(u64, Moment)>,
 }
 
 /// A round under way.
-struct Change {
+struct ReplacerChange {
     round: ChangeRound,
     current: Arc<Configuration>,
     next: Arc<Configuration>,
@@ -103,8 +103,15 @@ impl Replacer {
             Input::Start => {
                 let (known, out, change, shortening) = Default::default();
                 let next = cx.chance.number() >> 8;
-                self.life =
-                    Some(Life { next, ballot: 0, known, new: BTreeSet::new(), out, change, shortening });
+                self.life = Some(ReplacerLife {
+                    next,
+                    ballot: 0,
+                    known,
+                    new: BTreeSet::new(),
+                    out,
+                    change,
+                    shortening,
+                });
                 self.describe(cx);
             }
             Input::Tick(Tick::Next) => self.describe(cx),
@@ -217,13 +224,13 @@ impl Replacer {
         };
         let asks = round.open();
         life.out.clear();
-        life.change = Some(Change { round, current, next, members });
+        life.change = Some(ReplacerChange { round, current, next, members });
         self.ask(cx, asks);
     }
 
     fn ask(&mut self, cx: &mut Cx<'_>, asks: Vec<(usize, Question)>) {
         let Some(life) = &mut self.life else { return };
-        let Some(Change { current, members, .. }) = &life.change else { return };
+        let Some(ReplacerChange { current, members, .. }) = &life.change else { return };
         for (index, question) in asks {
             life.next += 1;
             life.out.insert(life.next, index);
@@ -235,7 +242,7 @@ impl Replacer {
 
     fn done(&mut self, cx: &mut Cx<'_>, outcome: Result<(), ChangeError>) {
         let (Some(life), Some(task)) = (&mut self.life, &self.task) else { return };
-        let Some(Change { current, next, .. }) = life.change.take() else { return };
+        let Some(ReplacerChange { current, next, .. }) = life.change.take() else { return };
         life.out.clear();
         match outcome {
             Ok(()) => {

@@ -10,7 +10,7 @@ use super::cx::Cx;
 use super::disk::Disk;
 use super::message::{Input, Packet, Tick};
 use super::{MICRO, MILLI, Place};
-pub(crate) use seqsvr_cluster::replica::state::{Change, State};
+pub(crate) use seqsvr_cluster::replica::state::{State, StateChange};
 use seqsvr_core::flaws::Flaws;
 use seqsvr_core::store::message::Copy;
 use seqsvr_core::store::message::{Answer, Question};
@@ -18,11 +18,11 @@ use seqsvr_core::store::{Address, Configuration};
 
 /// A record of the log.
 #[derive(Clone, Debug)]
-enum Record {
+enum LogRecord {
     /// The first: what the replica begins with.
     Start(State),
     /// A change since.
-    Change(Change),
+    Change(StateChange),
 }
 
 /// See the module.
@@ -30,23 +30,23 @@ pub(crate) struct Replica {
     /// Its id among the members.
     id: u64,
     flaws: Flaws,
-    disk: Disk<Record>,
-    life: Option<Life>,
+    disk: Disk<LogRecord>,
+    life: Option<ReplicaLife>,
 }
 
 /// State that ends with the process.
-struct Life {
+struct ReplicaLife {
     state: State,
     /// Answers that wait for the disk: until so much is durable.
     leaving: Vec<(usize, Place, u64, Answer)>,
     /// Readers that wait for news.
-    held: BTreeMap<u64, Reader>,
+    held: BTreeMap<u64, WaitingReader>,
     next: u64,
     syncing: bool,
 }
 
 /// A reader that waits.
-struct Reader {
+struct WaitingReader {
     from: Place,
     id: u64,
     /// To whom it spoke.
@@ -59,7 +59,7 @@ impl Replica {
     /// New: it votes in nothing yet.
     pub(crate) fn new(id: u64, flaws: Flaws) -> Self {
         let mut disk = Disk::default();
-        disk.write(Record::Start(State::restored(Copy::default(), 1, flaws).with_id(id)));
+        disk.write(LogRecord::Start(State::restored(Copy::default(), 1, flaws).with_id(id)));
         disk.sync(1);
         Self { id, flaws, disk, life: None }
     }
@@ -88,15 +88,16 @@ impl Replica {
 
     fn start(&mut self) {
         let state = self.stored();
-        self.life = Some(Life { state, leaving: Vec::new(), held: BTreeMap::new(), next: 0, syncing: false });
+        self.life =
+            Some(ReplicaLife { state, leaving: Vec::new(), held: BTreeMap::new(), next: 0, syncing: false });
     }
 
     fn stored(&self) -> State {
         let mut state = State::restored(Copy::default(), 1, self.flaws).with_id(self.id);
         for record in self.disk.read() {
             match record {
-                Record::Start(start) => state = start.clone(),
-                Record::Change(change) => state.apply(change),
+                LogRecord::Start(start) => state = start.clone(),
+                LogRecord::Change(change) => state.apply(change),
             }
         }
         state
@@ -111,21 +112,22 @@ impl Replica {
         let Some(life) = &mut self.life else { return };
         let revision = life.state.revision();
         let decision = life.state.call(cx.now, to, question);
-        let is_table = matches!(decision.change, Some(Change::Write(_) | Change::Whole(_)));
+        let is_table = matches!(decision.change, Some(StateChange::Write(_) | StateChange::Whole(_)));
         if let Some(change) = decision.change {
-            self.disk.write(Record::Change(change));
+            self.disk.write(LogRecord::Change(change));
         }
         match (decision.answer, question) {
             (Some(answer), _) => life.leaving.push((self.disk.written(), from, id, answer)),
             (None, &Question::Read { wait, releases, .. }) => {
                 life.next += 1;
-                life.held.insert(life.next, Reader { from, id, to, releases });
+                life.held.insert(life.next, WaitingReader { from, id, to, releases });
                 cx.tick(cx.now + wait, Tick::Held(life.next));
             }
             (None, _) => {}
         }
         if life.state.revision() != revision {
-            let wakes = |(number, reader): (&u64, &Reader)| (is_table || reader.releases).then_some(*number);
+            let wakes =
+                |(number, reader): (&u64, &WaitingReader)| (is_table || reader.releases).then_some(*number);
             let held: Vec<u64> = life.held.iter().filter_map(wakes).collect();
             for number in held {
                 self.let_go(cx, number);
@@ -137,7 +139,7 @@ impl Replica {
     /// Answers a reader that was kept waiting.
     fn let_go(&mut self, cx: &mut Cx<'_>, number: u64) {
         let Some(life) = &mut self.life else { return };
-        let Some(Reader { from, id, to, .. }) = life.held.remove(&number) else { return };
+        let Some(WaitingReader { from, id, to, .. }) = life.held.remove(&number) else { return };
         let question = Question::Read { revision: 0, wait: Duration::ZERO, releases: true };
         if let Some(answer) = life.state.call(cx.now, to, &question).answer {
             life.leaving.push((self.disk.written(), from, id, answer));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Place;
-use super::memory::{Memory, Take};
+use super::memory::{AllocMemory, TakeOutcome};
 use super::message::Reply;
 use seqsvr_core::clock::Moment;
 use seqsvr_core::ids::{Epoch, Granted, SectionId};
@@ -26,7 +26,7 @@ pub(super) enum Want {
 
 /// A request that has arrived.
 #[derive(Clone, Debug)]
-pub(super) struct Request {
+pub(super) struct CallerRequest {
     pub(super) from: Place,
     /// On which of its streams.
     pub(super) stream: u64,
@@ -40,7 +40,7 @@ pub(super) struct Request {
     pub(super) taken: Vec<Granted>,
 }
 
-impl Request {
+impl CallerRequest {
     /// The request in a frame; `None`: nothing that is simulated.
     pub(super) fn read(from: Place, stream: u64, frame: v1::StreamRequest) -> Option<Self> {
         let (uids, want, route) = match frame.call? {
@@ -57,7 +57,7 @@ impl Request {
     }
 
     /// Takes what it wants, as far as that goes without a raise. A call for several uids that are not all served takes nothing.
-    pub(super) fn take(&mut self, memory: &mut Memory) -> Option<Reply> {
+    pub(super) fn take(&mut self, memory: &mut AllocMemory) -> Option<Reply> {
         let first = self.uids[0];
         Some(match self.want {
             Want::Current => {
@@ -65,14 +65,14 @@ impl Request {
                 bounds.collect::<Option<_>>().map_or(Reply::NotOwner, Reply::Bounds)
             }
             Want::Next(count) => match memory.take(first, count) {
-                Take::Granted(granted) => granted.into(),
-                Take::Advanced | Take::NotServed => Reply::NotOwner,
-                Take::Raise(_) => return None,
+                TakeOutcome::Granted(granted) => granted.into(),
+                TakeOutcome::Advanced | TakeOutcome::NotServed => Reply::NotOwner,
+                TakeOutcome::Raise(_) => return None,
             },
             Want::Advance(at_least) => match memory.advance(first, at_least) {
-                Take::Advanced => Reply::Advanced,
-                Take::Granted(_) | Take::NotServed => Reply::NotOwner,
-                Take::Raise(_) => return None,
+                TakeOutcome::Advanced => Reply::Advanced,
+                TakeOutcome::Granted(_) | TakeOutcome::NotServed => Reply::NotOwner,
+                TakeOutcome::Raise(_) => return None,
             },
             Want::Each => {
                 if self.uids.iter().any(|&uid| memory.bound(uid).is_none()) {
@@ -80,9 +80,9 @@ impl Request {
                 }
                 while let Some(&uid) = self.uids.get(self.taken.len()) {
                     match memory.take(uid, 1) {
-                        Take::Granted(granted) => self.taken.push(granted),
-                        Take::Advanced | Take::NotServed => return Some(Reply::NotOwner),
-                        Take::Raise(_) => return None,
+                        TakeOutcome::Granted(granted) => self.taken.push(granted),
+                        TakeOutcome::Advanced | TakeOutcome::NotServed => return Some(Reply::NotOwner),
+                        TakeOutcome::Raise(_) => return None,
                     }
                 }
                 Reply::Each(std::mem::take(&mut self.taken))
@@ -93,19 +93,19 @@ impl Request {
 
 /// Numbers a second by section, as answers to probes tell them.
 #[derive(Debug)]
-pub(super) struct Rates {
+pub(super) struct ProbedRates {
     since: Moment,
     counts: BTreeMap<SectionId, u64>,
     rates: Vec<(SectionId, u64)>,
 }
 
-impl Rates {
+impl ProbedRates {
     pub(super) fn since(now: Moment) -> Self {
         Self { since: now, counts: BTreeMap::new(), rates: Vec::new() }
     }
 
     /// Counts what is about to be answered.
-    pub(super) fn count(&mut self, section_size: u32, request: &Request, reply: &Reply) {
+    pub(super) fn count(&mut self, section_size: u32, request: &CallerRequest, reply: &Reply) {
         for (uid, granted) in request.uids.iter().zip(reply.granted()) {
             let count = self.counts.entry(SectionId::new(uid / section_size)).or_default();
             *count += granted.last - granted.first + 1;

@@ -3,7 +3,7 @@
 use super::alloc::Alloc;
 use super::arbiter::Arbiter;
 use super::chance::Chance;
-use super::client::Client;
+use super::client::SimulatedClient;
 use super::cx::Cx;
 use super::message::Input;
 use super::replacer::Replacer;
@@ -11,16 +11,16 @@ use super::replica::Replica;
 use super::wild::Wild;
 
 /// See the module.
-pub(crate) enum Role {
+pub(crate) enum SimulatedRole {
     Replica(Box<Replica>),
     Alloc(Box<Alloc>),
     Arbiter(Box<Arbiter>),
     Wild(Box<Wild>),
     Replacer(Box<Replacer>),
-    Client(Box<Client>),
+    Client(Box<SimulatedClient>),
 }
 
-impl Role {
+impl SimulatedRole {
     /// Something happens to it.
     pub(crate) fn on(&mut self, cx: &mut Cx<'_>, input: Input) {
         match self {

@@ -6,12 +6,12 @@ use super::MILLI;
 use super::alloc::AllocSetup;
 use super::chance::Chance;
 use super::clock::Shows;
-use super::cluster::{Arbiters, Cluster, Shape};
-use super::history::History;
+use super::cluster::{Arbiters, Shape, SimulatedCluster};
+use super::history::RunHistory;
 use super::mix::Mix;
 use super::moves;
 use super::trial::{Trial, Verdict};
-use super::{Exploration, Found, explorations};
+use super::{Exploration, ExplorationVerdict, explorations};
 use seqsvr_cluster::alloc::config::AllocConfig;
 use seqsvr_cluster::arbiter::config::ArbiterConfig;
 use seqsvr_cluster::arbiter::health::HealthRules;
@@ -209,7 +209,7 @@ fn a_cluster_at_full_speed_goes_by_what_ships() {
     let mut shapes = (0..200).map(|seed| Shape::drawn(&mut Chance::new(seed), Flaws::default()));
     let whole = |shape: &Shape| shape.lease == alloc.rules.lease;
     let shape = shapes.find(whole).expect("some are as shipped");
-    let cluster = Cluster::new(shape, Chance::new(0), History::new(0));
+    let cluster = SimulatedCluster::new(shape, Chance::new(0), RunHistory::new(0));
     let AllocSetup { lease, poll, retry, drain_wait, raise_wait, pauses, rules, access, .. } =
         cluster.alloc_setup("a0".to_owned());
     assert_eq!((lease, poll, retry), (alloc.rules.lease, alloc.rules.poll, alloc.rules.retry));
@@ -272,8 +272,8 @@ fn leases_on_a_clock_that_jumps_would_be_noticed() {
 fn explore(start: &str) -> (usize, usize) {
     let rows = explorations().into_iter().filter(|row| row.to_string().starts_with(start));
     rows.fold((0, 0), |(holding, breaking), row| match (row.must_break(), row.explore(row.first, |_| true)) {
-        (false, Found::Holds(_) | Found::HoldsSoFar(_)) => (holding + 1, breaking),
-        (true, Found::Breaks { history, .. }) if history.len() < 30 => (holding, breaking + 1),
+        (false, ExplorationVerdict::Holds(_) | ExplorationVerdict::HoldsSoFar(_)) => (holding + 1, breaking),
+        (true, ExplorationVerdict::Breaks { history, .. }) if history.len() < 30 => (holding, breaking + 1),
         (_, found) => panic!("{row}: {found:#?}"),
     })
 }

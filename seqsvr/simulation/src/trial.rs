@@ -3,9 +3,9 @@
 use super::chance::Chance;
 use super::checker::Broken;
 use super::clock::Shows;
-use super::cluster::{Arbiters, Cluster, Shape};
+use super::cluster::{Arbiters, Shape, SimulatedCluster};
 use super::faults::Faults;
-use super::history::History;
+use super::history::RunHistory;
 use super::mix::Mix;
 use super::{At, SECOND};
 use seqsvr_core::flaws::Flaws;
@@ -59,7 +59,7 @@ impl Trial {
         let mut chance = Chance::new(seed);
         let drawn = Shape::drawn(&mut chance, self.flaws);
         let shape = Shape { clocks: self.clocks, ..(self.bend)(drawn) };
-        let mut cluster = Cluster::new(shape, chance, History::new(self.lines));
+        let mut cluster = SimulatedCluster::new(shape, chance, RunHistory::new(self.lines));
         Faults::new(self.mix.clone()).run(&mut cluster, self.faults);
         let world = &mut cluster.world;
         world.run_until(world.now() + SECOND);
@@ -79,7 +79,7 @@ impl Trial {
 }
 
 /// Every section must be served again soon after the last fault.
-fn come_back(cluster: &mut Cluster) {
+fn come_back(cluster: &mut SimulatedCluster) {
     let (owed, caller) = (cluster.one_of_each(), cluster.callers[0]);
     cluster.world.insist(caller, owed);
     let until = cluster.world.now() + QUIET;

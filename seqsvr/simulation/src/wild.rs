@@ -9,7 +9,7 @@ use super::Place;
 use super::arbiter::address;
 use super::cx::Cx;
 use super::message::{Input, Packet, Tick};
-use super::quorum::{Access, Outcome, Quorum};
+use super::quorum::{Access, Quorum, RoundOutcome};
 use seqsvr_cluster::arbiter::core::Probe;
 use seqsvr_core::ids::{Epoch, SectionId};
 use seqsvr_core::routing::{Assignment, Node, NodeState, Table};
@@ -32,10 +32,10 @@ pub(crate) struct WildSetup {
 /// See the module.
 pub(crate) struct Wild {
     setup: WildSetup,
-    life: Option<Life>,
+    life: Option<WildLife>,
 }
 
-struct Life {
+struct WildLife {
     quorum: Quorum,
     /// The newest term that it has heard of.
     heard: u64,
@@ -61,7 +61,7 @@ impl Wild {
     pub(crate) fn on(&mut self, cx: &mut Cx<'_>, input: Input) {
         match input {
             Input::Start => {
-                self.life = Some(Life {
+                self.life = Some(WildLife {
                     quorum: Quorum::new(self.setup.access.clone(), cx.chance.number() >> 8),
                     heard: 0,
                     term: None,
@@ -119,23 +119,23 @@ impl Wild {
     fn answered(&mut self, cx: &mut Cx<'_>, id: u64, answer: Option<seqsvr_core::store::message::Answer>) {
         let Some(life) = &mut self.life else { return };
         match life.quorum.on(cx, id, answer) {
-            Some(Outcome::Promise { term, outcome: Ok(table) }) => {
+            Some(RoundOutcome::Promise { term, outcome: Ok(table) }) => {
                 (life.term, life.writing) = (Some(term), false);
                 let before = table.unwrap_or_else(|| Arc::new(self.setup.empty.clone()));
                 let mut table = Table::clone(&before);
                 table.version = Epoch { term, version: before.version.version + 1 };
                 self.write(cx, Arc::new(table));
             }
-            Some(Outcome::Promise { outcome: Err(error), .. }) => {
+            Some(RoundOutcome::Promise { outcome: Err(error), .. }) => {
                 life.writing = false;
                 self.failed(&error);
             }
-            Some(Outcome::Write { outcome: Ok(()), .. }) => life.writing = false,
+            Some(RoundOutcome::Write { outcome: Ok(()), .. }) => life.writing = false,
             // The same again, until it is known what came of it.
-            Some(Outcome::Write { table, outcome: Err(WriteError::Unknown(_)) }) => {
+            Some(RoundOutcome::Write { table, outcome: Err(WriteError::Unknown(_)) }) => {
                 life.quorum.write(cx, table);
             }
-            Some(Outcome::Write { outcome: Err(error), .. }) => {
+            Some(RoundOutcome::Write { outcome: Err(error), .. }) => {
                 (life.writing, life.term) = (false, None);
                 self.failed(&error);
             }

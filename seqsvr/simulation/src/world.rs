@@ -7,18 +7,18 @@ use std::collections::BinaryHeap;
 
 use super::chance::Chance;
 use super::checker::Checker;
-use super::clock::Clock;
+use super::clock::SimulatedClock;
 use super::cx::{Cx, Effect};
-use super::history::History;
+use super::history::RunHistory;
 use super::message::{Input, Packet, Tick};
 use super::network::Network;
-use super::role::Role;
+use super::role::SimulatedRole;
 use super::{At, MILLI, Place};
 use seqsvr_core::clock::Moment;
 
 /// How a process is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Run {
+pub(crate) enum ProcessState {
     /// It runs.
     Up,
     /// It was stopped where it stood, and what comes for it waits (SIGSTOP, a suspended machine).
@@ -28,24 +28,39 @@ pub(crate) enum Run {
 }
 
 struct Process {
-    run: Run,
-    /// Which life: ticks of an earlier one are void.
+    run: ProcessState,
+    /// The number of its life: ticks and words for an earlier one are void.
     life: u64,
-    clock: Clock,
-    held: Vec<Event>,
-    role: Role,
+    clock: SimulatedClock,
+    held: Vec<WorldEvent>,
+    role: SimulatedRole,
 }
 
 #[derive(Clone, Debug)]
-enum Event {
-    Packet { from: Place, to: Place, packet: Packet },
-    Tick { place: Place, life: u64, due: Moment, tick: Tick },
+enum WorldEvent {
+    Packet {
+        from: Place,
+        to: Place,
+        packet: Packet,
+    },
+    /// People's word to one life of a process, such as a signal.
+    Word {
+        place: Place,
+        life: u64,
+        packet: Packet,
+    },
+    Tick {
+        place: Place,
+        life: u64,
+        due: Moment,
+        tick: Tick,
+    },
 }
 
 struct Queued {
     at: At,
     number: u64,
-    event: Event,
+    event: WorldEvent,
 }
 
 impl PartialEq for Queued {
@@ -78,12 +93,12 @@ pub(crate) struct World {
     pub(crate) chance: Chance,
     pub(crate) network: Network,
     pub(crate) checker: Checker,
-    pub(crate) history: History,
+    pub(crate) history: RunHistory,
 }
 
 impl World {
     /// Nothing runs yet.
-    pub(crate) fn new(chance: Chance, history: History) -> Self {
+    pub(crate) fn new(chance: Chance, history: RunHistory) -> Self {
         Self {
             now: 0,
             number: 0,
@@ -98,8 +113,8 @@ impl World {
     }
 
     /// Adds a process that is down, on a machine of its own.
-    pub(crate) fn add(&mut self, clock: Clock, role: Role) -> Place {
-        self.processes.push(Process { run: Run::Down, life: 0, clock, held: Vec::new(), role });
+    pub(crate) fn add(&mut self, clock: SimulatedClock, role: SimulatedRole) -> Place {
+        self.processes.push(Process { run: ProcessState::Down, life: 0, clock, held: Vec::new(), role });
         self.processes.len() - 1
     }
 
@@ -109,18 +124,19 @@ impl World {
     }
 
     /// How a process is.
-    pub(crate) fn run_of(&self, place: Place) -> Run {
+    pub(crate) fn run_of(&self, place: Place) -> ProcessState {
         self.processes[place].run
     }
 
-    /// A packet from people, over no network, arrives there now.
-    pub(crate) fn post(&mut self, to: Place, packet: Packet) {
-        self.queue_at(self.now, Event::Packet { from: to, to, packet });
+    /// A packet from people, over no network, arrives there now. It is void when that process has ended meanwhile.
+    pub(crate) fn post(&mut self, place: Place, packet: Packet) {
+        let life = self.processes[place].life;
+        self.queue_at(self.now, WorldEvent::Word { place, life, packet });
     }
 
     /// A caller asks for nothing but one number for each of these uids, until it gets them.
     pub(crate) fn insist(&mut self, caller: Place, uids: Vec<u32>) {
-        if let Role::Client(client) = &mut self.processes[caller].role {
+        if let SimulatedRole::Client(client) = &mut self.processes[caller].role {
             client.insist(uids);
         }
     }
@@ -128,7 +144,7 @@ impl World {
     /// Which of them it has not got.
     pub(crate) fn owed(&self, caller: Place) -> &[u32] {
         match &self.processes[caller].role {
-            Role::Client(client) => client.owed(),
+            SimulatedRole::Client(client) => client.owed(),
             _ => &[],
         }
     }
@@ -139,12 +155,12 @@ impl World {
     }
 
     /// The role of the process at a place.
-    pub(crate) fn role(&mut self, place: Place) -> &mut Role {
+    pub(crate) fn role(&mut self, place: Place) -> &mut SimulatedRole {
         &mut self.processes[place].role
     }
 
     /// The clocks there.
-    pub(crate) fn clock(&mut self, place: Place) -> &mut Clock {
+    pub(crate) fn clock(&mut self, place: Place) -> &mut SimulatedClock {
         &mut self.processes[place].clock
     }
 
@@ -155,19 +171,19 @@ impl World {
 
     /// A new life begins.
     pub(crate) fn start(&mut self, place: Place) {
-        if self.processes[place].run == Run::Down {
+        if self.processes[place].run == ProcessState::Down {
             self.note("start", place);
-            self.processes[place].run = Run::Up;
+            self.processes[place].run = ProcessState::Up;
             self.handle(place, Input::Start);
         }
     }
 
     /// It ends at once, in the middle of anything.
     pub(crate) fn crash(&mut self, place: Place) {
-        if self.processes[place].run != Run::Down {
+        if self.processes[place].run != ProcessState::Down {
             self.note("crash", place);
             let process = &mut self.processes[place];
-            process.run = Run::Down;
+            process.run = ProcessState::Down;
             process.life += 1;
             process.held.clear();
             process.role.crash(&mut self.chance);
@@ -182,17 +198,17 @@ impl World {
 
     /// It stands still.
     pub(crate) fn pause(&mut self, place: Place) {
-        if self.processes[place].run == Run::Up {
+        if self.processes[place].run == ProcessState::Up {
             self.note("pause", place);
-            self.processes[place].run = Run::Paused;
+            self.processes[place].run = ProcessState::Paused;
         }
     }
 
     /// It goes on, with everything that came meanwhile, in the order of its coming or not.
     pub(crate) fn resume(&mut self, place: Place) {
-        if self.processes[place].run == Run::Paused {
+        if self.processes[place].run == ProcessState::Paused {
             self.note("resume", place);
-            self.processes[place].run = Run::Up;
+            self.processes[place].run = ProcessState::Up;
             let mut held = std::mem::take(&mut self.processes[place].held);
             if self.chance.permille(700) {
                 self.chance.shuffle(&mut held);
@@ -218,28 +234,31 @@ impl World {
         }
     }
 
-    fn happen(&mut self, event: Event) {
+    fn happen(&mut self, event: WorldEvent) {
         let (place, life) = match &event {
-            Event::Packet { to, .. } => (*to, None),
-            Event::Tick { place, life, .. } => (*place, Some(*life)),
+            WorldEvent::Packet { to, .. } => (*to, None),
+            WorldEvent::Word { place, life, .. } | WorldEvent::Tick { place, life, .. } => {
+                (*place, Some(*life))
+            }
         };
         let process = &mut self.processes[place];
         match process.run {
-            Run::Down => return,
+            ProcessState::Down => return,
             _ if life.is_some_and(|life| life != process.life) => return,
-            Run::Paused => {
+            ProcessState::Paused => {
                 process.held.push(event);
                 return;
             }
-            Run::Up => {}
+            ProcessState::Up => {}
         }
         match event {
-            Event::Packet { from, packet, .. } => self.handle(place, Input::Packet(from, packet)),
-            Event::Tick { place, life, due, tick } => {
+            WorldEvent::Packet { from, packet, .. } => self.handle(place, Input::Packet(from, packet)),
+            WorldEvent::Word { packet, .. } => self.handle(place, Input::Packet(place, packet)),
+            WorldEvent::Tick { place, life, due, tick } => {
                 let when = process.clock.when(self.now, due);
                 if when > self.now {
                     // The clock went slower than was expected.
-                    self.queue_at(when, Event::Tick { place, life, due, tick });
+                    self.queue_at(when, WorldEvent::Tick { place, life, due, tick });
                 } else {
                     self.handle(place, Input::Tick(tick));
                 }
@@ -267,19 +286,19 @@ impl World {
                 Effect::Send(to, packet) => {
                     let to = self.instead.filter(|(gone, _)| *gone == to).map_or(to, |(_, instead)| instead);
                     for way in self.network.ways(&mut self.chance, place, to) {
-                        let event = Event::Packet { from: place, to, packet: packet.clone() };
+                        let event = WorldEvent::Packet { from: place, to, packet: packet.clone() };
                         self.queue_at(self.now + way, event);
                     }
                 }
                 Effect::Tick(due, tick) => {
                     let when = self.processes[place].clock.when(self.now, due);
-                    self.queue_at(when, Event::Tick { place, life, due, tick });
+                    self.queue_at(when, WorldEvent::Tick { place, life, due, tick });
                 }
             }
         }
     }
 
-    fn queue_at(&mut self, at: At, event: Event) {
+    fn queue_at(&mut self, at: At, event: WorldEvent) {
         self.number += 1;
         self.queue.push(Reverse(Queued { at, number: self.number, event }));
     }

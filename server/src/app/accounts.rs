@@ -97,7 +97,7 @@ pub struct Attempt {
 
 /// Everything about accounts. Cheap to clone.
 #[derive(Clone)]
-pub struct Accounts(Arc<Inner>);
+pub struct Accounts(Arc<AccountParts>);
 
 /// Other servers with the same accounts.
 #[derive(Clone)]
@@ -110,7 +110,7 @@ pub struct Others {
     pub tickets: Arc<dyn SharedTickets>,
 }
 
-struct Inner {
+struct AccountParts {
     directory: Arc<dyn Directory>,
     clock: Clock,
     passwords: Passwords,
@@ -137,7 +137,7 @@ impl Accounts {
         clock: Clock,
         others: Option<Others>,
     ) -> Accounts {
-        Accounts(Arc::new(Inner {
+        Accounts(Arc::new(AccountParts {
             directory,
             clock,
             passwords: Passwords::new(options.passwords),

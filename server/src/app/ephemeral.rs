@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::{Content, Conversation, Entry, Kind, Privacy, Relation, Setting, Uid, setting_key};
 use crate::notify::hints::ephemeral::{Ephemeral, MOST_RECEIVERS, Typing};
-use crate::notify::hints::text::Server;
+use crate::notify::hints::text::ServerNumber;
 use crate::notify::presence::{LIFETIME, REFRESH};
 use crate::notify::{Connected, Ear, Presence};
 use crate::store::{MessageStore, StoreError};
@@ -188,7 +188,7 @@ impl Ephemerals {
             ticks
         };
         let (mut tick, mut expire, mut refresh) = (every(TICK), every(EXPIRE), every(REFRESH));
-        let mut servers: HashMap<Server, Instant> = HashMap::new();
+        let mut servers: HashMap<ServerNumber, Instant> = HashMap::new();
         let forever = async {
             loop {
                 tokio::select! {
@@ -214,7 +214,7 @@ impl Ephemerals {
         self.presence.tell(Ephemeral::Stops);
     }
 
-    async fn hear(&self) -> (Server, Ephemeral) {
+    async fn hear(&self) -> (ServerNumber, Ephemeral) {
         match self.presence.others() {
             Some(others) => others.hear_ephemeral().await,
             None => std::future::pending().await,

@@ -34,16 +34,16 @@ pub struct Busy;
 const CHECKED: &str = "the configuration and the length of the password were checked";
 
 /// The memory of one thread, used for one hash after the other.
-type Memory = Vec<Block>;
+type HashMemory = Vec<Block>;
 
-type Work = Box<dyn FnOnce(&mut Memory) + Send>;
+type HashWork = Box<dyn FnOnce(&mut HashMemory) + Send>;
 
 /// Hashes and checks passwords.
 #[derive(Debug)]
 pub(super) struct Passwords {
     argon2: Argon2<'static>,
     /// The line in which work waits for a thread.
-    line: SyncSender<Work>,
+    line: SyncSender<HashWork>,
     /// Checked in place of the hash that an unknown name does not have.
     decoy: Arc<str>,
 }
@@ -105,10 +105,10 @@ impl Passwords {
 
     async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Memory) -> T + Send + 'static,
+        work: impl FnOnce(&mut HashMemory) -> T + Send + 'static,
     ) -> Result<T, Busy> {
         let (done, result) = oneshot::channel();
-        let work = Box::new(move |memory: &mut Memory| {
+        let work = Box::new(move |memory: &mut HashMemory| {
             // A caller who has given up costs no hash.
             if !done.is_closed() {
                 drop(done.send(work(memory)));
@@ -120,9 +120,9 @@ impl Passwords {
 }
 
 /// Runs the waiting work until the [`Passwords`] are dropped.
-fn work_off(waiting: &Mutex<Receiver<Work>>) {
+fn work_off(waiting: &Mutex<Receiver<HashWork>>) {
     tidemark_process::yield_to_other_threads();
-    let mut memory = Memory::new();
+    let mut memory = HashMemory::new();
     loop {
         let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
         match next {
@@ -133,12 +133,12 @@ fn work_off(waiting: &Mutex<Receiver<Work>>) {
 }
 
 /// The hash of `password` under a new salt, in PHC form.
-fn hash(argon2: &Argon2<'static>, password: &str, memory: &mut Memory) -> String {
+fn hash(argon2: &Argon2<'static>, password: &str, memory: &mut HashMemory) -> String {
     let salt: [u8; Salt::RECOMMENDED_LENGTH] = drawn();
     hash_with(argon2, password, &salt, memory)
 }
 
-fn hash_with(argon2: &Argon2<'static>, password: &str, salt: &[u8], memory: &mut Memory) -> String {
+fn hash_with(argon2: &Argon2<'static>, password: &str, salt: &[u8], memory: &mut HashMemory) -> String {
     let mut out = [0; Params::DEFAULT_OUTPUT_LEN];
     compute(argon2, password, salt, &mut out, memory).expect(CHECKED);
     in_phc_form(argon2, salt, &out)
@@ -170,7 +170,7 @@ fn in_phc_form(argon2: &Argon2<'static>, salt: &[u8], out: &[u8]) -> String {
 }
 
 /// Whether `password` is the one behind `stored`, which says how it was hashed; `None` when `stored` is no hash.
-fn verify(stored: &str, password: &str, memory: &mut Memory) -> Option<bool> {
+fn verify(stored: &str, password: &str, memory: &mut HashMemory) -> Option<bool> {
     let stored = PasswordHash::new(stored).ok()?;
     let (salt, expected) = (stored.salt?, stored.hash?);
     let version = stored.version.map_or(Ok(Version::V0x13), Version::try_from).ok()?;
@@ -188,7 +188,7 @@ fn compute(
     password: &str,
     salt: &[u8],
     out: &mut [u8],
-    memory: &mut Memory,
+    memory: &mut HashMemory,
 ) -> argon2::Result<()> {
     memory.resize(argon2.params().block_count(), Block::new());
     argon2.hash_password_into_with_memory(password.as_bytes(), salt, out, memory.as_mut_slice())
@@ -220,7 +220,7 @@ mod tests {
     fn a_decoy_is_checked_with_the_work_of_a_computed_hash_and_matches_nothing() {
         let params = Params::new(64, 2, 1, None).expect("in range");
         let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
-        let mut memory = Memory::new();
+        let mut memory = HashMemory::new();
         let (decoy, computed) = (decoy(&argon2), hash(&argon2, "correct horse", &mut memory));
         let cost = |stored: &str| {
             let stored = PasswordHash::new(stored).expect("a hash");
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn hashes_of_any_cost_share_memory_and_do_not_change_each_other() {
-        let mut memory = Memory::new();
+        let mut memory = HashMemory::new();
         let costs = [(64, 1), (8, 3), (32, 2)];
         let with = |(kib, passes)| Params::new(kib, passes, 1, None).expect("in range");
         let argon2 = |cost| Argon2::new(Algorithm::Argon2id, Version::V0x13, with(cost));

@@ -105,12 +105,12 @@ impl OpenSession {
 
 #[derive(Debug)]
 pub(super) struct SessionCache {
-    known: Mutex<Known>,
+    known: Mutex<CachedSessions>,
     capacity: usize,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct CachedSessions {
     sessions: HashMap<TokenHash, Arc<LiveSession>>,
     /// Every kept hash, oldest first, and some that are gone since.
     order: VecDeque<TokenHash>,
@@ -123,7 +123,7 @@ impl SessionCache {
         SessionCache { known: Mutex::default(), capacity }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, CachedSessions> {
         // Each change below is complete before anything can panic.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -209,7 +209,7 @@ impl SessionCache {
     }
 }
 
-impl Known {
+impl CachedSessions {
     /// Forgets the oldest until there is room. One that is in use stays, since its ending must reach its user;
     /// the number of those is bounded by the number of connections.
     fn make_room(&mut self, capacity: usize) {

@@ -21,12 +21,12 @@ pub struct TooManyTickets;
 
 #[derive(Debug)]
 pub(super) struct Tickets {
-    open: Mutex<Open>,
+    open: Mutex<IssuedTickets>,
     capacity: usize,
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct IssuedTickets {
     tickets: HashMap<TokenHash, (Arc<LiveSession>, Timestamp)>,
     /// In the order of giving, hence of expiry; used ones count until they would have expired.
     order: VecDeque<(Timestamp, TokenHash, Arc<LiveSession>)>,
@@ -37,7 +37,7 @@ impl Tickets {
         Tickets { open: Mutex::default(), capacity }
     }
 
-    fn open(&self) -> MutexGuard<'_, Open> {
+    fn open(&self) -> MutexGuard<'_, IssuedTickets> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -68,7 +68,7 @@ impl Tickets {
     }
 }
 
-impl Open {
+impl IssuedTickets {
     fn expire(&mut self, now: Timestamp) {
         while let Some((_, ticket, session)) = self.order.pop_front_if(|(expires, ..)| *expires <= now) {
             self.tickets.remove(&ticket);

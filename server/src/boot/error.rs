@@ -85,7 +85,7 @@ pub enum BootError {
     Sections(#[from] seqsvr_core::store::StoreError),
     /// The numbers of users and groups cannot be issued.
     #[error(transparent)]
-    Ids(#[from] crate::seq::OpenError),
+    Ids(#[from] crate::seq::IdsError),
     /// Requests cannot be named.
     #[error(transparent)]
     RequestIds(#[from] RequestIdsError),
@@ -99,7 +99,7 @@ pub enum BootError {
     },
     /// The sequences cannot be served.
     #[error("the sequence service cannot start: {0}")]
-    Sequence(#[from] seqsvr_core::OpenError),
+    Sequence(#[from] seqsvr_core::OpenAllocatorError),
     /// The cluster's client configuration cannot be used.
     #[error("[sequence] client_config: {0}")]
     Cluster(#[from] ClientConfigError),

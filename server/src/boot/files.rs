@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::storage::directory_of;
 use super::{BootError, issued};
 use crate::config::{Config, MessageIds, SequenceSource};
-use crate::store::sqlite::stamp::{self, Found, Opened, Stamp, Start};
+use crate::store::sqlite::stamp::{self, FileKind, Opened, Stamp, Start};
 use crate::store::sqlite::{BadLog, Db, Identity, Journal, LogError, check_log, forget_log, private};
 
 const SEQUENCE: &str = "sequence";
@@ -114,10 +114,12 @@ pub(super) fn check_database(config: &Config) -> Result<(), BootError> {
     let path = config.storage.file()?;
     let how = match stamp::look(&path) {
         None => return Ok(()),
-        Some(Found::Missing) => "missing",
-        Some(Found::Empty) => "empty",
-        Some(Found::Damaged(why)) => return Err(BadFile { path, wrong: Wrong::DamagedDatabase(why) }.into()),
-        Some(Found::Unreadable(why)) => return Err(BadFile { path, wrong: Wrong::Unusable(why) }.into()),
+        Some(FileKind::Missing) => "missing",
+        Some(FileKind::Empty) => "empty",
+        Some(FileKind::Damaged(why)) => {
+            return Err(BadFile { path, wrong: Wrong::DamagedDatabase(why) }.into());
+        }
+        Some(FileKind::Unreadable(why)) => return Err(BadFile { path, wrong: Wrong::Unusable(why) }.into()),
         Some(_) => return Ok(()),
     };
     let used = |path: &Path| fs::metadata(path).is_ok_and(|found| found.len() > 0);
@@ -250,18 +252,18 @@ pub(super) fn fingerprint(secret: &str) -> String {
 }
 
 /// Checks that the file that was `found` belongs beside the database.
-fn judge(known: &Identity, role: &str, found: &Found) -> Result<(), Wrong> {
+fn judge(known: &Identity, role: &str, found: &FileKind) -> Result<(), Wrong> {
     let required = known.files.iter().any(|known| known == role);
     let stamp = match found {
-        Found::Missing if required => return Err(Wrong::Missing),
-        Found::Empty if required => return Err(Wrong::Empty),
-        Found::Missing | Found::Empty => return Ok(()),
-        Found::Newer => return Err(Wrong::NewerVersion),
-        Found::Busy => return Err(Wrong::Busy),
-        Found::Damaged(why) => return Err(Wrong::Damaged(why.clone())),
-        Found::Unreadable(why) => return Err(Wrong::Unusable(why.clone())),
-        Found::Unstamped => return Err(Wrong::Foreign),
-        Found::Stamped(stamp) => stamp,
+        FileKind::Missing if required => return Err(Wrong::Missing),
+        FileKind::Empty if required => return Err(Wrong::Empty),
+        FileKind::Missing | FileKind::Empty => return Ok(()),
+        FileKind::Newer => return Err(Wrong::NewerVersion),
+        FileKind::Busy => return Err(Wrong::Busy),
+        FileKind::Damaged(why) => return Err(Wrong::Damaged(why.clone())),
+        FileKind::Unreadable(why) => return Err(Wrong::Unusable(why.clone())),
+        FileKind::Unstamped => return Err(Wrong::Foreign),
+        FileKind::Stamped(stamp) => stamp,
     };
     if stamp.role != role {
         return Err(Wrong::OtherRole(stamp.role.clone()));

@@ -9,7 +9,7 @@ use super::files::fingerprint;
 use super::storage::{Database, directory_of};
 use super::{BootError, Storage};
 use crate::config::Config;
-use crate::seq::{Ids, Stored};
+use crate::seq::{Ids, StoredNumbers};
 use crate::store::MessageStore;
 use crate::store::sqlite::{Identity, end_invites, private};
 
@@ -24,8 +24,8 @@ pub(super) fn issuer_files(config: &Config) -> Result<(PathBuf, PathBuf), BootEr
 }
 
 /// The largest numbers that are stored.
-async fn stored_numbers(storage: &Storage, messages: &dyn MessageStore) -> Result<Stored, BootError> {
-    Ok(Stored {
+async fn stored_numbers(storage: &Storage, messages: &dyn MessageStore) -> Result<StoredNumbers, BootError> {
+    Ok(StoredNumbers {
         uid: storage.directory.largest_uid().await?.map_or(0, |uid| uid.0),
         gid: messages.largest_group_id().await?.0,
         invite: storage.invites.largest_invite().await?,
@@ -46,10 +46,10 @@ pub(super) async fn numbers_of_all_else(
 pub async fn numbers_of_users(config: &Config, storage: &Storage) -> Result<Ids, BootError> {
     let uid = storage.directory.largest_uid().await?.map_or(0, |uid| uid.0);
     // A server that issues the other numbers raises them above the stored ones.
-    issuer(config, storage, Stored { uid, ..Stored::default() }).await
+    issuer(config, storage, StoredNumbers { uid, ..StoredNumbers::default() }).await
 }
 
-async fn issuer(config: &Config, storage: &Storage, stored: Stored) -> Result<Ids, BootError> {
+async fn issuer(config: &Config, storage: &Storage, stored: StoredNumbers) -> Result<Ids, BootError> {
     match &storage.database {
         Database::Sqlite(_) => {
             let (file, secret) = issuer_files(config)?;
@@ -71,11 +71,11 @@ async fn issuer(config: &Config, storage: &Storage, stored: Stored) -> Result<Id
 pub async fn renew_numbers(
     config: &Config,
     storage: &Storage,
-    known: Stored,
+    known: StoredNumbers,
     ahead: u32,
 ) -> Result<(), BootError> {
     let invite = storage.invites.largest_invite().await?;
-    let stored = Stored { invite: known.invite.max(invite), ..known };
+    let stored = StoredNumbers { invite: known.invite.max(invite), ..known };
     let db = match &storage.database {
         Database::Sqlite(db) => db,
         Database::Postgres(db) => {

@@ -18,7 +18,7 @@ use crate::app::{Accounts, Others};
 use crate::config::{Config, DatabaseKind, MessageIds};
 use crate::domain::{Clock, HistoryId};
 use crate::notify::postgres::{PgHints, keep_servers_away};
-use crate::seq::{Ids, Stored};
+use crate::seq::{Ids, StoredNumbers};
 use crate::store::postgres::{PgDb, PgDirectory, PgRates, PgTickets, PostgresStore, listening};
 use crate::store::sqlite::{
     Db, OpenError, SqliteDirectory, SqliteStore, agreed_message_ids, head_behind, put_message_ids,
@@ -46,7 +46,7 @@ pub struct Storage {
 }
 
 /// The store of users' rows, and the store of tables' rows.
-pub(super) type Rows = (Arc<dyn MessageStore>, Arc<dyn TableStore>);
+pub(super) type RowStores = (Arc<dyn MessageStore>, Arc<dyn TableStore>);
 
 /// Which one it is.
 pub(super) enum Database {
@@ -278,7 +278,7 @@ impl Storage {
     }
 
     /// The rows of this database, and those of tables.
-    pub(super) async fn rows(&self, config: &Config) -> Result<Rows, BootError> {
+    pub(super) async fn rows(&self, config: &Config) -> Result<RowStores, BootError> {
         match &self.database {
             Database::Sqlite(db) => {
                 let store = SqliteStore::open(Arc::clone(db), config.storage.sqlite(), new_history()).await?;
@@ -351,7 +351,7 @@ pub async fn begin_another_life(config: &Config, ahead: u32) -> Result<HistoryId
 /// Lets the numbers of users, groups and invitations go on `ahead` further on. The history is renewed after that: it says that all
 /// numbers are in order. Interrupted, or done by two servers, it skips as many again.
 async fn skip_numbers(db: &PgDb, ahead: u32) -> Result<(), BootError> {
-    Ok(Ids::skip_shared(db.pool(), Stored::default(), u64::from(ahead)).await?)
+    Ok(Ids::skip_shared(db.pool(), StoredNumbers::default(), u64::from(ahead)).await?)
 }
 
 /// The way to PostgreSQL itself, past a pooler; it must lead to the same tables.

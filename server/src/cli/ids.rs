@@ -8,7 +8,7 @@ use crate::config::{Config, MessageIds};
 
 /// The arguments of `tidemark ids`.
 #[derive(Debug, Args)]
-pub(super) struct Ids {
+pub(super) struct IdsArguments {
     /// The source of the ids of messages from the next start on
     #[arg(value_enum)]
     from: From,
@@ -22,7 +22,7 @@ enum From {
     Seqsvr,
 }
 
-pub(super) async fn run(what: Ids, config: &Config) -> Result<(), ExitError> {
+pub(super) async fn run(what: IdsArguments, config: &Config) -> Result<(), ExitError> {
     boot::only_on_sqlite(config, "another source of ids than the database")?;
     let ids = match what.from {
         From::Store => MessageIds::Store,

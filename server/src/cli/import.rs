@@ -9,7 +9,7 @@ use super::{ExitError, progress};
 use crate::boot::{self, BootError, Storage};
 use crate::config::{Config, MessageIds};
 use crate::domain::{HistoryId, Uid};
-use crate::seq::{Sequences, Stored};
+use crate::seq::{Sequences, StoredNumbers};
 use crate::transfer::{self, Checked, Installation};
 
 const EXAMPLES: &str = "\
@@ -98,7 +98,7 @@ async fn fill(
     let mut restore = storage.restore()?;
     transfer::begin(&mut *restore, checked).await.map_err(ExitError::failed)?;
     let (uid, gid) = checked.largest();
-    let known = Stored { uid: uid.0, gid: gid.0, invite: 0 };
+    let known = StoredNumbers { uid: uid.0, gid: gid.0, invite: 0 };
     boot::renew_numbers(config, storage, known, what.ahead).await?;
     let history = boot::new_history();
     let sequencer = sequences.map(|sequences| &**sequences);

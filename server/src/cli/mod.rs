@@ -73,12 +73,12 @@ enum Command {
     /// Read all files of SQLite and say what in them is damaged, also while it serves
     Verify(verify::Verify),
     /// Let somebody else assign the ids of messages, while the server is stopped
-    Ids(ids::Ids),
+    Ids(ids::IdsArguments),
     /// Make accounts, and look after them, also while it serves
     #[command(after_help = user::EXAMPLES)]
     User(user::User),
     /// Look after tables and their access keys
-    Table(table::Table),
+    Table(table::TableArguments),
     /// Write man pages and completions into a folder
     #[command(hide = true)]
     Manual(Manual),

@@ -48,11 +48,11 @@ impl Mentions {
 
 #[derive(Deserialize)]
 struct Mentioning {
-    mentions: Stored,
+    mentions: StoredMentions,
 }
 
 #[derive(Deserialize)]
-struct Stored {
+struct StoredMentions {
     #[serde(default)]
     users: Vec<u32>,
     #[serde(default)]
@@ -78,7 +78,8 @@ impl Body {
         if !self.as_json().contains(FIELD) {
             return Mentions::default();
         }
-        let Ok(Mentioning { mentions: Stored { users, all } }) = serde_json::from_str(self.as_json()) else {
+        let Ok(Mentioning { mentions: StoredMentions { users, all } }) = serde_json::from_str(self.as_json())
+        else {
             return Mentions::default();
         };
         Mentions { users: users.into_iter().map(Uid).collect(), all }

@@ -227,7 +227,7 @@ struct Language {
 }
 
 #[derive(Deserialize)]
-struct Stored<'a> {
+struct StoredSetting<'a> {
     name: &'a str,
     #[serde(borrow)]
     value: Option<&'a RawValue>,
@@ -297,13 +297,13 @@ impl Body {
 
     /// Which setting this is the body of.
     pub fn setting(&self) -> Option<Setting> {
-        let Stored { name, .. } = serde_json::from_str(self.as_json()).ok()?;
+        let StoredSetting { name, .. } = serde_json::from_str(self.as_json()).ok()?;
         name.parse().ok()
     }
 
     /// The value of the setting that this is the body of, as JSON; `None`: it is cleared.
     pub fn setting_value(&self) -> Option<&str> {
-        let Stored { value, .. } = serde_json::from_str(self.as_json()).ok()?;
+        let StoredSetting { value, .. } = serde_json::from_str(self.as_json()).ok()?;
         value.map(RawValue::get)
     }
 }

@@ -84,7 +84,7 @@ pub enum SocialError {
 }
 
 #[derive(Deserialize)]
-struct Wanted {
+struct FriendBody {
     wanted: bool,
 }
 
@@ -94,7 +94,7 @@ struct Liked {
 }
 
 #[derive(Deserialize)]
-struct Seen {
+struct SeenBody {
     state: Progress,
 }
 
@@ -133,7 +133,7 @@ impl Body {
 
     /// `wanted` of the body of a friend row.
     pub fn wanted(&self) -> bool {
-        serde_json::from_str(self.as_json()).is_ok_and(|Wanted { wanted }| wanted)
+        serde_json::from_str(self.as_json()).is_ok_and(|FriendBody { wanted }| wanted)
     }
 
     /// The body of a like: whether somebody likes the moment `of`.
@@ -167,7 +167,7 @@ impl Body {
 
     /// How far a seen row says that messages have come; none where it says how many have read them.
     pub fn progress(&self) -> Option<Progress> {
-        serde_json::from_str(self.as_json()).ok().map(|Seen { state }| state)
+        serde_json::from_str(self.as_json()).ok().map(|SeenBody { state }| state)
     }
 
     /// How many have read each of these messages of `author` in a group, newest first; there is at least one.
@@ -191,11 +191,11 @@ impl Body {
     /// The word by which the seen rows of one conversation are told apart in compaction keys.
     pub(super) fn seen_word(&self) -> Option<&'static str> {
         #[derive(Deserialize)]
-        struct State<'a> {
+        struct StateWord<'a> {
             #[serde(borrow)]
             state: &'a str,
         }
-        let State { state } = serde_json::from_str(self.as_json()).ok()?;
+        let StateWord { state } = serde_json::from_str(self.as_json()).ok()?;
         [Progress::Delivered.as_str(), Progress::Read.as_str(), READ_BY]
             .into_iter()
             .find(|word| *word == state)

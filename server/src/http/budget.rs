@@ -26,10 +26,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The budget. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct Budget(Arc<Inner>);
+pub(super) struct Budget(Arc<BudgetState>);
 
 #[derive(Debug)]
-struct Inner {
+struct BudgetState {
     all: Arc<Semaphore>,
     /// Permits of one network.
     most: u32,
@@ -40,7 +40,7 @@ struct Inner {
 /// Bytes that are taken from the budget until this is dropped.
 #[derive(Debug)]
 pub(super) struct Charge {
-    inner: Arc<Inner>,
+    inner: Arc<BudgetState>,
     /// The network that it counts for, if it counts for one, and its permits of that network.
     own: Option<(ClientNetwork, Option<OwnedSemaphorePermit>)>,
     /// Its permits of what all share. These and the network's are `None` until they are taken.
@@ -53,7 +53,7 @@ impl Budget {
         let all = permits(all);
         let most = permits(per_network).min(all);
         let all = Arc::new(Semaphore::new(all as usize));
-        Budget(Arc::new(Inner { all, most, networks: Mutex::default() }))
+        Budget(Arc::new(BudgetState { all, most, networks: Mutex::default() }))
     }
 
     /// Waits until `bytes` are there for `network`; `None` counts for none of them. More than a network may hold counts as all that it
@@ -88,7 +88,7 @@ impl Budget {
     }
 }
 
-impl Inner {
+impl BudgetState {
     fn networks(&self) -> MutexGuard<'_, HashMap<ClientNetwork, Arc<Semaphore>>> {
         self.networks.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -11,14 +11,14 @@ use crate::domain::Uid;
 
 /// Counts the permits that are held, in all and by whose they are. Cheap to clone.
 #[derive(Debug)]
-pub(super) struct ConcurrencyLimiter<K: Key = ClientNetwork>(Arc<LimiterState<K>>);
+pub(super) struct ConcurrencyLimiter<K: LimiterKey = ClientNetwork>(Arc<LimiterState<K>>);
 
 /// By what permits are counted.
-pub(super) trait Key: Copy + Eq + Hash {}
+pub(super) trait LimiterKey: Copy + Eq + Hash {}
 
-impl Key for ClientNetwork {}
+impl LimiterKey for ClientNetwork {}
 
-impl Key for Uid {}
+impl LimiterKey for Uid {}
 
 #[derive(Debug)]
 struct LimiterState<K> {
@@ -35,19 +35,19 @@ struct Taken<K> {
 
 /// One place among those of a limiter; dropping it frees the place.
 #[derive(Debug)]
-pub(super) struct Permit<K: Key = ClientNetwork> {
+pub(super) struct Permit<K: LimiterKey = ClientNetwork> {
     limiter: ConcurrencyLimiter<K>,
     /// Whether it counts among all, and for whom.
     counted: (bool, Option<K>),
 }
 
-impl<K: Key> Clone for ConcurrencyLimiter<K> {
+impl<K: LimiterKey> Clone for ConcurrencyLimiter<K> {
     fn clone(&self) -> ConcurrencyLimiter<K> {
         ConcurrencyLimiter(Arc::clone(&self.0))
     }
 }
 
-impl<K: Key> ConcurrencyLimiter<K> {
+impl<K: LimiterKey> ConcurrencyLimiter<K> {
     /// At most `most` permits at a time, and at most `most_each` of one client network or account.
     pub(super) fn new(most: usize, most_each: usize) -> ConcurrencyLimiter<K> {
         let taken = Mutex::new(Taken { all: 0, each: HashMap::new() });
@@ -76,7 +76,7 @@ impl<K: Key> ConcurrencyLimiter<K> {
     }
 }
 
-impl<K: Key> Taken<K> {
+impl<K: LimiterKey> Taken<K> {
     fn count(&mut self, of: Option<K>, most: usize) -> Option<()> {
         let Some(of) = of else { return Some(()) };
         let theirs = self.each.entry(of).or_default();
@@ -88,7 +88,7 @@ impl<K: Key> Taken<K> {
     }
 }
 
-impl<K: Key> Drop for Permit<K> {
+impl<K: LimiterKey> Drop for Permit<K> {
     fn drop(&mut self) {
         let mut taken = self.limiter.taken();
         let (among_all, of) = self.counted;

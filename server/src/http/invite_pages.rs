@@ -80,7 +80,7 @@ pub(super) async fn ask(
             return Ok(to_log_in(&uri, &headers));
         };
         let group = state.groups.get(session.uid, gid(&path)?).await?;
-        let terms = Terms::usual(&state.settings.limits);
+        let terms = TypedTerms::usual(&state.settings.limits);
         Ok(form(&state, (&group.name, group.gid.0), &terms, None, language))
     };
     shown.await.unwrap_or_else(|problem: Problem| failure(&problem, language))
@@ -88,16 +88,16 @@ pub(super) async fn ask(
 
 /// The fields of the form, as they were typed.
 #[derive(Deserialize)]
-pub(super) struct Terms {
+pub(super) struct TypedTerms {
     days: String,
     uses: String,
 }
 
-impl Terms {
+impl TypedTerms {
     /// The values that the form begins with.
-    fn usual(limits: &LimitsSection) -> Terms {
+    fn usual(limits: &LimitsSection) -> TypedTerms {
         let (days, uses) = (most_days(limits).min(7), limits.invite_uses.min(10));
-        Terms { days: days.to_string(), uses: uses.to_string() }
+        TypedTerms { days: days.to_string(), uses: uses.to_string() }
     }
 
     /// Both as numbers within the limits, or the field that is not.
@@ -121,14 +121,15 @@ pub(super) async fn make(
     Reads(language): Reads,
     OriginalUri(uri): OriginalUri,
     headers: HeaderMap,
-    terms: Result<Form<Terms>, FormRejection>,
+    terms: Result<Form<TypedTerms>, FormRejection>,
 ) -> Response {
     let made = async {
         let Some(session) = session(&headers, caller, &state).await? else {
             return Ok(to_log_in(&uri, &headers));
         };
         let limits = &state.settings.limits;
-        let Form(terms) = terms.unwrap_or_else(|_| Form(Terms { days: String::new(), uses: String::new() }));
+        let Form(terms) =
+            terms.unwrap_or_else(|_| Form(TypedTerms { days: String::new(), uses: String::new() }));
         let group = state.groups.get(session.uid, gid(&path)?).await?;
         let (days, uses) = match terms.check(limits) {
             Ok(terms) => terms,
@@ -150,7 +151,7 @@ pub(super) async fn make(
 fn form(
     state: &HttpState,
     (group, gid): (&str, u64),
-    Terms { days, uses }: &Terms,
+    TypedTerms { days, uses }: &TypedTerms,
     misfit: Option<web::Misfit>,
     language: web::Language,
 ) -> Response {

@@ -82,12 +82,12 @@ impl Rate {
 struct Buckets<K> {
     rate: Rate,
     half: usize,
-    seen: Mutex<Seen<K>>,
+    seen: Mutex<SeenKeys<K>>,
 }
 
 /// Two generations: when the young one is full it becomes the old one, and the old one is forgotten.
 #[derive(Debug)]
-struct Seen<K> {
+struct SeenKeys<K> {
     young: HashMap<K, Instant>,
     old: HashMap<K, Instant>,
 }
@@ -98,7 +98,7 @@ impl<K: Hash + Eq> Buckets<K> {
     }
 
     fn of(rate: Rate, capacity: usize) -> Buckets<K> {
-        let seen = Seen { young: HashMap::new(), old: HashMap::new() };
+        let seen = SeenKeys { young: HashMap::new(), old: HashMap::new() };
         Buckets { rate, half: (capacity / 2).max(1), seen: Mutex::new(seen) }
     }
 

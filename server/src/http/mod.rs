@@ -1,6 +1,6 @@
 //! HTTP and WebSocket: the way in, and nothing else. Turns requests into calls of `app`, and answers into JSON.
 //!
-//! [`Server`] owns the listener, the sockets and the rates. `routes` is the one table of all addresses; each
+//! [`HttpServer`] owns the listener, the sockets and the rates. `routes` is the one table of all addresses; each
 //! handler lies in the file named after what it serves. Failures become answers in `error` alone.
 
 use std::sync::Arc;
@@ -213,7 +213,7 @@ fn router(state: HttpState) -> Router {
 }
 
 /// The HTTP side of the server, ready to serve.
-pub struct Server {
+pub struct HttpServer {
     listener: LimitedListener,
     router: Router,
     /// How long the head of a request may take.
@@ -232,7 +232,7 @@ const SOCKETS_OF_AN_ACCOUNT: usize = 200;
 /// Connections to the address of the metrics.
 const METRICS_CONNECTIONS: usize = 64;
 
-impl Server {
+impl HttpServer {
     /// Puts the HTTP side together over `use_cases`, on `tcp`, and the metrics on theirs if they have one. It ends when `stopping`
     /// fires.
     pub fn new(
@@ -243,7 +243,7 @@ impl Server {
         clock: Clock,
         dependencies: Dependencies,
         stopping: CancellationToken,
-    ) -> Server {
+    ) -> HttpServer {
         let Dependencies { version, new_request_id, readiness, rates, tables } = dependencies;
         let UseCases {
             accounts,
@@ -312,12 +312,12 @@ impl Server {
             let listener = LimitedListener { tcp, limiter, trusted, patience, writing, full };
             (listener, metrics_router)
         });
-        Server { listener, router: router(state), head, sockets: open, stopping, metrics, tables }
+        HttpServer { listener, router: router(state), head, sockets: open, stopping, metrics, tables }
     }
 
     /// Serves until it is told to stop, then finishes the requests and sockets that are open.
     pub async fn run(self) {
-        let Server { listener, router, head, sockets, stopping, metrics, tables } = self;
+        let HttpServer { listener, router, head, sockets, stopping, metrics, tables } = self;
         let metrics = async {
             if let Some((listener, router)) = metrics {
                 serve(listener, router, head, HalfClose::Cancels, stopping.clone()).await;

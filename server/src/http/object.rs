@@ -12,7 +12,7 @@ where
     T: Deserialize<'de>,
     D: Deserializer<'de>,
 {
-    deserializer.deserialize_map(Fields(PhantomData))
+    deserializer.deserialize_map(ObjectFields(PhantomData))
 }
 
 /// Reads an object or `null`, for fields that may be absent: `#[serde(default, deserialize_with = "optional_object")]`.
@@ -41,9 +41,9 @@ pub(super) fn from_text<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, s
     Ok(value)
 }
 
-struct Fields<T>(PhantomData<T>);
+struct ObjectFields<T>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectFields<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

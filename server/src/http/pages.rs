@@ -57,7 +57,7 @@ fn has_token(headers: &HeaderMap) -> bool {
 
 /// The query of the cards.
 #[derive(Deserialize)]
-pub(super) struct Wanted {
+pub(super) struct CardQuery {
     /// Where to go afterwards.
     #[serde(default)]
     next: String,
@@ -72,37 +72,37 @@ pub(super) struct Wanted {
 pub(super) async fn log_in(
     state: State<HttpState>,
     caller: Caller,
-    wanted: Params<Wanted>,
+    wanted: Params<CardQuery>,
     headers: HeaderMap,
 ) -> Response {
-    card(web::Way::LogIn, state, caller, wanted, headers).await
+    card(web::CardPurpose::LogIn, state, caller, wanted, headers).await
 }
 
 /// The card with which one creates an account.
 pub(super) async fn sign_up(
     state: State<HttpState>,
     caller: Caller,
-    wanted: Params<Wanted>,
+    wanted: Params<CardQuery>,
     headers: HeaderMap,
 ) -> Response {
-    card(web::Way::SignUp, state, caller, wanted, headers).await
+    card(web::CardPurpose::SignUp, state, caller, wanted, headers).await
 }
 
 /// The card with which one sets another password with a recovery code.
 pub(super) async fn recover(
     state: State<HttpState>,
     caller: Caller,
-    wanted: Params<Wanted>,
+    wanted: Params<CardQuery>,
     headers: HeaderMap,
 ) -> Response {
-    card(web::Way::Recover, state, caller, wanted, headers).await
+    card(web::CardPurpose::Recover, state, caller, wanted, headers).await
 }
 
 async fn card(
-    way: web::Way,
+    way: web::CardPurpose,
     State(state): State<HttpState>,
     caller: Caller,
-    Params(Wanted { next, ended, invite }): Params<Wanted>,
+    Params(CardQuery { next, ended, invite }): Params<CardQuery>,
     headers: HeaderMap,
 ) -> Response {
     // Only an address of ours: `//evil` and the like would lead away.
@@ -145,7 +145,7 @@ async fn card(
 
 /// A refusal, as people read it.
 pub(super) fn failure(problem: &Problem, language: web::Language) -> Response {
-    let view = web::Failure { status: problem.status.as_u16(), code: problem.code };
+    let view = web::PageFailure { status: problem.status.as_u16(), code: problem.code };
     (problem.status, Html(web::failure(&view, language))).into_response()
 }
 

@@ -1,7 +1,7 @@
 //! Serves connections, one task each: HTTP/1.1 with upgrades to WebSocket, and a bound on the time that a head may
 //! take.
 //!
-//! Owns the tasks until the requests on them are answered; dropped earlier, it cuts them off. Called by `Server::run`.
+//! Owns the tasks until the requests on them are answered; dropped earlier, it cuts them off. Called by `HttpServer::run`.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;

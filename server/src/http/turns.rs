@@ -12,17 +12,17 @@ use super::limits::ClientNetwork;
 
 /// The line. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct Turns(Arc<Line>);
+pub(super) struct Turns(Arc<TurnLine>);
 
 #[derive(Debug)]
-struct Line {
+struct TurnLine {
     /// How many may wait, in all.
     most: usize,
-    state: Mutex<State>,
+    state: Mutex<LineState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct LineState {
     /// Turns that nobody has.
     free: usize,
     waiting: HashMap<ClientNetwork, VecDeque<oneshot::Sender<Turn>>>,
@@ -37,8 +37,8 @@ pub(super) struct Turn(Turns);
 impl Turns {
     /// `at_a_time` turns, and room for `most` callers who wait for one.
     pub(super) fn new(at_a_time: usize, most: usize) -> Turns {
-        let state = State { free: at_a_time, waiting: HashMap::new(), order: VecDeque::new() };
-        Turns(Arc::new(Line { most, state: Mutex::new(state) }))
+        let state = LineState { free: at_a_time, waiting: HashMap::new(), order: VecDeque::new() };
+        Turns(Arc::new(TurnLine { most, state: Mutex::new(state) }))
     }
 
     /// Waits for a turn. `None`: too many wait, and none of them for as many others of their network as this one would.
@@ -75,12 +75,12 @@ impl Turns {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LineState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl LineState {
     fn add(&mut self, of: ClientNetwork, given: oneshot::Sender<Turn>) {
         let line = self.waiting.entry(of).or_default();
         if line.is_empty() {
@@ -107,7 +107,7 @@ impl State {
 
     /// Whether one more of this network may wait. Where the line is full, the last one of the network with the most goes for it.
     fn has_room(&mut self, most: usize, of: ClientNetwork) -> bool {
-        let waiting = |state: &State| state.waiting.values().map(VecDeque::len).sum::<usize>();
+        let waiting = |state: &LineState| state.waiting.values().map(VecDeque::len).sum::<usize>();
         if waiting(self) < most {
             return true;
         }

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 
 use crate::domain::{MessageId, Uid};
 use ephemeral::Ephemeral;
-use text::Server;
+use text::ServerNumber;
 
 pub mod ephemeral;
 pub mod outbox;
@@ -49,5 +49,5 @@ pub trait Hints: Send + Sync + 'static {
     fn tell_ephemeral(&self, said: Ephemeral);
 
     /// Waits for the next such notice of another server. One task calls it; a notice that it does not take in time is dropped.
-    async fn hear_ephemeral(&self) -> (Server, Ephemeral);
+    async fn hear_ephemeral(&self) -> (ServerNumber, Ephemeral);
 }

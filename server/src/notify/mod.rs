@@ -3,7 +3,7 @@
 //! A lost or doubled notice is harmless, since rows are pulled by cursor. If this process loses a notice, the next
 //! heartbeat finds the rows. If a hint of another server is lost, `app::follow` finds them within one heartbeat interval.
 //! Called by the queues after the commit (step 3) and subscribed to by connections. [`Local`] wakes the connections of
-//! this process; [`Shared`] also tells the other servers of the same database, by [`Hints`]. [`Presence`] holds the
+//! this process; [`SharedNotifier`] also tells the other servers of the same database, by [`Hints`]. [`Presence`] holds the
 //! notices that are told to connections and stored nowhere.
 
 use crate::domain::{MessageId, Uid};
@@ -17,7 +17,7 @@ pub mod shared;
 pub use hints::{Heard, Hint, Hints};
 pub use local::{Local, Wake};
 pub use presence::{Connected, Ear, Presence};
-pub use shared::Shared;
+pub use shared::SharedNotifier;
 
 /// Wakes the connections that watch a user's inbox.
 pub trait Notifier: Send + Sync + 'static {

@@ -20,7 +20,7 @@ use tracing::{info, warn};
 
 use super::hints::ephemeral::{self, Ephemeral, EphemeralOutbox};
 use super::hints::outbox::Outbox;
-use super::hints::text::{Server, decode, encode, sign_of_life};
+use super::hints::text::{ServerNumber, decode, encode, sign_of_life};
 use super::{Heard, Hint, Hints};
 use crate::log_limit::LogLimit;
 
@@ -100,19 +100,19 @@ pub async fn keep_servers_away(options: &PgConnectOptions) -> Result<Alone, Hint
 
 /// See the module.
 pub struct PgHints {
-    waiting: Arc<Waiting>,
+    waiting: Arc<WaitingHints>,
     heard: tokio::sync::Mutex<mpsc::Receiver<Heard>>,
-    heard_ephemeral: tokio::sync::Mutex<mpsc::Receiver<(Server, Ephemeral)>>,
+    heard_ephemeral: tokio::sync::Mutex<mpsc::Receiver<(ServerNumber, Ephemeral)>>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingHints {
     outbox: Mutex<Outbox>,
     ephemeral: Mutex<EphemeralOutbox>,
     some: Notify,
 }
 
-impl Waiting {
+impl WaitingHints {
     fn outbox(&self) -> MutexGuard<'_, Outbox> {
         self.outbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -123,10 +123,10 @@ impl Waiting {
 }
 
 /// The state of both tasks.
-struct Line {
+struct HintChannel {
     pool: PgPool,
     channel: String,
-    server: Server,
+    server: ServerNumber,
 }
 
 impl PgHints {
@@ -144,7 +144,7 @@ impl PgHints {
         // One for each schema, and within the length of a name.
         let channel = sqlx::query_scalar("SELECT 'tidemark_' || md5(current_schema())");
         let channel: String = channel.persistent(false).fetch_one(&pool).await?;
-        let line = Arc::new(Line { pool, channel, server: Server(rand::random()) });
+        let line = Arc::new(HintChannel { pool, channel, server: ServerNumber(rand::random()) });
         let mut listener = line.listen().await?;
         match line.notify(&[sign_of_life(line.server)]).await {
             // The pooler gave the session that listens to the one who notifies.
@@ -155,7 +155,7 @@ impl PgHints {
             Ok(heard) => heard?,
             Err(_) => return Err(HintsError::Deaf),
         }
-        let waiting = Arc::new(Waiting::default());
+        let waiting = Arc::new(WaitingHints::default());
         let (hear, heard) = mpsc::channel(UNHEARD);
         let (overhear, heard_ephemeral) = mpsc::channel(UNHEARD);
         let (speaking, listening) = (Arc::clone(&line), Arc::clone(&line));
@@ -192,7 +192,7 @@ impl Hints for PgHints {
         self.waiting.some.notify_one();
     }
 
-    async fn hear_ephemeral(&self) -> (Server, Ephemeral) {
+    async fn hear_ephemeral(&self) -> (ServerNumber, Ephemeral) {
         match self.heard_ephemeral.lock().await.recv().await {
             Some(heard) => heard,
             // Closing: nothing comes any more.
@@ -201,7 +201,7 @@ impl Hints for PgHints {
     }
 }
 
-impl Line {
+impl HintChannel {
     async fn listen(&self) -> Result<PgListener, HintsError> {
         let mut listener = PgListener::connect_with(&self.pool).await?;
         // Silence is noticed here, and what was lost in between is told.
@@ -234,7 +234,7 @@ impl Line {
 
     /// Tells the others what waits, as soon as something does, and shows each second that this is heard.
     /// Ends when `closed` is cancelled. A hint that is on its way at that moment is still sent, within [`LAST_WORD`].
-    async fn speak(&self, waiting: &Waiting, closed: &CancellationToken) {
+    async fn speak(&self, waiting: &WaitingHints, closed: &CancellationToken) {
         let (mut beat, log) = (interval(BEAT), LogLimit::default());
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -274,7 +274,7 @@ impl Line {
     }
 
     /// Sends the notices that are never stored, after the hints. Notices that cannot be sent are dropped.
-    async fn say_ephemeral(&self, waiting: &Waiting) {
+    async fn say_ephemeral(&self, waiting: &WaitingHints) {
         let said = waiting.ephemeral().take();
         let payloads: Vec<String> =
             said.iter().flat_map(|said| ephemeral::encode(self.server, said)).collect();
@@ -288,7 +288,7 @@ impl Line {
     }
 
     /// Sends the waiting hints when the server stops. If they cannot be sent now, the other servers find the rows by themselves.
-    async fn say_the_rest(&self, waiting: &Waiting) {
+    async fn say_the_rest(&self, waiting: &WaitingHints) {
         let hints = waiting.outbox().take();
         let payloads: Vec<String> = hints.iter().flat_map(|hint| encode(self.server, hint)).collect();
         if !payloads.is_empty() {
@@ -302,7 +302,7 @@ impl Line {
         &self,
         mut listener: PgListener,
         hear: mpsc::Sender<Heard>,
-        overhear: mpsc::Sender<(Server, Ephemeral)>,
+        overhear: mpsc::Sender<(ServerNumber, Ephemeral)>,
     ) {
         let log = LogLimit::default();
         loop {
@@ -329,7 +329,7 @@ impl Line {
         &self,
         listener: &mut PgListener,
         hear: &mpsc::Sender<Heard>,
-        overhear: &mpsc::Sender<(Server, Ephemeral)>,
+        overhear: &mpsc::Sender<(ServerNumber, Ephemeral)>,
     ) -> String {
         let mut alive = tokio::time::Instant::now();
         loop {

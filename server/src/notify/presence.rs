@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::Hints;
 use super::hints::ephemeral::{Ephemeral, Typing};
-use super::hints::text::Server;
+use super::hints::text::ServerNumber;
 use crate::domain::{Conversation, Uid};
 
 mod ear;
@@ -34,10 +34,10 @@ const SHARDS: usize = 64;
 
 /// The table. Cheap to clone.
 #[derive(Clone)]
-pub struct Presence(Arc<Inner>);
+pub struct Presence(Arc<PresenceTable>);
 
-struct Inner {
-    shards: Vec<Mutex<HashMap<Uid, Person>>>,
+struct PresenceTable {
+    shards: Vec<Mutex<HashMap<Uid, PersonPresence>>>,
     /// The people whose last connection here has ended, and when, in this order.
     leaving: Mutex<VecDeque<(Instant, Uid)>>,
     next: AtomicU64,
@@ -46,18 +46,18 @@ struct Inner {
 
 /// Somebody who is connected, or watched.
 #[derive(Default)]
-struct Person {
+struct PersonPresence {
     connections: Vec<Arc<Ear>>,
     /// When the last connection here ended, if that is not longer ago than the grace.
     left: Option<Instant>,
     /// Whether an entry of `leaving` names the person.
     is_leaving: bool,
     /// The other servers that have a connection, and until when that counts.
-    elsewhere: Vec<(Server, Instant)>,
+    elsewhere: Vec<(ServerNumber, Instant)>,
     watchers: HashMap<u64, Arc<Ear>>,
 }
 
-impl Person {
+impl PersonPresence {
     fn is_here(&self) -> bool {
         !self.connections.is_empty() || self.left.is_some()
     }
@@ -107,7 +107,12 @@ impl Presence {
     /// A table in which nobody is. `others`: the other servers of the same database, if there may be any.
     pub fn new(others: Option<Arc<dyn Hints>>) -> Presence {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        Presence(Arc::new(Inner { shards, leaving: Mutex::default(), next: AtomicU64::new(0), others }))
+        Presence(Arc::new(PresenceTable {
+            shards,
+            leaving: Mutex::default(),
+            next: AtomicU64::new(0),
+            others,
+        }))
     }
 
     /// The hints to and from other servers, if there may be any.
@@ -183,7 +188,7 @@ impl Presence {
 
     /// Whether `uid` is online, wherever that is.
     pub fn is_online(&self, uid: Uid) -> bool {
-        self.shard(uid).get(&uid).is_some_and(Person::is_online)
+        self.shard(uid).get(&uid).is_some_and(PersonPresence::is_online)
     }
 
     /// Whether `uid` has a connection here.
@@ -223,7 +228,7 @@ impl Presence {
     }
 
     /// Takes in a notice of another server. Typing is returned to the caller, which knows the users that may be shown it.
-    pub fn hear(&self, server: Server, said: Ephemeral) -> Option<Typing> {
+    pub fn hear(&self, server: ServerNumber, said: Ephemeral) -> Option<Typing> {
         match said {
             Ephemeral::Typing(typing) => return Some(typing),
             Ephemeral::Came(people) => {
@@ -247,7 +252,7 @@ impl Presence {
     }
 
     /// The users of a server that stops have the grace to connect to another one.
-    fn soon_gone(&self, server: Server) {
+    fn soon_gone(&self, server: ServerNumber) {
         let until = Instant::now() + GRACE;
         for shard in &self.0.shards {
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
@@ -285,7 +290,7 @@ impl Presence {
     }
 
     /// Changes what is known of a person, and tells who watches if that came or went by it.
-    fn with<T>(&self, uid: Uid, change: impl FnOnce(&mut Person) -> T) -> T {
+    fn with<T>(&self, uid: Uid, change: impl FnOnce(&mut PersonPresence) -> T) -> T {
         let mut shard = self.shard(uid);
         let person = shard.entry(uid).or_default();
         let answer = person.update(uid, change);
@@ -295,7 +300,7 @@ impl Presence {
         answer
     }
 
-    fn shard(&self, uid: Uid) -> MutexGuard<'_, HashMap<Uid, Person>> {
+    fn shard(&self, uid: Uid) -> MutexGuard<'_, HashMap<Uid, PersonPresence>> {
         // The table is consistent after every single operation, so a panic elsewhere leaves nothing half done.
         self.0.shards[uid.0 as usize % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -305,8 +310,8 @@ impl Presence {
     }
 }
 
-impl Person {
-    fn update<T>(&mut self, uid: Uid, change: impl FnOnce(&mut Person) -> T) -> T {
+impl PersonPresence {
+    fn update<T>(&mut self, uid: Uid, change: impl FnOnce(&mut PersonPresence) -> T) -> T {
         let before = self.is_online();
         let answer = change(self);
         if self.is_online() != before {

@@ -7,19 +7,19 @@ use super::{Hint, Hints, Local, Notifier, Wake};
 use crate::domain::{MessageId, Uid};
 
 /// See the module.
-pub struct Shared {
+pub struct SharedNotifier {
     local: Local,
     hints: Arc<dyn Hints>,
 }
 
-impl Shared {
+impl SharedNotifier {
     /// Wakes the connections of `local`, and tells the others by `hints`.
-    pub fn new(local: Local, hints: Arc<dyn Hints>) -> Shared {
-        Shared { local, hints }
+    pub fn new(local: Local, hints: Arc<dyn Hints>) -> SharedNotifier {
+        SharedNotifier { local, hints }
     }
 }
 
-impl Notifier for Shared {
+impl Notifier for SharedNotifier {
     fn notify(&self, rows: &[(Uid, MessageId)]) {
         self.local.notify(rows);
         self.hints.tell(Hint::Rows(rows.to_vec()));

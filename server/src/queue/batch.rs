@@ -8,8 +8,8 @@ use std::sync::Arc;
 use super::SendError;
 use super::joining::joiner;
 use super::numbering::ToAccept;
-use super::pipeline::Place;
-use super::request::{Answer, Queued, Request, SendAck};
+use super::pipeline::PipelinePlace;
+use super::request::{Queued, Request, RequestAnswer, SendAck};
 use crate::domain::{Content, Uid};
 use crate::store::{Accept, Recipient, Write};
 
@@ -17,7 +17,7 @@ use crate::store::{Accept, Recipient, Write};
 pub(super) struct Batch {
     requests: Vec<Queued>,
     /// One for each request.
-    answers: Vec<Option<Answer>>,
+    answers: Vec<Option<RequestAnswer>>,
     /// Requests that repeat an earlier one, with the place of that one.
     repeated: Vec<(usize, usize)>,
     /// The acceptances that are being written, in the order of the writes.
@@ -54,7 +54,7 @@ impl Batch {
     }
 
     /// The answer to the request at place `at`.
-    pub(super) fn answer(&mut self, at: usize, answer: Answer) {
+    pub(super) fn answer(&mut self, at: usize, answer: RequestAnswer) {
         self.answers[at] = Some(answer);
     }
 
@@ -74,8 +74,9 @@ impl Batch {
         let mut accepts = accepts.into_iter().peekable();
         for (at, request) in self.requests.iter().enumerate() {
             if let Some((_, accept)) = accepts.next_if(|(next, _)| *next == at) {
-                let overtakes =
-                    |place: &Place| refused.iter().any(|earlier: &&Place| earlier.is_beside(place));
+                let overtakes = |place: &PipelinePlace| {
+                    refused.iter().any(|earlier: &&PipelinePlace| earlier.is_beside(place))
+                };
                 match accept {
                     Ok(_) if request.place.as_ref().is_some_and(overtakes) => {
                         self.answers[at] = Some(Err(SendError::OutOfOrder));

@@ -36,7 +36,7 @@ pub(super) struct LookBack<'a> {
 
 /// The messages and reactions among the rows of one member.
 #[derive(Default)]
-struct Found {
+struct EarlierRows {
     /// Messages, the newest first; also such as that member has deleted.
     messages: Vec<Arc<Content>>,
     /// The newest first.
@@ -106,8 +106,8 @@ impl LookBack<'_> {
         member: Uid,
         conversation: Conversation,
         before: MessageId,
-    ) -> Result<Found, StoreError> {
-        let (mut seen, mut before, mut looked) = (Found::default(), before, 0);
+    ) -> Result<EarlierRows, StoreError> {
+        let (mut seen, mut before, mut looked) = (EarlierRows::default(), before, 0);
         loop {
             let page = self.store.conversation(member, conversation, Some(before), PAGE).await?;
             looked += page.rows.len();

@@ -12,7 +12,7 @@ use tracing::{error, warn};
 use super::permissions::{Pair, WritePermission};
 use super::plan::Facts;
 use super::request::Queued;
-use super::writer::Writer;
+use super::writer::QueueWriter;
 use super::{Amend, Draft, GroupAction, Request, SendError};
 use crate::domain::{
     Amendment, Conversation, GroupId, IdempotencyKey, Kind, MessageId, Progress, Uid, friend_key,
@@ -150,7 +150,7 @@ fn receivers(conversation: Conversation) -> Fact {
     }
 }
 
-impl Writer<'_> {
+impl QueueWriter<'_> {
     /// Reads the facts on which the decisions of a batch rest.
     pub(super) async fn facts(&self, requests: &[Queued]) -> (Facts, Unread) {
         let (mut keys, mut people, mut groups) = (Vec::new(), Vec::new(), Vec::new());

@@ -15,7 +15,7 @@ use super::earlier::LookBack;
 use super::numbering::{LeftBehind, Numbered, weight};
 use super::recovery::Setback;
 use super::shard::Delivery;
-use super::writer::Writer;
+use super::writer::QueueWriter;
 use crate::domain::{Body, Content, Kind, MessageId, Uid};
 use crate::store::{CommitError, CopyOutcome, Deliver, Earlier, Outcome, Recipient, Row, StoreError, Write};
 
@@ -46,7 +46,7 @@ impl Delivery {
     }
 }
 
-impl Writer<'_> {
+impl QueueWriter<'_> {
     /// Writes copies of earlier acceptances, in their order.
     pub(super) async fn write_copies(
         &mut self,

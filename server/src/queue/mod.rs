@@ -53,10 +53,10 @@ mod writer;
 use delayed_wakes::DelayedWakes;
 use fan_out::FanOut;
 use outage::Outages;
-use pipeline::Place;
+use pipeline::PipelinePlace;
 use quota::{CHUNKS, Quota};
 use read_counts::{Counter, Marks};
-use request::{Answer, Queued};
+use request::{Queued, RequestAnswer};
 
 pub use daily::{Counted, DailyLimit, Refused};
 pub use error::SendError;
@@ -157,7 +157,7 @@ impl Default for Options {
 
 /// The parts that queues work with: numbers, rows, notices, and time and chance as arguments (I10).
 #[derive(Clone)]
-pub struct Parts {
+pub struct QueueParts {
     /// Step 1.
     pub numbers: Numbers,
     /// Step 2.
@@ -190,7 +190,7 @@ pub struct Queues {
 
 impl Queues {
     /// Starts the queues. Each first writes what earlier runs still owe to its receivers, then takes requests.
-    pub fn start(parts: Parts, options: Options) -> Queues {
+    pub fn start(parts: QueueParts, options: Options) -> Queues {
         let (closing, tasks) = (CancellationToken::new(), TaskTracker::new());
         let (parts, outages) = (Arc::new(parts), Arc::new(Outages::new()));
         let chunks = daily_limit("stored chunks", CHUNKS, &parts, &options);
@@ -248,8 +248,8 @@ impl Queues {
         &self,
         who: Uid,
         request: Request,
-        place: Result<Option<Place>, SendError>,
-    ) -> impl Future<Output = Answer> + Send + 'static {
+        place: Result<Option<PipelinePlace>, SendError>,
+    ) -> impl Future<Output = RequestAnswer> + Send + 'static {
         let (reply, answer) = oneshot::channel();
         let lane = &self.lanes[queue_of(Queued::goes_through(who, &request), self.lanes.len())];
         let put = place.and_then(|place| {
@@ -292,7 +292,7 @@ impl Queues {
 }
 
 /// So many of `what` in a day for each account, counted as the queues count.
-fn daily_limit(what: &'static str, most: u32, parts: &Parts, options: &Options) -> DailyLimit {
+fn daily_limit(what: &'static str, most: u32, parts: &QueueParts, options: &Options) -> DailyLimit {
     DailyLimit::new(what, most, options.remembered_accounts, parts.clock.clone(), parts.rates.clone())
 }
 

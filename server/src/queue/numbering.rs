@@ -10,9 +10,9 @@ use tracing::error;
 
 use super::SendError;
 use super::outage::Out;
-use super::plan::Plan;
+use super::plan::WritePlan;
 use super::shard::Delivery;
-use super::writer::Writer;
+use super::writer::QueueWriter;
 use crate::domain::{Content, Conversation, GroupId, MessageId, Uid};
 use crate::seq::NumberError;
 use crate::store::{Accept, Deliver, Recipient, Row, Write};
@@ -66,7 +66,7 @@ pub(super) fn weight(content: &Content, copies: usize) -> usize {
     content.body.as_json().len() + 200 + 8 * copies
 }
 
-impl Writer<'_> {
+impl QueueWriter<'_> {
     /// Takes numbers for the receivers of this queue; the others' queues take their own. They are asked for, and so grow, in the
     /// order in which the commit writes: copies first. None is asked for receivers who are `behind`, nor where it is known that
     /// none can be had; only the sender's own copy does not wait for what is owed.
@@ -74,7 +74,7 @@ impl Writer<'_> {
         &self,
         behind: &HashSet<Uid>,
         deliveries: Vec<Delivery>,
-        plans: Vec<Plan>,
+        plans: Vec<WritePlan>,
     ) -> Numbered {
         let out = self.outages.out();
         let mut wanted: Vec<(Uid, bool)> = Vec::new();
@@ -132,7 +132,7 @@ impl Writer<'_> {
     }
 }
 
-impl Writer<'_> {
+impl QueueWriter<'_> {
     /// So many numbers of one inbox, which growing ids need that come from the caller; `None`: they cannot be had now.
     pub(super) async fn numbers_of(
         &self,
@@ -156,7 +156,7 @@ impl Writer<'_> {
 
 /// Hands the numbers of a batch out, in its order.
 struct Numbering<'a> {
-    writer: &'a Writer<'a>,
+    writer: &'a QueueWriter<'a>,
     out: Out,
     numbers: std::vec::IntoIter<Number>,
     /// Groups of which a change in this batch was refused: what follows it was decided on a state that does not come about.
@@ -183,8 +183,9 @@ impl Numbering<'_> {
         (!rows.is_empty()).then_some(Deliver { acceptance, content, rows, earlier: Vec::new() })
     }
 
-    fn accept(&mut self, plan: Plan) -> Result<ToAccept, SendError> {
-        let Plan { content, digest, recipients, joiner, later, change, group_version, unused, .. } = plan;
+    fn accept(&mut self, plan: WritePlan) -> Result<ToAccept, SendError> {
+        let WritePlan { content, digest, recipients, joiner, later, change, group_version, unused, .. } =
+            plan;
         let (mut rows, mut rest) = (Vec::with_capacity(recipients.len()), Vec::new());
         let (mut refusal, mut late, mut elsewhere) = (None, 0, 0);
         for (at, recipient) in recipients.into_iter().enumerate() {

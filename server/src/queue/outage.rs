@@ -17,7 +17,7 @@ use tracing::{info, warn};
 
 use super::Options;
 use crate::domain::Uid;
-use crate::seq::{NumberError, Numbers, Section};
+use crate::seq::{NumberError, Numbers, UidSection};
 
 /// Sections that are remembered; with more of them, the others are asked about again by each batch.
 const MOST_SECTIONS: usize = 65_536;
@@ -27,12 +27,12 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 const WARY: Duration = Duration::from_secs(10);
 
 /// Which sections are out, each with one of its users to ask for.
-pub(super) type Out = Arc<HashMap<Section, Uid>>;
+pub(super) type Out = Arc<HashMap<UidSection, Uid>>;
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Outages {
-    state: Mutex<State>,
+    state: Mutex<OutageState>,
     /// One begins.
     begun: Notify,
     /// Sent when sections are in service again.
@@ -42,7 +42,7 @@ pub(super) struct Outages {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct OutageState {
     out: Out,
     wary_until: Option<Instant>,
 }
@@ -67,7 +67,7 @@ impl Outages {
     }
 
     /// Numbers for `uid` did not come in time.
-    pub(super) fn begin(&self, section: Section, uid: Uid, error: &NumberError) {
+    pub(super) fn begin(&self, section: UidSection, uid: Uid, error: &NumberError) {
         let mut state = self.state();
         if state.out.len() < MOST_SECTIONS && !state.out.contains_key(&section) {
             Arc::make_mut(&mut state.out).insert(section, uid);
@@ -115,12 +115,13 @@ impl Outages {
 
     /// Whether any section is in service again.
     async fn probe(&self, numbers: &Numbers, options: &Options) -> bool {
-        let asked: Vec<(Section, Uid)> = self.out().iter().map(|(section, uid)| (*section, *uid)).collect();
+        let asked: Vec<(UidSection, Uid)> =
+            self.out().iter().map(|(section, uid)| (*section, *uid)).collect();
         let uids: Vec<Uid> = asked.iter().map(|(_, uid)| *uid).collect();
         let outcomes = numbers.each(&uids, options.number_wait).await;
         let served = asked.into_iter().zip(outcomes);
         let served = served.filter(|(_, outcome)| !matches!(outcome, Err(NumberError::Unavailable(_))));
-        let served: Vec<Section> = served.map(|((section, _), _)| section).collect();
+        let served: Vec<UidSection> = served.map(|((section, _), _)| section).collect();
         if served.is_empty() {
             return false;
         }
@@ -134,7 +135,7 @@ impl Outages {
         true
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, OutageState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use super::writer::Writer;
+use super::writer::QueueWriter;
 use crate::domain::Uid;
 use crate::seq::NumberError;
 use crate::store::{Behind, CommitError, Row, StoreError, Write};
@@ -12,7 +12,7 @@ use crate::store::{Behind, CommitError, Row, StoreError, Write};
 /// How often one batch is numbered again. Once is enough, unless others use the same sequence wrongly.
 pub(super) const TIMES: usize = 3;
 
-impl Writer<'_> {
+impl QueueWriter<'_> {
     /// The writes under numbers that come after what their receivers have.
     ///
     /// # Errors

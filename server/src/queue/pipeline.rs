@@ -2,7 +2,7 @@
 //!
 //! When one of them is refused for the moment, those sent behind it must not be accepted before it. So all of them are
 //! refused, too, until the first refused one is sent again: both the entry ([`Pipeline::enter`]) and the writer
-//! ([`Place::is_in_order`]) look here.
+//! ([`PipelinePlace::is_in_order`]) look here.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -20,12 +20,12 @@ const REMEMBERED: usize = 16;
 /// Sends that keep their order. A cheap clone is the same one.
 #[derive(Clone, Debug)]
 pub struct Pipeline {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<PipelineState>>,
     resend_wait: Duration,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PipelineState {
     /// The place of the next send.
     next: u64,
     refused: Option<Refused>,
@@ -43,7 +43,7 @@ struct Refused {
 
 /// The place of one send in its pipeline.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct PipelinePlace {
     pipeline: Pipeline,
     at: u64,
     client_id: ClientId,
@@ -56,7 +56,7 @@ impl Pipeline {
     }
 
     /// Takes the next send in. The first refused one, sent again, takes the order up again.
-    pub(super) fn enter(&self, client_id: ClientId) -> Result<Place, SendError> {
+    pub(super) fn enter(&self, client_id: ClientId) -> Result<PipelinePlace, SendError> {
         let mut state = self.state();
         if let Some(refused) = &state.refused {
             if refused.client_id != client_id && refused.since.elapsed() < self.resend_wait {
@@ -68,7 +68,7 @@ impl Pipeline {
             state.late.truncate(REMEMBERED);
         }
         let at = state.take();
-        Ok(Place { pipeline: self.clone(), at, client_id })
+        Ok(PipelinePlace { pipeline: self.clone(), at, client_id })
     }
 
     /// A send was refused for the moment before it got a place.
@@ -78,12 +78,12 @@ impl Pipeline {
         state.refuse(client_id, at);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PipelineState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl PipelineState {
     fn take(&mut self) -> u64 {
         self.next += 1;
         self.next - 1
@@ -100,7 +100,7 @@ impl State {
     }
 }
 
-impl Place {
+impl PipelinePlace {
     /// Whether nothing before it was refused.
     pub(super) fn is_in_order(&self) -> bool {
         let state = self.pipeline.state();
@@ -113,7 +113,7 @@ impl Place {
     }
 
     /// Whether both belong to the same pipeline.
-    pub(super) fn is_beside(&self, other: &Place) -> bool {
+    pub(super) fn is_beside(&self, other: &PipelinePlace) -> bool {
         Arc::ptr_eq(&self.pipeline.state, &other.pipeline.state)
     }
 }

@@ -15,12 +15,12 @@ use crate::domain::{
 use crate::store::{IdempotencyRecord, KeyState, Recipient, Unused};
 
 use super::permissions::{Pair, WritePermission};
-use super::request::Answer;
+use super::request::RequestAnswer;
 use super::{Amend, Draft, Post, Publish, Request, SendAck, SendError};
 
 /// The limits that decisions keep.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(super) struct PlanLimits {
     /// Characters of a text.
     pub(super) text: usize,
     /// Members of a group.
@@ -79,7 +79,7 @@ impl Facts {
 
 /// A write that only lacks its numbers.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct WritePlan {
     /// The place of its request in the batch.
     pub(super) at: usize,
     pub(super) content: Arc<Content>,
@@ -101,9 +101,9 @@ pub(super) struct Plan {
 #[derive(Debug)]
 pub(super) enum Decision {
     /// Nothing to write.
-    Answer(Answer),
+    Answer(RequestAnswer),
     /// To be written.
-    Write(Plan),
+    Write(WritePlan),
     /// The same as the request at this place of the batch: gets its answer.
     SameAs(usize),
 }
@@ -119,14 +119,14 @@ enum Under {
 /// Decides a batch, request by request.
 pub(super) struct Planner {
     facts: Facts,
-    limits: Limits,
+    limits: PlanLimits,
     now: Timestamp,
     /// Where in the batch a key was first used, and for what.
     used: HashMap<IdempotencyKey, (usize, Digest)>,
 }
 
 impl Planner {
-    pub(super) fn new(facts: Facts, limits: Limits, now: Timestamp) -> Planner {
+    pub(super) fn new(facts: Facts, limits: PlanLimits, now: Timestamp) -> Planner {
         Planner { facts, limits, now, used: HashMap::new() }
     }
 
@@ -164,7 +164,7 @@ impl Planner {
         let body = body.with_mentions(&self.members_among(to, mentions));
         self.used.insert(key, (at, digest));
         let content = self.content(Kind::Message, who, to, Some(client_id), body);
-        Ok(Decision::Write(Plan {
+        Ok(Decision::Write(WritePlan {
             at,
             content,
             digest,
@@ -261,7 +261,7 @@ impl Planner {
         let recipients = everybody.map(|uid| Recipient { uid, epoch: MembershipEpoch(0) }).collect();
         let content = self.content(kind, who, target, Some(client_id), body.clone());
         let (change, group_version) = (None, None);
-        Ok(Decision::Write(Plan {
+        Ok(Decision::Write(WritePlan {
             at,
             content,
             digest,
@@ -341,7 +341,7 @@ impl Planner {
             self.facts.rows.insert((who, message_id), Arc::new(amended));
         }
         self.used.insert(key, (at, digest));
-        Ok(Decision::Write(Plan {
+        Ok(Decision::Write(WritePlan {
             at,
             content,
             digest,
@@ -375,7 +375,7 @@ impl Planner {
         self.used.extend(key.map(|key| (key, (at, digest))));
         let content = self.content(kind, who, target, client_id, body.clone());
         let recipients = vec![Recipient { uid: receiver, epoch }];
-        Ok(Decision::Write(Plan {
+        Ok(Decision::Write(WritePlan {
             at,
             content,
             digest,

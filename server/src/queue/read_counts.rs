@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::{Parts, Queues, Request};
+use super::{QueueParts, Queues, Request};
 use crate::domain::{
     ClientId, Content, Conversation, Entry, Group, GroupId, IdempotencyKey, Kind, MOST_COUNTED, MessageId,
     Privacy, ReadCount, Setting, Uid, grown, read_counts_key, setting_key,
@@ -81,12 +81,12 @@ impl Marks {
 
 /// Groups with markers that moved, each until it is due.
 #[derive(Debug, Default)]
-struct Waiting {
+struct DueCounts {
     due: BTreeSet<(Instant, GroupId)>,
     readers: HashMap<GroupId, HashMap<Uid, MessageId>>,
 }
 
-impl Waiting {
+impl DueCounts {
     fn add(&mut self, mark: Mark, due: Instant) {
         let Mark { gid, reader, read_to } = mark;
         if !self.readers.contains_key(&gid) {
@@ -131,14 +131,14 @@ fn caller(author: Uid, gid: GroupId) -> [u8; 32] {
 }
 
 impl Counter {
-    pub(super) fn new(parts: &Parts, queues: Queues, pause: Duration) -> Counter {
+    pub(super) fn new(parts: &QueueParts, queues: Queues, pause: Duration) -> Counter {
         let (store, rates) = (Arc::clone(&parts.store), parts.rates.clone());
         Counter { store, queues, rates, pause, seen: Cache::new(REMEMBERED), log: LogLimit::default() }
     }
 
     /// Works until the queues close.
     pub(super) async fn run(self, mut moved: mpsc::Receiver<Mark>, closing: CancellationToken) {
-        let mut waiting = Waiting::default();
+        let mut waiting = DueCounts::default();
         loop {
             let next = waiting.next();
             tokio::select! {

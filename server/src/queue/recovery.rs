@@ -15,7 +15,7 @@ use super::SendError;
 use super::numbering::LeftBehind;
 use super::request::refuse;
 use super::shard::Delivery;
-use super::writer::Writer;
+use super::writer::QueueWriter;
 use crate::domain::Uid;
 use crate::store::{CommitError, Pending, PendingKey, Recipient, StoreError};
 
@@ -45,7 +45,7 @@ pub(super) struct Pass {
     resumed: usize,
 }
 
-impl Writer<'_> {
+impl QueueWriter<'_> {
     /// Recovers, with growing pauses between tries; while the server stops, there is one try. Pending copies then lie in the store for
     /// the next start. `hand_on`: this process has run before, so copies that this queue's senders owe to other queues may have been lost
     /// on the way there and are handed on again; at a process's start every queue finds its own.

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use tokio::sync::oneshot;
 
 use super::SendError;
-use super::pipeline::Place;
+use super::pipeline::PipelinePlace;
 use crate::domain::{
     Amendment, Body, ClientId, Conversation, Digest, GroupId, History, Kind, Mentions, MessageId, Progress,
     ReadCount, Role, Timestamp, Uid,
@@ -299,16 +299,16 @@ pub struct SendAck {
 }
 
 /// The answer to a request.
-pub(super) type Answer = Result<SendAck, SendError>;
+pub(super) type RequestAnswer = Result<SendAck, SendError>;
 
 /// A request in its queue, with the way back.
 pub(super) struct Queued {
     pub(super) who: Uid,
     pub(super) request: Request,
     /// Its place in a pipeline, which keeps its order.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<PipelinePlace>,
     /// Absent once it is answered.
-    pub(super) reply: Option<oneshot::Sender<Answer>>,
+    pub(super) reply: Option<oneshot::Sender<RequestAnswer>>,
 }
 
 impl Queued {
@@ -323,10 +323,10 @@ impl Queued {
 
     /// Whether nothing that it must not overtake was refused.
     pub(super) fn is_in_order(&self) -> bool {
-        self.place.as_ref().is_none_or(Place::is_in_order)
+        self.place.as_ref().is_none_or(PipelinePlace::is_in_order)
     }
 
-    pub(super) fn answer(mut self, answer: Answer) {
+    pub(super) fn answer(mut self, answer: RequestAnswer) {
         if let Some(place) = &self.place
             && answer.as_ref().is_err_and(SendError::is_retryable)
         {

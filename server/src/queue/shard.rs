@@ -24,8 +24,8 @@ use super::read_counts::Marks;
 use super::recovery::Pass;
 use super::request::Queued;
 use super::slices::Slices;
-use super::writer::Writer;
-use super::{Options, Parts, daily_limit};
+use super::writer::QueueWriter;
+use super::{Options, QueueParts, daily_limit};
 use crate::domain::{Content, Uid};
 use crate::log_limit::LogLimit;
 use crate::store::{AcceptanceId, Recipient};
@@ -71,7 +71,7 @@ pub(super) struct Shard {
 /// The parts that the writers of all queues share.
 #[derive(Clone)]
 struct Around {
-    parts: Arc<Parts>,
+    parts: Arc<QueueParts>,
     outages: Arc<Outages>,
     permissions: Arc<WritePermissions>,
     first_messages: Arc<FirstMessages>,
@@ -84,7 +84,7 @@ struct Around {
 
 /// Makes all queues, starts their writers, and returns the lanes for requests.
 pub(super) fn start_all(
-    parts: &Arc<Parts>,
+    parts: &Arc<QueueParts>,
     outages: &Arc<Outages>,
     (fan_out, friends, wakes): (&Arc<FanOut>, &Arc<FriendLists>, &Arc<DelayedWakes>),
     marks: &Marks,
@@ -161,7 +161,7 @@ async fn keep_alive(shard: Arc<Mutex<Shard>>, around: Around) {
                 closing,
             } = &around;
             let options = *options;
-            let writer = Writer {
+            let writer = QueueWriter {
                 parts,
                 outages,
                 permissions,

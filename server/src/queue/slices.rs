@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::plan::Plan;
+use super::plan::WritePlan;
 use super::shard::Delivery;
 use super::{Options, Queued, Request};
 use crate::domain::{Conversation, Uid};
@@ -53,7 +53,12 @@ impl Slices {
     }
 
     /// Takes out of a plan what is to be written later of the copies that are `mine`.
-    pub(super) fn cut(&self, plan: &mut Plan, now: Instant, mine: impl Fn(Uid) -> bool) -> Vec<Recipient> {
+    pub(super) fn cut(
+        &self,
+        plan: &mut WritePlan,
+        now: Instant,
+        mine: impl Fn(Uid) -> bool,
+    ) -> Vec<Recipient> {
         let is_large = plan.content.target == Conversation::MOMENTS && plan.recipients.len() > self.rows;
         if !is_large || now >= self.busy_until {
             return Vec::new();

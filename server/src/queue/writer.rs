@@ -20,12 +20,12 @@ use super::first_messages::FirstMessages;
 use super::numbering::{LeftBehind, Numbered};
 use super::outage::Outages;
 use super::permissions::{Changes, WritePermissions};
-use super::plan::{Decision, Limits, Plan, Planner};
+use super::plan::{Decision, PlanLimits, Planner, WritePlan};
 use super::read_counts::Marks;
 use super::recovery::Pass;
-use super::request::{Answer, Queued, SendAck, refuse};
+use super::request::{Queued, RequestAnswer, SendAck, refuse};
 use super::shard::{Delivery, Shard};
-use super::{Options, Parts, SendError, overtaken, queue_of};
+use super::{Options, QueueParts, SendError, overtaken, queue_of};
 use crate::domain::{Content, Uid};
 use crate::store::{CommitError, CopyOutcome, KeyState, Outcome, Write};
 
@@ -33,8 +33,8 @@ use crate::store::{CommitError, CopyOutcome, KeyState, Outcome, Write};
 const MOST_TRIES: usize = 4;
 
 /// One writer at work on its queue.
-pub(super) struct Writer<'a> {
-    pub(super) parts: &'a Arc<Parts>,
+pub(super) struct QueueWriter<'a> {
+    pub(super) parts: &'a Arc<QueueParts>,
     pub(super) outages: &'a Outages,
     pub(super) options: Options,
     pub(super) closing: &'a CancellationToken,
@@ -46,7 +46,7 @@ pub(super) struct Writer<'a> {
     pub(super) shard: &'a mut Shard,
 }
 
-impl Writer<'_> {
+impl QueueWriter<'_> {
     /// Works until the queue is closed and empty. `replaces`: it replaces a writer of this process that panicked.
     pub(super) async fn run(mut self, replaces: bool) {
         self.recover(replaces).await;
@@ -204,12 +204,12 @@ impl Writer<'_> {
     }
 
     /// Step 1: what each request leads to, an answer or a planned write. Requests that no longer fit in wait for the next batch.
-    async fn decide(&mut self, requests: Vec<Queued>) -> (Batch, Vec<Plan>) {
+    async fn decide(&mut self, requests: Vec<Queued>) -> (Batch, Vec<WritePlan>) {
         let (requests, late): (Vec<Queued>, _) = requests.into_iter().partition(Queued::is_in_order);
         refuse(late, &SendError::OutOfOrder);
         let (facts, unread) = self.facts(&requests).await;
         let Options { text, members, edit, recall, history_messages, stars, .. } = self.options;
-        let limits = Limits { text, members, edit, recall, history: history_messages > 0, stars };
+        let limits = PlanLimits { text, members, edit, recall, history: history_messages > 0, stars };
         let mut planner = Planner::new(facts, limits, self.parts.clock.now());
         let (mut batch, mut plans) = (Batch::new(requests), Vec::new());
         let (mut at, mut rows, mut is_full, now) = (0, 0, false, Instant::now());
@@ -354,7 +354,7 @@ impl Writer<'_> {
     }
 
     /// The answer to an acceptance by its outcome; copies for other queues go to the outbox.
-    fn acknowledge(&mut self, accepting: Accepting, outcome: &Outcome) -> Answer {
+    fn acknowledge(&mut self, accepting: Accepting, outcome: &Outcome) -> RequestAnswer {
         let Accepting { content, elsewhere, later, .. } = accepting;
         match outcome {
             Outcome::Accepted(acceptance, copies) => {
@@ -380,7 +380,7 @@ impl Writer<'_> {
     }
 
     /// After an unknown outcome: whether the acceptance is there.
-    async fn found(&self, content: &Content) -> Answer {
+    async fn found(&self, content: &Content) -> RequestAnswer {
         let store = &self.parts.store;
         let found = match (content.key(), content.body.read_to()) {
             (Some(key), _) => {

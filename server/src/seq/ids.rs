@@ -10,7 +10,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use seqsvr_issuer::repository::{
     MemoryRepository, PgPool, PostgresRepository, Repository, SqliteRepository, Values,
 };
-use seqsvr_issuer::scramble::{BASE_58, Codec, CodecOptions, Key};
+use seqsvr_issuer::scramble::{BASE_58, CodeKey, Codec, CodecOptions};
 use seqsvr_issuer::{Counter, Issuer, Range, SegmentOptions, Tag};
 use sha2::Sha256;
 
@@ -32,7 +32,7 @@ const SKIP_TRIES: u32 = 100;
 
 /// The largest stored numbers: nothing at or below them is issued again, also when the issuer's file was lost.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Stored {
+pub struct StoredNumbers {
     /// The largest user id.
     pub uid: u32,
     /// The largest number of a group.
@@ -44,13 +44,13 @@ pub struct Stored {
 /// The numbers cannot be issued; the text says why.
 #[derive(Debug, thiserror::Error)]
 #[error("the numbers of users and groups cannot be issued: {0}")]
-pub struct OpenError(String);
+pub struct IdsError(String);
 
 /// See the module. Cheap to clone.
 #[derive(Clone)]
-pub struct Ids(Arc<Inner>);
+pub struct Ids(Arc<IdCounters>);
 
-struct Inner {
+struct IdCounters {
     issuer: Issuer,
     users: Counter,
     groups: Counter,
@@ -62,27 +62,31 @@ struct Inner {
 impl Ids {
     /// Numbers whose segments are kept in `file`. `secret`, of 16 characters and more, turns numbers of invitations into codes:
     /// another one makes the codes that are about worthless.
-    pub async fn open(file: &Path, stored: Stored, secret: &str) -> Result<Ids, OpenError> {
+    pub async fn open(file: &Path, stored: StoredNumbers, secret: &str) -> Result<Ids, IdsError> {
         Ids::over(Arc::new(SqliteRepository::new(file)), stored, secret).await
     }
 
     /// Numbers whose segments are kept in tables of this PostgreSQL database, for all servers that use it.
-    pub async fn shared(pool: PgPool, stored: Stored, secret: &str) -> Result<Ids, OpenError> {
+    pub async fn shared(pool: PgPool, stored: StoredNumbers, secret: &str) -> Result<Ids, IdsError> {
         let repository = PostgresRepository::over(pool).await.map_err(why)?;
         Ids::over(Arc::new(repository), stored, secret).await
     }
 
     /// Makes the tables for [`shared`](Self::shared), if they are not there.
-    pub async fn make_tables(pool: PgPool) -> Result<(), OpenError> {
+    pub async fn make_tables(pool: PgPool) -> Result<(), IdsError> {
         PostgresRepository::over(pool).await.map(drop).map_err(why)
     }
 
     /// Numbers that are forgotten with the process: for tests of what stands above.
-    pub async fn in_memory(secret: &str) -> Result<Ids, OpenError> {
-        Ids::over(Arc::new(MemoryRepository::new()), Stored::default(), secret).await
+    pub async fn in_memory(secret: &str) -> Result<Ids, IdsError> {
+        Ids::over(Arc::new(MemoryRepository::new()), StoredNumbers::default(), secret).await
     }
 
-    async fn over(repository: Arc<dyn Repository>, stored: Stored, secret: &str) -> Result<Ids, OpenError> {
+    async fn over(
+        repository: Arc<dyn Repository>,
+        stored: StoredNumbers,
+        secret: &str,
+    ) -> Result<Ids, IdsError> {
         let mut builder = Issuer::builder().repository(repository);
         for (tag, options) in lines(stored) {
             builder = builder.segment(tag, options).map_err(why)?;
@@ -92,13 +96,13 @@ impl Ids {
             range: Range { first: 1, last: INVITE_CODES },
             alphabet: BASE_58.to_owned(),
             check_symbol: true,
-            keys: vec![Key { version: 1, secret: secret.to_owned() }],
+            keys: vec![CodeKey { version: 1, secret: secret.to_owned() }],
         };
         let codes = Codec::new(&Tag::new(INVITES).map_err(why)?, &codes).map_err(why)?;
         let counter = |tag| issuer.counter(tag).map_err(why);
         let (users, groups, invites) = (counter(USERS)?, counter(GROUPS)?, counter(INVITES)?);
         let secret = secret.to_owned();
-        Ok(Ids(Arc::new(Inner { issuer, users, groups, invites, codes, secret })))
+        Ok(Ids(Arc::new(IdCounters { issuer, users, groups, invites, codes, secret })))
     }
 
     /// Lets every number go on `ahead` (1 and up) beyond what `file` and `stored` say was given: for data that were restored from a
@@ -106,17 +110,17 @@ impl Ids {
     ///
     /// # Errors
     /// When `file` cannot be used, or so many numbers are not left; those of earlier tags are then raised already.
-    pub async fn skip(file: &Path, stored: Stored, ahead: u64) -> Result<(), OpenError> {
+    pub async fn skip(file: &Path, stored: StoredNumbers, ahead: u64) -> Result<(), IdsError> {
         Ids::skip_in(&SqliteRepository::new(file), stored, ahead).await
     }
 
     /// The same for the tables of this PostgreSQL database.
-    pub async fn skip_shared(pool: PgPool, stored: Stored, ahead: u64) -> Result<(), OpenError> {
+    pub async fn skip_shared(pool: PgPool, stored: StoredNumbers, ahead: u64) -> Result<(), IdsError> {
         let repository = PostgresRepository::over(pool).await.map_err(why)?;
         Ids::skip_in(&repository, stored, ahead).await
     }
 
-    async fn skip_in(repository: &dyn Repository, stored: Stored, ahead: u64) -> Result<(), OpenError> {
+    async fn skip_in(repository: &dyn Repository, stored: StoredNumbers, ahead: u64) -> Result<(), IdsError> {
         for (tag, options) in lines(stored) {
             let start = options.start.unwrap_or(1);
             let name = Tag::new(tag).map_err(why)?;
@@ -129,14 +133,14 @@ impl Ids {
                 let from = values.max.max(options.above);
                 let max = from.checked_add(ahead).filter(|max| *max < options.limit);
                 let max = max.ok_or_else(|| {
-                    OpenError(format!("{ahead} numbers above {from} are not left for {tag}s; choose fewer"))
+                    IdsError(format!("{ahead} numbers above {from} are not left for {tag}s; choose fewer"))
                 })?;
                 if repository.take(&name, values.max, Values { max, ..values }).await.map_err(why)? {
                     break;
                 }
                 left -= 1;
                 if left == 0 {
-                    return Err(OpenError(format!("other processes issue {tag}s; stop them")));
+                    return Err(IdsError(format!("other processes issue {tag}s; stop them")));
                 }
             }
         }
@@ -186,7 +190,7 @@ impl Ids {
 }
 
 /// The lines of numbers and their options: nothing at or below `stored` is issued.
-fn lines(stored: Stored) -> [(&'static str, SegmentOptions); 3] {
+fn lines(stored: StoredNumbers) -> [(&'static str, SegmentOptions); 3] {
     let few = SegmentOptions { step: 100, step_min: 20, step_max: 10_000, ..SegmentOptions::default() };
     let users = SegmentOptions {
         start: Some(u64::from(Uid::FIRST.0)),
@@ -207,8 +211,8 @@ async fn one(counter: &Counter) -> Result<u64, NumberError> {
     Ok(issued.first())
 }
 
-fn why(error: impl std::fmt::Display) -> OpenError {
-    OpenError(error.to_string())
+fn why(error: impl std::fmt::Display) -> IdsError {
+    IdsError(error.to_string())
 }
 
 #[cfg(test)]
@@ -221,13 +225,13 @@ mod tests {
     async fn numbers_go_on_above_what_is_stored() {
         let place = tempfile::tempdir().expect("a directory");
         let file = place.path().join("ids.db");
-        let ids = Ids::open(&file, Stored::default(), SECRET).await.expect("opened");
+        let ids = Ids::open(&file, StoredNumbers::default(), SECRET).await.expect("opened");
         assert_eq!(ids.uid().await.expect("issued"), Uid::FIRST);
         assert_eq!(ids.gid().await.expect("issued"), GroupId(1));
         ids.shutdown().await;
 
         std::fs::remove_file(&file).expect("lost");
-        let stored = Stored { uid: 12_000, gid: 7, invite: 30 };
+        let stored = StoredNumbers { uid: 12_000, gid: 7, invite: 30 };
         let ids = Ids::open(&file, stored, SECRET).await.expect("opened");
         assert!(ids.uid().await.expect("issued") > Uid(12_000));
         assert!(ids.gid().await.expect("issued") > GroupId(7));
@@ -240,19 +244,19 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         let file = place.path().join("ids.db");
         // A file that is there, one that is not, and one that is behind what is stored.
-        let opened = Ids::open(&file, Stored::default(), SECRET).await.expect("opened");
+        let opened = Ids::open(&file, StoredNumbers::default(), SECRET).await.expect("opened");
         let (uid, gid) = (opened.uid().await.expect("issued"), opened.gid().await.expect("issued"));
         opened.shutdown().await;
-        Ids::skip(&file, Stored::default(), 1_000).await.expect("skipped");
-        let stored = Stored { uid: 12_000, gid: 7, invite: 30 };
+        Ids::skip(&file, StoredNumbers::default(), 1_000).await.expect("skipped");
+        let stored = StoredNumbers { uid: 12_000, gid: 7, invite: 30 };
         let lost = place.path().join("lost.db");
         Ids::skip(&lost, stored, 1_000).await.expect("skipped");
         Ids::skip(&lost, stored, 1_000).await.expect("again");
         for (file, least) in [
-            (&file, Stored { uid: uid.0 + 1_000, gid: gid.0 + 1_000, invite: 1_000 }),
-            (&lost, Stored { uid: 14_000, gid: 2_007, invite: 2_030 }),
+            (&file, StoredNumbers { uid: uid.0 + 1_000, gid: gid.0 + 1_000, invite: 1_000 }),
+            (&lost, StoredNumbers { uid: 14_000, gid: 2_007, invite: 2_030 }),
         ] {
-            let ids = Ids::open(file, Stored::default(), SECRET).await.expect("opened");
+            let ids = Ids::open(file, StoredNumbers::default(), SECRET).await.expect("opened");
             assert!(ids.uid().await.expect("issued").0 > least.uid);
             assert!(ids.gid().await.expect("issued").0 > least.gid);
             assert!(ids.invite().await.expect("issued").0 > least.invite);
@@ -264,7 +268,8 @@ mod tests {
     async fn more_than_is_left_is_not_skipped() {
         let place = tempfile::tempdir().expect("a directory");
         let file = place.path().join("ids.db");
-        let refused = Ids::skip(&file, Stored::default(), u64::from(u32::MAX)).await.expect_err("too many");
+        let refused =
+            Ids::skip(&file, StoredNumbers::default(), u64::from(u32::MAX)).await.expect_err("too many");
         assert!(refused.to_string().contains("are not left for users; choose fewer"), "{refused}");
     }
 

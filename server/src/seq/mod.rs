@@ -22,7 +22,7 @@ use crate::domain::{MessageId, Uid};
 /// Sequences that are advanced at the same time.
 const AT_ONCE: usize = 1_000;
 
-pub use ids::{Ids, OpenError, Stored};
+pub use ids::{Ids, IdsError, StoredNumbers};
 pub use request_ids::{RequestIds, RequestIdsError};
 pub use sequences::Sequences;
 
@@ -39,9 +39,9 @@ pub enum NumberError {
 
 /// A run of adjacent uids whose numbers come from one place, and fail together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Section(u32);
+pub struct UidSection(u32);
 
-impl std::fmt::Display for Section {
+impl std::fmt::Display for UidSection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.fmt(f)
     }
@@ -75,8 +75,8 @@ impl Numbers {
     }
 
     /// The section that `uid` belongs to.
-    pub fn section_of(&self, uid: Uid) -> Section {
-        Section(uid.0 / self.section_size)
+    pub fn section_of(&self, uid: Uid) -> UidSection {
+        UidSection(uid.0 / self.section_size)
     }
 
     /// The next number of each of these sequences, larger than all before it (S1, I6), asked for at once and waited for at most

@@ -54,14 +54,14 @@ pub trait AccessKeys: Send + Sync + 'static {
 }
 
 /// id, secret, instance, may_write, inbox, created_at, sign_outs.
-type Columns = (String, String, String, bool, Option<i64>, i64, i64);
+type AccessKeyColumns = (String, String, String, bool, Option<i64>, i64, i64);
 
 /// Reads an access key from a row that has the columns of the table in their order, on either database.
 pub(super) fn access_key<'r, R: Row>(row: &'r R) -> Result<AccessKey, StoreError>
 where
-    Columns: FromRow<'r, R>,
+    AccessKeyColumns: FromRow<'r, R>,
 {
-    let (id, secret, instance, may_write, inbox, created_at, sign_outs) = Columns::from_row(row)?;
+    let (id, secret, instance, may_write, inbox, created_at, sign_outs) = AccessKeyColumns::from_row(row)?;
     let inbox = inbox.map(|uid| u32::try_from(uid).map(Uid)).transpose().map_err(StoreError::corrupt)?;
     Ok(AccessKey { id, secret, instance, may_write, inbox, created_at: Timestamp(created_at), sign_outs })
 }

@@ -17,7 +17,7 @@ use crate::domain::{
 
 /// The kinds of records, in the order in which an archive holds them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Section {
+pub enum ArchiveSection {
     /// By uid.
     Accounts,
     /// By gid.
@@ -38,18 +38,18 @@ pub enum Section {
     TableRows,
 }
 
-impl Section {
+impl ArchiveSection {
     /// All of them, in order.
-    pub const ALL: [Section; SECTIONS] = [
-        Section::Accounts,
-        Section::Groups,
-        Section::EndedEpochs,
-        Section::Rows,
-        Section::Sent,
-        Section::Pending,
-        Section::Tables,
-        Section::Counters,
-        Section::TableRows,
+    pub const ALL: [ArchiveSection; SECTIONS] = [
+        ArchiveSection::Accounts,
+        ArchiveSection::Groups,
+        ArchiveSection::EndedEpochs,
+        ArchiveSection::Rows,
+        ArchiveSection::Sent,
+        ArchiveSection::Pending,
+        ArchiveSection::Tables,
+        ArchiveSection::Counters,
+        ArchiveSection::TableRows,
     ];
 }
 
@@ -108,7 +108,7 @@ pub enum Record {
 
 /// Where a record stands in its section; records of one section compare as the section is ordered.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Key {
+pub enum RecordKey {
     /// Of an account.
     Account(Uid),
     /// Of a group.
@@ -131,36 +131,38 @@ pub enum Key {
 
 impl Record {
     /// Where it stands.
-    pub fn key(&self) -> Key {
+    pub fn key(&self) -> RecordKey {
         match self {
-            Record::Account(account, ..) => Key::Account(account.uid),
-            Record::Group(group) => Key::Group(group.gid),
-            Record::EndedEpoch(gid, uid, _) => Key::EndedEpoch(*gid, *uid),
+            Record::Account(account, ..) => RecordKey::Account(account.uid),
+            Record::Group(group) => RecordKey::Group(group.gid),
+            Record::EndedEpoch(gid, uid, _) => RecordKey::EndedEpoch(*gid, *uid),
             Record::Row(entry) => {
-                Key::Row(entry.receiver.partition_key(), entry.receiver, entry.message_id.get())
+                RecordKey::Row(entry.receiver.partition_key(), entry.receiver, entry.message_id.get())
             }
-            Record::Sent(sender, client_id, _) => Key::Sent(sender.partition_key(), *sender, *client_id),
-            Record::Pending(pending, _) => Key::Pending(pending.acceptance.0),
-            Record::Table(table, _) => Key::Table(table.id),
-            Record::Counter(counter) => Key::Counter(counter.table, counter.first.clone()),
-            Record::TableRow(row) => Key::TableRow(row.table, row.key.clone()),
+            Record::Sent(sender, client_id, _) => {
+                RecordKey::Sent(sender.partition_key(), *sender, *client_id)
+            }
+            Record::Pending(pending, _) => RecordKey::Pending(pending.acceptance.0),
+            Record::Table(table, _) => RecordKey::Table(table.id),
+            Record::Counter(counter) => RecordKey::Counter(counter.table, counter.first.clone()),
+            Record::TableRow(row) => RecordKey::TableRow(row.table, row.key.clone()),
         }
     }
 }
 
-impl Key {
+impl RecordKey {
     /// The section that it is a key of.
-    pub fn section(&self) -> Section {
+    pub fn section(&self) -> ArchiveSection {
         match self {
-            Key::Account(_) => Section::Accounts,
-            Key::Group(_) => Section::Groups,
-            Key::EndedEpoch(..) => Section::EndedEpochs,
-            Key::Row(..) => Section::Rows,
-            Key::Sent(..) => Section::Sent,
-            Key::Pending(_) => Section::Pending,
-            Key::Table(_) => Section::Tables,
-            Key::Counter(..) => Section::Counters,
-            Key::TableRow(..) => Section::TableRows,
+            RecordKey::Account(_) => ArchiveSection::Accounts,
+            RecordKey::Group(_) => ArchiveSection::Groups,
+            RecordKey::EndedEpoch(..) => ArchiveSection::EndedEpochs,
+            RecordKey::Row(..) => ArchiveSection::Rows,
+            RecordKey::Sent(..) => ArchiveSection::Sent,
+            RecordKey::Pending(_) => ArchiveSection::Pending,
+            RecordKey::Table(_) => ArchiveSection::Tables,
+            RecordKey::Counter(..) => ArchiveSection::Counters,
+            RecordKey::TableRow(..) => ArchiveSection::TableRows,
         }
     }
 }
@@ -172,7 +174,7 @@ pub struct About {
     pub history: HistoryId,
     /// Grows with all that is accepted, and is no less than the number of any acceptance: tells two moments of one history apart.
     pub accepted: u64,
-    /// Records of each section, as [`Section::ALL`] orders them.
+    /// Records of each section, as [`ArchiveSection::ALL`] orders them.
     pub totals: [u64; SECTIONS],
     /// Another one after every change of a table or its rows, which may be as many as before; 0 where there is no table.
     pub tables: u64,
@@ -209,8 +211,8 @@ pub trait ExportSnapshot: Send {
     /// `limit` (1 and up) and fewer only at the end of the section or where they are large. Empty: there are no more.
     async fn page(
         &mut self,
-        section: Section,
-        after: Option<Key>,
+        section: ArchiveSection,
+        after: Option<RecordKey>,
         limit: usize,
     ) -> Result<Vec<Record>, StoreError>;
 }

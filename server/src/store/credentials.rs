@@ -47,7 +47,7 @@ pub enum SignedUp {
 /// Recovery codes and invitations to sign up, beside the accounts. Every change is durable when the call returns, and done whole or not
 /// at all.
 #[async_trait]
-pub trait Credentials: Send + Sync + 'static {
+pub trait CredentialStore: Send + Sync + 'static {
     /// Makes an account under `uid`, which nobody has or had, with its `first` session and its recovery codes. With an invitation it
     /// takes a use of that one, as it is when the account is made.
     async fn sign_up(

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{Credentials, Deletions, ShownName, StoreError};
+use super::{CredentialStore, Deletions, ShownName, StoreError};
 use crate::domain::{Timestamp, Uid};
 
 /// A stored account.
@@ -65,7 +65,7 @@ pub(super) fn token_hash(bytes: Vec<u8>) -> Result<[u8; 32], StoreError> {
 ///
 /// Names are compared by their lower-case form, and new ones by what they look like ([`skeletons`](crate::domain::skeletons)). Every change is durable when the call returns.
 #[async_trait]
-pub trait Directory: Credentials + Deletions {
+pub trait Directory: CredentialStore + Deletions {
     /// Makes an account under `uid`, which nobody has or had, and its `first` session, in one transaction; `false` when the name is
     /// taken, or looks like one that is.
     async fn create_account(

@@ -42,7 +42,7 @@ pub mod tables;
 mod write;
 
 pub use access_keys::{AccessKey, AccessKeys};
-pub use credentials::{CodeHash, Credentials, SignUpInvite, SignedUp};
+pub use credentials::{CodeHash, CredentialStore, SignUpInvite, SignedUp};
 pub use deletions::{Deletions, Forgotten, ShownName};
 pub use directory::{Account, Directory, NewAccount, Session, SharedRates, Tickets};
 pub use error::{Behind, CommitError, StoreError};

@@ -13,9 +13,9 @@ use crate::domain::{Uid, name_key};
 
 /// See the module. Cheap to clone; clones share the memory.
 #[derive(Clone)]
-pub(super) struct Names(Arc<Inner>);
+pub(super) struct Names(Arc<NameCache>);
 
-struct Inner {
+struct NameCache {
     /// `None`: the account is deleted.
     known: Cache<Uid, Option<Arc<str>>>,
     /// Counts what was dropped: a name that was read before that is not kept after it.
@@ -25,7 +25,7 @@ struct Inner {
 impl Names {
     /// A memory of about `most` names.
     pub(super) fn new(most: usize) -> Names {
-        Names(Arc::new(Inner { known: Cache::new(most), dropped: AtomicU64::new(0) }))
+        Names(Arc::new(NameCache { known: Cache::new(most), dropped: AtomicU64::new(0) }))
     }
 
     /// Keeps the name of a new account.
@@ -43,9 +43,9 @@ impl Names {
     }
 
     /// Those of `uids` that are in memory, and the others, each once.
-    pub(super) fn look(&self, uids: &[Uid]) -> (Found, Vec<Uid>) {
+    pub(super) fn look(&self, uids: &[Uid]) -> (FoundNames, Vec<Uid>) {
         let since = self.0.dropped.load(Ordering::Acquire);
-        let mut found = Found { names: HashMap::with_capacity(uids.len()), since };
+        let mut found = FoundNames { names: HashMap::with_capacity(uids.len()), since };
         let mut missing = Vec::new();
         for &uid in uids {
             match self.0.known.get(&uid) {
@@ -65,12 +65,12 @@ impl Names {
 }
 
 /// Names that were found.
-pub(super) struct Found {
+pub(super) struct FoundNames {
     names: HashMap<Uid, Option<Arc<str>>>,
     since: u64,
 }
 
-impl Found {
+impl FoundNames {
     /// One more, which is kept in memory, too; `None`: of a deleted account.
     pub(super) fn add(&mut self, names: &Names, uid: Uid, name: Option<String>) {
         let name: Option<Arc<str>> = name.map(Into::into);

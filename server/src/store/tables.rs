@@ -29,14 +29,14 @@ pub struct TableRecord {
 }
 
 /// id, instance, name, definition, created_at.
-type Columns = (i64, String, String, String, i64);
+type TableColumns = (i64, String, String, String, i64);
 
 /// Reads a table from a row that has its columns in this order, on either database.
 pub(super) fn table_record<'r, R: Row>(row: &'r R) -> Result<TableRecord, StoreError>
 where
-    Columns: FromRow<'r, R>,
+    TableColumns: FromRow<'r, R>,
 {
-    let (id, instance, name, definition, created_at) = Columns::from_row(row)?;
+    let (id, instance, name, definition, created_at) = TableColumns::from_row(row)?;
     let (id, created_at) = (TableId(id.cast_unsigned()), Timestamp(created_at));
     Ok(TableRecord { id, instance, name, definition, created_at })
 }

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use tidemark_table::operations::batch::RowAnswer;
 use tidemark_table::rows::key::encode;
-use tidemark_table::rows::write::{Effect, Refusal, Returns, RowWrite, decide};
+use tidemark_table::rows::write::{Effect, Returns, RowWrite, WriteRefusal, decide};
 use tidemark_table::{Row, TableError};
 use tracing::{error, warn};
 
@@ -31,7 +31,7 @@ impl TableService {
     /// afterwards it is stored all the same.
     pub(super) async fn write_at_once(&self, table: &Table, row: &RowWrite, bytes: usize) -> RowAnswer {
         let stored = self.stored_at_once(table, row, bytes).await;
-        stored.unwrap_or_else(|Refusal { error, consumed }| RowAnswer { consumed, outcome: Err(error) })
+        stored.unwrap_or_else(|WriteRefusal { error, consumed }| RowAnswer { consumed, outcome: Err(error) })
     }
 
     async fn stored_at_once(
@@ -39,7 +39,7 @@ impl TableService {
         table: &Table,
         row: &RowWrite,
         bytes: usize,
-    ) -> Result<RowAnswer, Refusal> {
+    ) -> Result<RowAnswer, WriteRefusal> {
         // Taken before the look: so `stop` waits for each row that was not refused here.
         let _accepted = self.tasks.token();
         if self.closing.is_cancelled() {
@@ -51,7 +51,7 @@ impl TableService {
                 Effect::Store(columns) => Some(columns.encode()),
                 Effect::Nothing | Effect::Remove => None,
             };
-            Ok::<_, Refusal>((stored, decided.cells, decided.consumed))
+            Ok::<_, WriteRefusal>((stored, decided.cells, decided.consumed))
         };
         let (stored, cells, consumed) = aside(bytes, decided).await?;
         let number = match stored {

@@ -10,8 +10,8 @@ use tidemark_table::{PrimaryKey, Row, TableDefinition, TableError};
 
 use super::catalog::Table;
 use super::error::unread;
-use super::meter::Way;
-use super::range::Found;
+use super::meter::RowAccess;
+use super::range::RangeRows;
 use super::{Caller, TableService, inbox};
 use crate::domain::Timestamp;
 
@@ -68,8 +68,8 @@ impl TableService {
     /// # Errors
     ///
     /// As for [`table`](TableService::table).
-    pub async fn rows(&self, caller: &Caller, table: &str, range: &Range) -> Result<Found, TableError> {
-        let _turn = self.meter.enter(&caller.key, Way::Read, 0).await?;
+    pub async fn rows(&self, caller: &Caller, table: &str, range: &Range) -> Result<RangeRows, TableError> {
+        let _turn = self.meter.enter(&caller.key, RowAccess::Read, 0).await?;
         let table = self.catalog.find(caller, table).await?;
         self.read_range(caller, &table, range).await
     }
@@ -86,7 +86,7 @@ impl TableService {
         key: PrimaryKey,
         selection: &Selection,
     ) -> Result<(Option<Row>, Consumed), TableError> {
-        let _turn = self.meter.enter(&caller.key, Way::Read, 0).await?;
+        let _turn = self.meter.enter(&caller.key, RowAccess::Read, 0).await?;
         let table = self.catalog.find(caller, table).await?;
         self.read_row(caller, &table, key, selection).await
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tidemark_table::operations::batch::RowAnswer;
 use tidemark_table::rows::key::{encode, partition_bytes};
-use tidemark_table::rows::write::{Refusal, RowWrite};
+use tidemark_table::rows::write::{RowWrite, WriteRefusal};
 use tidemark_table::{KeyValue, TableError};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
@@ -17,7 +17,7 @@ const _: () = assert!(crate::store::tables::INTEGER_TAG == tidemark_table::rows:
 
 /// The work of a job.
 #[derive(Debug)]
-pub(super) enum Work {
+pub(super) enum JobWork {
     /// Writes, one after the other; an atomic one is done whole or not at all.
     Writes { rows: Vec<RowWrite>, is_atomic: bool },
     /// The row of this key loses what is past its TTL.
@@ -40,7 +40,7 @@ pub(super) struct Job {
     /// The encoded first key column.
     pub(super) first: Arc<[u8]>,
     pub(super) partition_key: PartitionKey,
-    pub(super) work: Work,
+    pub(super) work: JobWork,
     /// How many bytes it came with.
     pub(super) bytes: usize,
     /// Its part of what may wait.
@@ -56,7 +56,7 @@ pub(super) struct Answering {
 
 impl Job {
     /// Work under `first`, and its answers.
-    pub(super) fn new(table: &Arc<Table>, first: &KeyValue, work: Work, bytes: usize) -> (Job, Answering) {
+    pub(super) fn new(table: &Arc<Table>, first: &KeyValue, work: JobWork, bytes: usize) -> (Job, Answering) {
         let (reply, answers) = oneshot::channel();
         let partition_key = partition_of(first);
         let (table, first) = (Arc::clone(table), encode([first]).into());
@@ -68,8 +68,8 @@ impl Job {
     /// How many rows it is about.
     pub(super) fn rows(&self) -> usize {
         match &self.work {
-            Work::Writes { rows, .. } => rows.len(),
-            Work::Sweep(_) => 1,
+            JobWork::Writes { rows, .. } => rows.len(),
+            JobWork::Sweep(_) => 1,
         }
     }
 
@@ -100,6 +100,6 @@ pub(super) fn partition_of(first: &KeyValue) -> PartitionKey {
 
 /// The same refusal for so many rows.
 pub(super) fn refused(rows: usize, error: &TableError) -> Vec<RowAnswer> {
-    let Refusal { error, consumed } = error.clone().into();
+    let WriteRefusal { error, consumed } = error.clone().into();
     vec![RowAnswer { consumed, outcome: Err(error) }; rows]
 }

@@ -13,7 +13,7 @@ use tracing::error;
 use super::Options;
 use super::error::busy;
 use super::job::{Answering, Job};
-use super::writer::{Lane, Writer};
+use super::writer::{Lane, LaneWriter};
 use crate::domain::Clock;
 use crate::log_limit::LogLimit;
 use crate::store::tables::TableStore;
@@ -39,7 +39,7 @@ pub(super) fn start(
         let (lane, jobs) = mpsc::channel(options.length.max(1));
         let lane_of_writer = Lane { jobs, log: LogLimit::default() };
         let writer =
-            Writer { store: Arc::clone(store), clock: clock.clone(), options, closing: closing.clone() };
+            LaneWriter { store: Arc::clone(store), clock: clock.clone(), options, closing: closing.clone() };
         tasks.spawn(keep_alive(Arc::new(Mutex::new(lane_of_writer)), writer));
         lane
     };
@@ -97,7 +97,7 @@ impl Lanes {
 }
 
 /// Runs a writer, and another one each time it panics, until one returns.
-async fn keep_alive(lane: Arc<Mutex<Lane>>, writer: Writer) {
+async fn keep_alive(lane: Arc<Mutex<Lane>>, writer: LaneWriter) {
     let mut pause = writer.options.first_pause;
     for replaced in 0_u64.. {
         let (lane, writer) = (Arc::clone(&lane), writer.clone());

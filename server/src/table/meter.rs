@@ -44,7 +44,7 @@ struct Used {
 
 /// Whether a request reads or writes rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum RowAccess {
     Read,
     Write,
 }
@@ -66,10 +66,10 @@ impl Meter {
     ///
     /// [`ErrorCode::ServerBusy`](tidemark_table::ErrorCode::ServerBusy): too much waits already. Nothing is counted. That is told late:
     /// at once, it would be asked for again.
-    pub(super) async fn enter(&self, key: &str, way: Way, bytes: usize) -> Result<Turn, TableError> {
+    pub(super) async fn enter(&self, key: &str, way: RowAccess, bytes: usize) -> Result<Turn, TableError> {
         let turn = match way {
-            Way::Read => self.read_turn(key).await?,
-            Way::Write => None,
+            RowAccess::Read => self.read_turn(key).await?,
+            RowAccess::Write => None,
         };
         self.take(key, REQUEST + bytes).await?;
         Ok(Turn(turn))
@@ -148,7 +148,7 @@ mod tests {
     }
 
     async fn write(meter: &Meter, key: &str, bytes: usize) {
-        let entered = meter.enter(key, Way::Write, bytes - REQUEST).await;
+        let entered = meter.enter(key, RowAccess::Write, bytes - REQUEST).await;
         drop(entered.expect("in turn"));
     }
 
@@ -174,12 +174,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn few_reads_of_a_key_work_at_once_and_the_others_wait_for_what_those_have_read() {
         let (meter, began) = (meter(), Instant::now());
-        let turns = (0..READS_AT_ONCE).map(|_| meter.enter("a", Way::Read, 0).now_or_never());
+        let turns = (0..READS_AT_ONCE).map(|_| meter.enter("a", RowAccess::Read, 0).now_or_never());
         let turns: Vec<_> = turns.map(|turn| turn.expect("at once").expect("allowed")).collect();
-        assert!(meter.enter("a", Way::Read, 0).now_or_never().is_none(), "one more");
-        assert!(meter.enter("b", Way::Read, 0).now_or_never().is_some(), "of another key");
+        assert!(meter.enter("a", RowAccess::Read, 0).now_or_never().is_none(), "one more");
+        assert!(meter.enter("b", RowAccess::Read, 0).now_or_never().is_some(), "of another key");
         write(&meter, "a", KIB).await;
-        let (next, ()) = tokio::join!(meter.enter("a", Way::Read, 0), async {
+        let (next, ()) = tokio::join!(meter.enter("a", RowAccess::Read, 0), async {
             meter.count("a", 300 * KIB);
             drop(turns);
         });
@@ -191,15 +191,15 @@ mod tests {
     async fn a_key_that_owes_seconds_is_refused_later_and_0_lifts_the_limit() {
         let (meter, began) = (meter(), Instant::now());
         meter.count("a", 600 * KIB);
-        assert_eq!(meter.enter("a", Way::Write, 0).await.map(drop), Err(busy()));
+        assert_eq!(meter.enter("a", RowAccess::Write, 0).await.map(drop), Err(busy()));
         assert_eq!(began.elapsed(), LONGEST_WAIT);
         write(&meter, "a", KIB).await;
         assert_eq!(began.elapsed().as_secs(), 5, "nothing was counted for what was refused");
-        let turns = join_all((0..READS_AT_ONCE).map(|_| meter.enter("b", Way::Read, 0))).await;
-        assert_eq!(meter.enter("b", Way::Read, 0).await.map(drop), Err(busy()), "no turn comes");
+        let turns = join_all((0..READS_AT_ONCE).map(|_| meter.enter("b", RowAccess::Read, 0))).await;
+        assert_eq!(meter.enter("b", RowAccess::Read, 0).await.map(drop), Err(busy()), "no turn comes");
         drop(turns);
         let lifted = Meter::new(0);
-        let turns = (0..100).map(|_| lifted.enter("a", Way::Read, 1 << 30).now_or_never());
+        let turns = (0..100).map(|_| lifted.enter("a", RowAccess::Read, 1 << 30).now_or_never());
         assert!(turns.collect::<Vec<_>>().iter().all(|turn| matches!(turn, Some(Ok(_)))));
         assert!(lifted.keys.lock().expect("unpoisoned").is_empty());
     }

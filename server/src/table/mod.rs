@@ -42,13 +42,13 @@ mod writes;
 pub use browse::Described;
 pub use inbox::{MayPost, Posts, WithInboxes};
 pub use meter::Turn;
-pub use range::Found;
+pub use range::RangeRows;
 
 use catalog::Catalog;
 use error::too_slow;
 use lanes::Lanes;
-use meter::{Meter, Way};
-use rates::Rates;
+use meter::{Meter, RowAccess};
+use rates::OperationRates;
 
 /// How many, how long, how much at once. Every field is a limit with its default (I9).
 #[derive(Clone, Copy, Debug)]
@@ -134,7 +134,7 @@ pub struct TableService {
     clock: Clock,
     options: Options,
     catalog: Arc<Catalog>,
-    rates: Arc<Rates>,
+    rates: Arc<OperationRates>,
     meter: Arc<Meter>,
     lanes: Lanes,
     /// Writes to inboxes; `None`: nothing can be written.
@@ -151,7 +151,7 @@ impl TableService {
         let catalog = Arc::new(Catalog::new(Arc::clone(&store), options));
         let sweeper = sweeper::Sweeper::new(Arc::clone(&store), clock.clone(), lanes.clone(), options);
         tasks.spawn(closing.clone().run_until_cancelled_owned(sweeper.run()));
-        let rates = Arc::new(Rates::new(options.table_operations));
+        let rates = Arc::new(OperationRates::new(options.table_operations));
         let meter = Arc::new(Meter::new(options.kib_a_second));
         TableService { store, clock, options, catalog, rates, meter, lanes, posts: None, closing, tasks }
     }
@@ -168,7 +168,7 @@ impl TableService {
     /// [`ErrorCode::ServerBusy`]: too many requests of the key wait.
     pub async fn enter(&self, key: &str, operation: &str, bytes: usize) -> Result<Turn, TableError> {
         let reads = Operation::named(operation).is_ok_and(|operation| !operation.writes());
-        self.meter.enter(key, if reads { Way::Read } else { Way::Write }, bytes).await
+        self.meter.enter(key, if reads { RowAccess::Read } else { RowAccess::Write }, bytes).await
     }
 
     /// Carries out an operation and returns the bytes of its answer. A write is done although the future is dropped, once it waits in

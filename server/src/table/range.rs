@@ -24,7 +24,7 @@ const EACH_ROW: usize = 32;
 
 /// The rows found in a range.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct RangeRows {
     /// Its rows, in the range's direction.
     pub rows: Vec<Row>,
     /// The key of the first one that was not looked at; `None`: the whole range was.
@@ -35,7 +35,7 @@ pub struct Found {
 
 /// A page as it fills.
 #[derive(Default)]
-struct Page {
+struct FillingPage {
     rows: Vec<Row>,
     /// Rows that were looked at, shown or not.
     scanned: usize,
@@ -62,9 +62,9 @@ impl TableService {
         caller: &Caller,
         table: &Table,
         range: &Range,
-    ) -> Result<Found, TableError> {
+    ) -> Result<RangeRows, TableError> {
         let (page, next) = self.page(caller, table, range).await?;
-        Ok(Found { rows: page.rows, next, consumed: Consumed::reading(page.bytes) })
+        Ok(RangeRows { rows: page.rows, next, consumed: Consumed::reading(page.bytes) })
     }
 
     /// The rows of a range, and the key of the first one that was not looked at.
@@ -73,8 +73,8 @@ impl TableService {
         caller: &Caller,
         table: &Table,
         range: &Range,
-    ) -> Result<(Page, Option<PrimaryKey>), TableError> {
-        let mut page = Page::default();
+    ) -> Result<(FillingPage, Option<PrimaryKey>), TableError> {
+        let mut page = FillingPage::default();
         let mut scan = TableScan {
             table: table.id,
             partition_key: range.first().map(partition_of),
@@ -114,7 +114,7 @@ impl TableService {
     /// Puts rows into a page. The key of the first one that has no room.
     fn look_at(
         &self,
-        page: &mut Page,
+        page: &mut FillingPage,
         table: &Table,
         range: &Range,
         rows: Vec<StoredRow>,
@@ -131,7 +131,7 @@ impl TableService {
 
     fn look(
         &self,
-        page: &mut Page,
+        page: &mut FillingPage,
         table: &Table,
         range: &Range,
         key: PrimaryKey,
@@ -151,7 +151,7 @@ impl TableService {
     }
 }
 
-impl Page {
+impl FillingPage {
     /// How much work it is to write it, in bytes.
     fn work(&self) -> usize {
         self.weight + self.scanned * ROW

@@ -7,15 +7,15 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// See the module.
-pub(super) struct Rates {
+pub(super) struct OperationRates {
     a_second: u32,
     /// When the instance would have used nothing up.
     instances: Mutex<HashMap<String, Instant>>,
 }
 
-impl Rates {
-    pub(super) fn new(a_second: u32) -> Rates {
-        Rates { a_second: a_second.max(1), instances: Mutex::default() }
+impl OperationRates {
+    pub(super) fn new(a_second: u32) -> OperationRates {
+        OperationRates { a_second: a_second.max(1), instances: Mutex::default() }
     }
 
     /// Counts one, if the instance may do one more now.
@@ -39,7 +39,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn ten_at_once_and_ten_a_second_each_instance() {
-        let rates = Rates::new(10);
+        let rates = OperationRates::new(10);
         let allowed = |count: usize| (0..count).filter(|_| rates.allow("a")).count();
         assert_eq!(allowed(15), 10);
         assert!(rates.allow("b"));

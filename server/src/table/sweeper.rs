@@ -16,7 +16,7 @@ use tracing::warn;
 
 use super::Options;
 use super::catalog::Table;
-use super::job::{Answering, Job, Work};
+use super::job::{Answering, Job, JobWork};
 use super::lanes::Lanes;
 use crate::domain::{Clock, Direction};
 use crate::log_limit::LogLimit;
@@ -139,6 +139,6 @@ impl Sweeper {
         }
         let key = decode(&table.definition, &row.key).ok()?;
         let (_, first) = key.first()?;
-        Some(Job::new(table, first, Work::Sweep(row.key.clone()), row.row.len()))
+        Some(Job::new(table, first, JobWork::Sweep(row.key.clone()), row.row.len()))
     }
 }

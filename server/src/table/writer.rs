@@ -17,7 +17,7 @@ use tracing::{error, warn};
 use super::Options;
 use super::error::{busy, timeout, unread};
 use super::job::Job;
-use super::plan::{Facts, Plan, rows_to_read};
+use super::plan::{BatchPlan, Facts, rows_to_read};
 use crate::domain::Clock;
 use crate::log_limit::LogLimit;
 use crate::store::tables::{TableOutcome, TableStore, TableWrite};
@@ -37,14 +37,14 @@ pub(super) struct Lane {
 
 /// One writer.
 #[derive(Clone)]
-pub(super) struct Writer {
+pub(super) struct LaneWriter {
     pub(super) store: Arc<dyn TableStore>,
     pub(super) clock: Clock,
     pub(super) options: Options,
     pub(super) closing: CancellationToken,
 }
 
-impl Writer {
+impl LaneWriter {
     /// Works until the lane is closed and empty.
     pub(super) async fn run(&self, lane: &mut Lane) {
         while let Some(jobs) = self.take(lane).await {
@@ -81,7 +81,7 @@ impl Writer {
             };
             let bytes = asked + facts.values().flatten().map(|row| row.row.len()).sum::<usize>();
             let decide = || {
-                let mut plan = Plan::of(&jobs, facts, self.clock.now());
+                let mut plan = BatchPlan::of(&jobs, facts, self.clock.now());
                 let writes = plan.writes();
                 (plan, writes)
             };

@@ -14,13 +14,13 @@ use tidemark_table::{ErrorCode, KeyValue, TableError};
 use super::catalog::Table;
 use super::error::internal;
 use super::inbox::{self, is_inbox};
-use super::job::{Answers, Job, Work, refused};
+use super::job::{Answers, Job, JobWork, refused};
 use super::{Caller, TableService};
 use crate::store::tables::TableId;
 use crate::workers::{ROW, aside};
 
 /// Rows of a batch that one writer gets together, with their places in the request.
-struct Part {
+struct WritePart {
     table: Arc<Table>,
     first: KeyValue,
     rows: Vec<RowWrite>,
@@ -49,7 +49,7 @@ impl TableService {
                 self.write_at_once(&table, &row, body.len()).await
             } else {
                 let first = row.key.first().clone();
-                let work = Work::Writes { rows: vec![row], is_atomic: false };
+                let work = JobWork::Writes { rows: vec![row], is_atomic: false };
                 let job = Job::new(&table, &first, work, body.len());
                 let answering = self.lanes.submit(vec![job])?.pop().ok_or_else(internal)?;
                 let Answers { mut rows, read } = answering.wait().await;
@@ -79,7 +79,7 @@ impl TableService {
             return Err(TableError::invalid("A batch for the table inbox has rows of no other table."));
         }
         let mut answers: Vec<Vec<Option<RowAnswer>>> = Vec::with_capacity(batch.tables.len());
-        let mut parts = Parts::default();
+        let mut parts = BatchParts::default();
         for (at, writes) in batch.tables.iter().enumerate() {
             answers.push(match self.catalog.find(caller, &writes.table).await {
                 Ok(table) if is_inbox(&table) => {
@@ -96,8 +96,8 @@ impl TableService {
         let (places, jobs): (Vec<_>, Vec<_>) = parts
             .parts
             .into_iter()
-            .map(|Part { table, first, rows, places, bytes }| {
-                (places, Job::new(&table, &first, Work::Writes { rows, is_atomic }, bytes))
+            .map(|WritePart { table, first, rows, places, bytes }| {
+                (places, Job::new(&table, &first, JobWork::Writes { rows, is_atomic }, bytes))
             })
             .unzip();
         for (places, answering) in places.into_iter().zip(self.lanes.submit(jobs)?) {
@@ -158,13 +158,13 @@ impl TableService {
 
 /// The parts of a batch, as they come together.
 #[derive(Default)]
-struct Parts {
-    parts: Vec<Part>,
+struct BatchParts {
+    parts: Vec<WritePart>,
     /// Where the part of a table and an encoded first key column is.
     places: HashMap<(TableId, Vec<u8>), usize>,
 }
 
-impl Parts {
+impl BatchParts {
     /// Puts the rows of the table at place `at` into their parts, and answers those that are wrong.
     fn add(
         &mut self,
@@ -202,7 +202,7 @@ impl Parts {
         let part = *self.places.entry((table.id, encode([row.key.first()]))).or_insert(self.parts.len());
         if part == self.parts.len() {
             let (table, first) = (Arc::clone(table), row.key.first().clone());
-            self.parts.push(Part { table, first, rows: Vec::new(), places: Vec::new(), bytes: 0 });
+            self.parts.push(WritePart { table, first, rows: Vec::new(), places: Vec::new(), bytes: 0 });
         }
         let part = &mut self.parts[part];
         part.rows.push(row);

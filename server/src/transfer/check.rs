@@ -7,10 +7,10 @@ use std::path::Path;
 use indicatif::ProgressBar;
 
 use super::error::TransferError;
-use super::line::{Header, Line, Totals};
-use super::reader::Reader;
+use super::line::{ArchiveLine, Header, Totals};
+use super::reader::ArchiveReader;
 use crate::domain::{Conversation, GroupId, MessageId, Uid};
-use crate::store::archive::{Key, Record};
+use crate::store::archive::{Record, RecordKey};
 use crate::store::tables::TableId;
 
 /// An archive that was read to its end and found good.
@@ -43,17 +43,17 @@ impl Checked {
 /// # Errors
 /// When the file cannot be read, is cut off, was changed, or holds what no installation can hold; the line is named.
 pub fn check(path: &Path, adjacent: u32, progress: &ProgressBar) -> Result<Checked, TransferError> {
-    let mut reader = Reader::open(path)?;
+    let mut reader = ArchiveReader::open(path)?;
     let mut rules = Rules::new(adjacent);
     progress.set_message("checking");
     loop {
         let Some(line) = reader.next()? else { return Err(reader.cut_off()) };
-        if let Line::Header(header) = &line {
+        if let ArchiveLine::Header(header) = &line {
             progress.set_length(header.totals.all());
         }
         rules.see(&line).map_err(|why| reader.fault(why))?;
         progress.set_position(rules.totals.all());
-        if let Line::Footer(footer) = line {
+        if let ArchiveLine::Footer(footer) = line {
             if reader.next()?.is_some() {
                 return Err(reader.fault("stands behind the footer".to_owned()));
             }
@@ -81,7 +81,7 @@ fn largest_plausible(rows: u64) -> u64 {
 struct Rules {
     adjacent: u32,
     header: Option<Header>,
-    last: Option<Key>,
+    last: Option<RecordKey>,
     totals: Totals,
     accounts: HashSet<Uid>,
     /// In lower case, as they are compared.
@@ -109,19 +109,19 @@ impl Rules {
         }
     }
 
-    fn see(&mut self, line: &Line) -> Result<(), String> {
+    fn see(&mut self, line: &ArchiveLine) -> Result<(), String> {
         match (line, &self.header) {
-            (Line::Header(header), None) => {
+            (ArchiveLine::Header(header), None) => {
                 self.header = Some(header.clone());
                 Ok(())
             }
-            (Line::Header(_), Some(_)) => Err("a second header".to_owned()),
+            (ArchiveLine::Header(_), Some(_)) => Err("a second header".to_owned()),
             (_, None) => Err("the header must come first".to_owned()),
-            (Line::Record(record), Some(header)) => {
+            (ArchiveLine::Record(record), Some(header)) => {
                 let most = (largest_plausible(header.totals.rows()), header.accepted);
                 self.record(record, most)
             }
-            (Line::Footer(footer), Some(header)) => {
+            (ArchiveLine::Footer(footer), Some(header)) => {
                 if footer.totals != self.totals || header.totals != self.totals {
                     return Err("the counts of header, footer and lines differ".to_owned());
                 }
@@ -238,7 +238,7 @@ mod tests {
     fn lines(text: &str) -> Result<Rules, String> {
         let mut rules = Rules::new(100_000);
         for line in text.lines() {
-            rules.see(&Line::read(line)?)?;
+            rules.see(&ArchiveLine::read(line)?)?;
         }
         Ok(rules)
     }

@@ -9,11 +9,11 @@ use indicatif::ProgressBar;
 use sha2::{Digest as _, Sha256};
 
 use super::error::TransferError;
-use super::line::{Footer, Header, Line, Totals};
-use super::reader::Reader;
+use super::line::{ArchiveLine, Footer, Header, Totals};
+use super::reader::ArchiveReader;
 use super::record::hex;
 use crate::domain::Timestamp;
-use crate::store::archive::{About, ExportSnapshot, Key, Record, Section};
+use crate::store::archive::{About, ArchiveSection, ExportSnapshot, Record, RecordKey};
 
 /// Records that are read at a time.
 const PAGE: usize = 1_000;
@@ -56,18 +56,18 @@ pub async fn export(
     progress.set_length(about.totals.iter().sum());
     let header = Header::new(&about, now);
     let (mut writer, is_begun_anew) = match begin {
-        Begin::New => (Writer::create(path, &header)?, false),
-        Begin::Resume => match Found::in_file(path, &about)? {
-            Found::Whole => {
+        Begin::New => (ArchiveWriter::create(path, &header)?, false),
+        Begin::Resume => match InterruptedExport::in_file(path, &about)? {
+            InterruptedExport::Whole => {
                 return Ok(Exported { records: about.totals.iter().sum(), is_begun_anew: false });
             }
-            Found::Part(part) => (Writer::resume(path, *part)?, false),
-            Found::Nothing => (Writer::begin_anew(path, &header)?, false),
-            Found::Outdated => (Writer::begin_anew(path, &header)?, true),
+            InterruptedExport::Part(part) => (ArchiveWriter::resume(path, *part)?, false),
+            InterruptedExport::Nothing => (ArchiveWriter::begin_anew(path, &header)?, false),
+            InterruptedExport::Outdated => (ArchiveWriter::begin_anew(path, &header)?, true),
         },
     };
-    let from = writer.last.as_ref().map_or(Section::Accounts, Key::section);
-    for section in Section::ALL.into_iter().filter(|section| *section >= from) {
+    let from = writer.last.as_ref().map_or(ArchiveSection::Accounts, RecordKey::section);
+    for section in ArchiveSection::ALL.into_iter().filter(|section| *section >= from) {
         let mut after = writer.last.clone().filter(|key| key.section() == section);
         loop {
             let page = snapshot.page(section, after.clone(), PAGE).await?;
@@ -92,11 +92,11 @@ pub async fn export(
 }
 
 /// The state of the file of an interrupted export.
-enum Found {
+enum InterruptedExport {
     /// It is complete.
     Whole,
     /// A part of the current contents.
-    Part(Box<Part>),
+    Part(Box<ArchivePart>),
     /// A part of earlier contents.
     Outdated,
     /// No byte.
@@ -104,20 +104,20 @@ enum Found {
 }
 
 /// Complete lines of an archive.
-struct Part {
+struct ArchivePart {
     length: u64,
     hash: Sha256,
     totals: Totals,
-    last: Option<Key>,
+    last: Option<RecordKey>,
 }
 
-impl Found {
-    fn in_file(path: &Path, about: &About) -> Result<Found, TransferError> {
+impl InterruptedExport {
+    fn in_file(path: &Path, about: &About) -> Result<InterruptedExport, TransferError> {
         let refuse = |why: String| TransferError::CannotResume { path: path.to_owned(), why };
-        let mut reader = Reader::open(path)?;
+        let mut reader = ArchiveReader::open(path)?;
         let header = match reader.next()? {
-            Some(Line::Header(header)) => header,
-            None if reader.is_empty()? => return Ok(Found::Nothing),
+            Some(ArchiveLine::Header(header)) => header,
+            None if reader.is_empty()? => return Ok(InterruptedExport::Nothing),
             _ => return Err(refuse("it is no interrupted export: its header is missing".to_owned())),
         };
         if header.history != about.history.0 {
@@ -126,60 +126,61 @@ impl Found {
         let (mut totals, mut last) = (Totals::default(), None);
         while let Some(line) = reader.next()? {
             match line {
-                Line::Record(record) => {
+                ArchiveLine::Record(record) => {
                     totals.count(&record);
                     last = Some(record.key());
                 }
-                Line::Footer(_) if header.is_of(about) => return Ok(Found::Whole),
-                Line::Footer(_) => {
+                ArchiveLine::Footer(_) if header.is_of(about) => return Ok(InterruptedExport::Whole),
+                ArchiveLine::Footer(_) => {
                     let at = &header.exported_at;
                     return Err(refuse(format!(
                         "it is complete, and shows the installation as it was at {at}"
                     )));
                 }
-                Line::Header(_) => return Err(refuse("it has two headers".to_owned())),
+                ArchiveLine::Header(_) => return Err(refuse("it has two headers".to_owned())),
             }
         }
         if !header.is_of(about) {
-            return Ok(Found::Outdated);
+            return Ok(InterruptedExport::Outdated);
         }
         let length = reader.offset();
-        Ok(Found::Part(Box::new(Part { length, hash: reader.into_hash(), totals, last })))
+        Ok(InterruptedExport::Part(Box::new(ArchivePart { length, hash: reader.into_hash(), totals, last })))
     }
 }
 
 /// An archive while it is written.
-struct Writer {
+struct ArchiveWriter {
     path: PathBuf,
     file: BufWriter<File>,
     hash: Sha256,
     totals: Totals,
     /// The record that was written last.
-    last: Option<Key>,
+    last: Option<RecordKey>,
 }
 
-impl Writer {
-    fn create(path: &Path, header: &Header) -> Result<Writer, TransferError> {
+impl ArchiveWriter {
+    fn create(path: &Path, header: &Header) -> Result<ArchiveWriter, TransferError> {
         let fault = |source: std::io::Error| match source.kind() {
             ErrorKind::AlreadyExists => TransferError::Exists { path: path.to_owned() },
             _ => TransferError::File { path: path.to_owned(), source },
         };
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(fault)?;
-        let mut writer = Writer::over(path, file, Sha256::new(), Totals::default(), None);
-        writer.line(&Line::Header(header.clone()))?;
+        let mut writer = ArchiveWriter::over(path, file, Sha256::new(), Totals::default(), None);
+        writer.line(&ArchiveLine::Header(header.clone()))?;
         Ok(writer)
     }
 
     /// Goes on after these lines.
-    fn resume(path: &Path, part: Part) -> Result<Writer, TransferError> {
-        let file = Writer::cut(path, part.length)?;
-        Ok(Writer::over(path, file, part.hash, part.totals, part.last))
+    fn resume(path: &Path, part: ArchivePart) -> Result<ArchiveWriter, TransferError> {
+        let file = ArchiveWriter::cut(path, part.length)?;
+        Ok(ArchiveWriter::over(path, file, part.hash, part.totals, part.last))
     }
 
     /// Writes all of it again.
-    fn begin_anew(path: &Path, header: &Header) -> Result<Writer, TransferError> {
-        let mut writer = Writer::over(path, Writer::cut(path, 0)?, Sha256::new(), Totals::default(), None);
-        writer.line(&Line::Header(header.clone()))?;
+    fn begin_anew(path: &Path, header: &Header) -> Result<ArchiveWriter, TransferError> {
+        let mut writer =
+            ArchiveWriter::over(path, ArchiveWriter::cut(path, 0)?, Sha256::new(), Totals::default(), None);
+        writer.line(&ArchiveLine::Header(header.clone()))?;
         Ok(writer)
     }
 
@@ -192,18 +193,18 @@ impl Writer {
         Ok(file)
     }
 
-    fn over(path: &Path, file: File, hash: Sha256, totals: Totals, last: Option<Key>) -> Writer {
+    fn over(path: &Path, file: File, hash: Sha256, totals: Totals, last: Option<RecordKey>) -> ArchiveWriter {
         let file = BufWriter::with_capacity(1 << 20, file);
-        Writer { path: path.to_owned(), file, hash, totals, last }
+        ArchiveWriter { path: path.to_owned(), file, hash, totals, last }
     }
 
     fn put(&mut self, record: Record) -> Result<(), TransferError> {
         self.totals.count(&record);
         self.last = Some(record.key());
-        self.line(&Line::Record(Box::new(record)))
+        self.line(&ArchiveLine::Record(Box::new(record)))
     }
 
-    fn line(&mut self, line: &Line) -> Result<(), TransferError> {
+    fn line(&mut self, line: &ArchiveLine) -> Result<(), TransferError> {
         let text = line.write()?;
         self.hash.update(&text);
         self.file.write_all(text.as_bytes()).map_err(|source| self.fault(source))
@@ -211,7 +212,7 @@ impl Writer {
 
     fn finish(mut self) -> Result<(), TransferError> {
         let sha256 = hex(&self.hash.clone().finalize());
-        self.line(&Line::Footer(Footer::new(self.totals, sha256)))?;
+        self.line(&ArchiveLine::Footer(Footer::new(self.totals, sha256)))?;
         let flushed = self.file.flush().and_then(|()| self.file.get_ref().sync_all());
         flushed.map_err(|source| self.fault(source))?;
         let directory = match self.path.parent() {

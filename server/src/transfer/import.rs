@@ -7,8 +7,8 @@ use seqsvr_core::Sequencer;
 
 use super::check::Checked;
 use super::error::TransferError;
-use super::line::Line;
-use super::reader::Reader;
+use super::line::ArchiveLine;
+use super::reader::ArchiveReader;
 use crate::domain::HistoryId;
 use crate::store::archive::{Record, Restore};
 
@@ -51,13 +51,13 @@ pub async fn import(
     }
     progress.set_message("importing");
     progress.set_length(checked.records);
-    let mut reader = Reader::open(path)?;
+    let mut reader = ArchiveReader::open(path)?;
     let mut seen = 0;
     let mut chunk = Vec::with_capacity(CHUNK);
     let mut bytes = 0;
     loop {
         match reader.next()? {
-            Some(Line::Record(record)) => {
+            Some(ArchiveLine::Record(record)) => {
                 seen += 1;
                 if seen > stored {
                     if let Record::TableRow(row) = &*record {
@@ -66,9 +66,11 @@ pub async fn import(
                     chunk.push(*record);
                 }
             }
-            Some(Line::Header(_)) => {}
-            Some(Line::Footer(footer)) if footer.sha256 == checked.source => break,
-            Some(Line::Footer(_)) => return Err(reader.fault("the file was changed meanwhile".to_owned())),
+            Some(ArchiveLine::Header(_)) => {}
+            Some(ArchiveLine::Footer(footer)) if footer.sha256 == checked.source => break,
+            Some(ArchiveLine::Footer(_)) => {
+                return Err(reader.fault("the file was changed meanwhile".to_owned()));
+            }
             None => return Err(reader.cut_off()),
         }
         if chunk.len() == CHUNK || bytes >= CHUNK_BYTES {

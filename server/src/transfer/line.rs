@@ -19,7 +19,7 @@ const WITHOUT_TABLES: u32 = 2;
 
 /// A line of an archive.
 #[derive(Debug)]
-pub(super) enum Line {
+pub(super) enum ArchiveLine {
     Header(Header),
     Record(Box<Record>),
     Footer(Footer),
@@ -110,7 +110,7 @@ impl Footer {
 }
 
 impl Totals {
-    /// Totals in the order of `Section::ALL`.
+    /// Totals in the order of `ArchiveSection::ALL`.
     pub(super) fn of(totals: [u64; SECTIONS]) -> Totals {
         let [account, group, ended_epoch, row, sent, pending, table, counter, table_row] = totals;
         Totals { account, group, ended_epoch, row, sent, pending, table, counter, table_row }
@@ -146,14 +146,14 @@ impl Totals {
     }
 }
 
-impl Line {
+impl ArchiveLine {
     /// Reads one line, without its line feed.
-    pub(super) fn read(text: &str) -> Result<Line, String> {
+    pub(super) fn read(text: &str) -> Result<ArchiveLine, String> {
         // A complaint repeats what is wrong, which may hold anything.
-        Line::read_any(text).map_err(|refused| refused.replace(char::is_control, " "))
+        ArchiveLine::read_any(text).map_err(|refused| refused.replace(char::is_control, " "))
     }
 
-    fn read_any(text: &str) -> Result<Line, String> {
+    fn read_any(text: &str) -> Result<ArchiveLine, String> {
         let Tag { tag } = parse(text)?;
         Ok(match tag.as_str() {
             "header" => {
@@ -164,10 +164,10 @@ impl Line {
                         "this is {format} version {version}; this server reads {FORMAT} versions {WITHOUT_TABLES} and {VERSION}"
                     ));
                 }
-                Line::Header(header)
+                ArchiveLine::Header(header)
             }
-            "footer" => Line::Footer(parse(text)?),
-            other => Line::Record(Box::new(record::read(other, text)?)),
+            "footer" => ArchiveLine::Footer(parse(text)?),
+            other => ArchiveLine::Record(Box::new(record::read(other, text)?)),
         })
     }
 
@@ -177,9 +177,9 @@ impl Line {
     /// When a body in storage is no JSON.
     pub(super) fn write(&self) -> Result<String, StoreError> {
         let text = match self {
-            Line::Header(header) => serde_json::to_string(header),
-            Line::Footer(footer) => serde_json::to_string(footer),
-            Line::Record(record) => record::write(record),
+            ArchiveLine::Header(header) => serde_json::to_string(header),
+            ArchiveLine::Footer(footer) => serde_json::to_string(footer),
+            ArchiveLine::Record(record) => record::write(record),
         };
         let mut text = text.map_err(StoreError::corrupt)?;
         text.push('\n');
@@ -223,11 +223,11 @@ mod tests {
             let (from, to) = (from.index(which.len()), to.index(which.len()));
             let mut text = which.to_owned();
             text.replace_range(from.min(to)..from.max(to), &piece);
-            match Line::read(&text) {
+            match ArchiveLine::read(&text) {
                 // A line that was read is written so that it reads the same.
                 Ok(line) => {
                     let written = line.write().expect("what was read can be written");
-                    let again = Line::read(written.trim_end_matches('\n')).expect("and read again");
+                    let again = ArchiveLine::read(written.trim_end_matches('\n')).expect("and read again");
                     prop_assert_eq!(again.write().expect("again"), written);
                 }
                 Err(refused) => prop_assert!(!refused.contains('\n'), "{}", refused),
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn a_line_of_each_type_is_read() {
         for line in LINES {
-            assert!(Line::read(line).is_ok(), "{line}: {:?}", Line::read(line).err());
+            assert!(ArchiveLine::read(line).is_ok(), "{line}: {:?}", ArchiveLine::read(line).err());
         }
     }
 
@@ -250,17 +250,17 @@ mod tests {
             totals: [1, 2, 3, 4, 5, 6, 0, 0, 0],
             tables: 0,
         };
-        let header = Line::Header(Header::new(&about, Timestamp(0))).write().expect("plain");
-        let Ok(Line::Header(read)) = Line::read(header.trim_end()) else { panic!("{header}") };
+        let header = ArchiveLine::Header(Header::new(&about, Timestamp(0))).write().expect("plain");
+        let Ok(ArchiveLine::Header(read)) = ArchiveLine::read(header.trim_end()) else { panic!("{header}") };
         assert!(read.is_of(&about));
         assert_eq!((read.totals.rows(), read.totals.all()), (4, 21));
         let with_tables = About { totals: [0, 0, 0, 0, 0, 0, 1, 2, 3], tables: 9, ..about.clone() };
-        let other = Line::Header(Header::new(&with_tables, Timestamp(0))).write().expect("plain");
-        let Ok(Line::Header(read)) = Line::read(other.trim_end()) else { panic!("{other}") };
+        let other = ArchiveLine::Header(Header::new(&with_tables, Timestamp(0))).write().expect("plain");
+        let Ok(ArchiveLine::Header(read)) = ArchiveLine::read(other.trim_end()) else { panic!("{other}") };
         assert!(read.is_of(&with_tables) && !read.is_of(&About { tables: 8, ..with_tables.clone() }));
         for version in [1, 4] {
             let unknown = header.replace("\"version\":3", &format!("\"version\":{version}"));
-            let reported = Line::read(unknown.trim_end()).expect_err("unknown version");
+            let reported = ArchiveLine::read(unknown.trim_end()).expect_err("unknown version");
             let expected = format!(
                 "this is tidemark-export version {version}; this server reads tidemark-export versions 2 and 3"
             );
@@ -270,7 +270,10 @@ mod tests {
 
     #[test]
     fn a_line_of_an_unknown_type_is_refused() {
-        assert_eq!(Line::read(r#"{"type":"poll"}"#).expect_err("unknown"), "`poll` is no type of record");
-        assert!(Line::read("{\"type\":").is_err());
+        assert_eq!(
+            ArchiveLine::read(r#"{"type":"poll"}"#).expect_err("unknown"),
+            "`poll` is no type of record"
+        );
+        assert!(ArchiveLine::read("{\"type\":").is_err());
     }
 }

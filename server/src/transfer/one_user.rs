@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use super::check::Checked;
 use super::error::TransferError;
-use super::line::Line;
-use super::reader::Reader;
+use super::line::ArchiveLine;
+use super::reader::ArchiveReader;
 use crate::domain::{Body, ClientId, Content, Conversation, Entry, Kind, MessageId, Setting, Uid};
 use crate::store::archive::{InboxImport, Record};
 use crate::store::{Directory, IdempotencyRecord, MessageStore, StoreError};
@@ -46,11 +46,11 @@ pub struct Appended {
 
 /// The user of the archive at `path` that `who` names: a uid, or a name without regard to case.
 pub fn find_user(path: &Path, who: &str) -> Result<Option<Uid>, TransferError> {
-    let mut reader = Reader::open(path)?;
+    let mut reader = ArchiveReader::open(path)?;
     let (number, name) = (who.parse::<Uid>().ok(), who.to_lowercase());
     let mut named = None;
     while let Some(line) = reader.next()? {
-        let Line::Record(record) = line else { continue };
+        let ArchiveLine::Record(record) = line else { continue };
         let Record::Account(account, ..) = *record else { break };
         if Some(account.uid) == number {
             return Ok(number);
@@ -77,15 +77,15 @@ pub async fn import_one(
 ) -> Result<Appended, TransferError> {
     progress.set_message("importing");
     progress.set_length(checked.records);
-    let mut reader = Reader::open(path)?;
+    let mut reader = ArchiveReader::open(path)?;
     let mut mover = Mover::new(installation, from, into);
     let (mut rows, mut sent, mut seen) = (Vec::new(), Vec::new(), 0u64);
     loop {
         match reader.next()? {
             None => return Err(reader.cut_off()),
-            Some(Line::Header(_)) => {}
-            Some(Line::Footer(_)) => break,
-            Some(Line::Record(record)) => {
+            Some(ArchiveLine::Header(_)) => {}
+            Some(ArchiveLine::Footer(_)) => break,
+            Some(ArchiveLine::Record(record)) => {
                 seen += 1;
                 if seen.is_multiple_of(1_024) {
                     progress.set_position(seen);

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 
 use super::error::TransferError;
-use super::line::Line;
+use super::line::ArchiveLine;
 use super::record::hex;
 
 /// A longer line is none that an export writes: bounds the memory that a wrong file can take.
 const LONGEST_LINE: u64 = 64 << 20;
 
 /// An archive while it is read.
-pub(super) struct Reader {
+pub(super) struct ArchiveReader {
     path: PathBuf,
     lines: BufReader<File>,
     buffer: Vec<u8>,
@@ -25,12 +25,12 @@ pub(super) struct Reader {
     hash: Sha256,
 }
 
-impl Reader {
+impl ArchiveReader {
     /// Opens the archive at `path`.
-    pub(super) fn open(path: &Path) -> Result<Reader, TransferError> {
+    pub(super) fn open(path: &Path) -> Result<ArchiveReader, TransferError> {
         let file =
             File::open(path).map_err(|source| TransferError::File { path: path.to_owned(), source })?;
-        Ok(Reader {
+        Ok(ArchiveReader {
             path: path.to_owned(),
             lines: BufReader::with_capacity(1 << 20, file),
             buffer: Vec::new(),
@@ -42,7 +42,7 @@ impl Reader {
 
     /// The next complete line; `None` where the file ends, be it in the middle of a line. The checksum of a footer
     /// is compared here.
-    pub(super) fn next(&mut self) -> Result<Option<Line>, TransferError> {
+    pub(super) fn next(&mut self) -> Result<Option<ArchiveLine>, TransferError> {
         self.buffer.clear();
         let got = (&mut self.lines).take(LONGEST_LINE).read_until(b'\n', &mut self.buffer);
         let length = got.map_err(|source| TransferError::File { path: self.path.clone(), source })? as u64;
@@ -56,8 +56,8 @@ impl Reader {
         }
         self.number += 1;
         let text = std::str::from_utf8(&self.buffer).map_err(|_| self.fault("is not UTF-8".to_owned()))?;
-        let line = Line::read(text).map_err(|why| self.fault(why))?;
-        if let Line::Footer(footer) = &line {
+        let line = ArchiveLine::read(text).map_err(|why| self.fault(why))?;
+        if let ArchiveLine::Footer(footer) = &line {
             let found = hex(&self.hash.clone().finalize());
             if footer.sha256 != found {
                 return Err(self.fault(format!(

@@ -14,7 +14,7 @@ use super::{Begin, check, export, import};
 use crate::domain::{HistoryId, MessageId, Timestamp};
 use crate::store::archive::{ExportSnapshot, Restore};
 use crate::store::conformance::compare::same_answers;
-use crate::store::conformance::history::{History, Move, moves};
+use crate::store::conformance::history::{Move, MoveHistory, moves};
 use crate::store::postgres::{PgDb, PgDirectory, PgExportSnapshot, PgOptions, PgRestore, PostgresStore};
 use crate::store::sqlite::{
     Db, SqliteDirectory, SqliteExportSnapshot, SqliteOptions, SqliteRestore, SqliteStore,
@@ -130,7 +130,7 @@ impl Place {
 }
 
 /// Commits the writes of the moves. Stale writes are left out.
-async fn commit(store: &dyn MessageStore, history: &mut History, moves: &[Move]) {
+async fn commit(store: &dyn MessageStore, history: &mut MoveHistory, moves: &[Move]) {
     let mut writes: Vec<Write> = moves.iter().filter_map(|step| history.write(step)).collect();
     let done = loop {
         match store.commit(writes.clone()).await {
@@ -152,7 +152,7 @@ async fn commit(store: &dyn MessageStore, history: &mut History, moves: &[Move])
 async fn live(scenes: Vec<Vec<Move>>, (from, to): (Kind, Kind), kept: u64) {
     let (source, target, back) = (Place::new(from).await, Place::new(to).await, Place::new(from).await);
     let (directory, store) = source.open().await;
-    let mut history = History::default();
+    let mut history = MoveHistory::default();
     let universe = history.universe();
     for &uid in &universe.uids {
         let (name, password_hash) = (format!("User {uid}"), format!("hash of {uid}"));

@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use tidemark::domain::Kind;
 use tidemark_test_support::ports::free_port;
 use tidemark_test_support::until::until;
-use tidemark_trials::chaos::{Database, Fault, FaultRun, KINDS, OF_PROGRAMS, TablesRun};
+use tidemark_trials::chaos::{ChatFault, Database, FaultRun, KINDS, OF_PROGRAMS, TablesRun};
 use tokio::process::Command;
 use tokio::task::JoinSet;
 
-async fn survive(fault: Fault, seed: u64) {
+async fn survive(fault: ChatFault, seed: u64) {
     let data = tempfile::tempdir().expect("a folder");
     let run = FaultRun { fault, seed, length: Duration::from_secs(8), bar: ProgressBar::hidden() };
     let summary = run.run(Path::new(env!("CARGO_BIN_EXE_tidemark")), data.path()).await;
@@ -37,12 +37,12 @@ fn the_fault_runs_know_every_kind_of_row() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_acknowledged_survives_sigkill_at_any_moment() {
-    survive(Fault::Kill, 20_261_121).await;
+    survive(ChatFault::Kill, 20_261_121).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn being_asked_to_stop_loses_nothing_and_ends_with_0() {
-    survive(Fault::Stop, 20_261_122).await;
+    survive(ChatFault::Stop, 20_261_122).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

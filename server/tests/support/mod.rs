@@ -7,7 +7,7 @@ use std::time::Duration;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tidemark::boot::{self, BootError, Running};
+use tidemark::boot::{self, BootError, RunningServer};
 use tidemark::config::Config;
 use tidemark::domain::{Clock, Timestamp};
 use tidemark::store::postgres::Replication;
@@ -94,7 +94,7 @@ pub(crate) fn is_on_postgres() -> bool {
 
 /// A server, and the way to talk to it.
 pub(crate) struct TestApp {
-    running: Option<Running>,
+    running: Option<RunningServer>,
     database: Database,
     pub(crate) config: Config,
     pub(crate) address: String,

@@ -1,11 +1,11 @@
 //! How often a field occurs in a request, counted before the request is decoded: an element of two bytes can become hundreds of them.
 
 use crate::TableError;
-use crate::wire::fields::{Field, FieldValue, Fields};
+use crate::wire::fields::{Field, FieldValue, WireFields};
 
 /// The contents of the fields of this number, which are messages, texts or bytes.
 fn contents(message: &[u8], number: u32) -> impl Iterator<Item = Result<&[u8], TableError>> {
-    Fields::of(message).filter_map(move |field| match field {
+    WireFields::of(message).filter_map(move |field| match field {
         Ok(field) if field.number != number => None,
         Ok(Field { value: FieldValue::Bytes(inner), .. }) => Some(Ok(inner)),
         Ok(_) => Some(Err(TableError::invalid("The request is malformed: a field has the wrong type."))),

@@ -1,7 +1,7 @@
 //! Checks that every request must pass: names, keys, conditions.
 
 use crate::rows::key::BoundValue;
-use crate::rows::write::{Condition, Existence};
+use crate::rows::write::{Existence, WriteCondition};
 use crate::wire::filter::{Filter, decode_filter};
 use crate::wire::plain_buffer::KeyPart;
 use crate::wire::proto;
@@ -134,7 +134,7 @@ pub(super) fn bound(
 }
 
 /// The condition of a write.
-pub(super) fn condition(condition: Option<&proto::Condition>) -> Result<Condition, TableError> {
+pub(super) fn condition(condition: Option<&proto::Condition>) -> Result<WriteCondition, TableError> {
     let missing = || TableError::invalid("The condition of the row is missing.");
     let condition = condition.ok_or_else(missing)?;
     let existence = match condition.row_existence.map(proto::RowExistence::try_from) {
@@ -150,7 +150,7 @@ pub(super) fn condition(condition: Option<&proto::Condition>) -> Result<Conditio
     if let Some(Filter::Pagination { .. }) = column {
         return Err(TableError::invalid("A column pagination can't be a condition."));
     }
-    Ok(Condition { existence, column })
+    Ok(WriteCondition { existence, column })
 }
 
 /// A filter; no bytes are none.

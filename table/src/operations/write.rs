@@ -7,7 +7,7 @@ use prost::Message;
 use super::bounds::check_columns;
 use super::{check, consumed, decoded};
 use crate::rows::capacity::Consumed;
-use crate::rows::write::{Change, ColumnChange, Existence, PutColumn, Returns, RowWrite, WrittenKey};
+use crate::rows::write::{ColumnChange, Existence, PutColumn, Returns, RowWrite, WriteChange, WrittenKey};
 use crate::wire::plain_buffer::{CellOperation, KeyPart, ReceivedCell, ReceivedRow, decode_row, encode_rows};
 use crate::wire::proto;
 use crate::{Row, TableDefinition, TableError, Value};
@@ -84,12 +84,14 @@ impl WriteRequest {
             check_cell(definition, cell)?;
         }
         let change = match self.kind {
-            WriteKind::Put => Change::Put(cells.into_iter().map(put).collect::<Result<_, _>>()?),
+            WriteKind::Put => WriteChange::Put(cells.into_iter().map(put).collect::<Result<_, _>>()?),
             WriteKind::Update if cells.is_empty() => {
                 return Err(TableError::invalid("Attribute column is missing."));
             }
-            WriteKind::Update => Change::Update(cells.into_iter().map(change).collect::<Result<_, _>>()?),
-            WriteKind::Delete if cells.is_empty() => Change::Delete,
+            WriteKind::Update => {
+                WriteChange::Update(cells.into_iter().map(change).collect::<Result<_, _>>()?)
+            }
+            WriteKind::Delete if cells.is_empty() => WriteChange::Delete,
             WriteKind::Delete => {
                 return Err(TableError::invalid("A row to delete has no attribute columns."));
             }
@@ -124,13 +126,13 @@ impl WriteRequest {
         })
     }
 
-    fn returns(&self, change: &Change) -> Result<Returns, TableError> {
+    fn returns(&self, change: &WriteChange) -> Result<Returns, TableError> {
         let Some(returns) = &self.returns else { return Ok(Returns::Nothing) };
         match returns.return_type.map(proto::ReturnType::try_from) {
             None | Some(Ok(proto::ReturnType::None)) => Ok(Returns::Nothing),
             Some(Ok(proto::ReturnType::PrimaryKey)) => Ok(Returns::Key),
             Some(Ok(proto::ReturnType::AfterModify)) => {
-                let Change::Update(changes) = change else {
+                let WriteChange::Update(changes) = change else {
                     return Err(TableError::invalid("Only UpdateRow can return columns after modify."));
                 };
                 after_modify(changes, returns.return_column_names.clone())
@@ -230,7 +232,7 @@ fn wrong_parts(cell: &ReceivedCell) -> TableError {
 fn check_auto_increment(definition: &TableDefinition, write: &RowWrite) -> Result<(), TableError> {
     let existence = write.condition.existence;
     let is_assigned = write.key.is_assigned();
-    if is_assigned && write.change == Change::Delete {
+    if is_assigned && write.change == WriteChange::Delete {
         return Err(TableError::invalid("Invalid row to delete which with pk auto increment."));
     }
     if is_assigned && write.condition.column.is_some() {
@@ -248,7 +250,7 @@ fn check_auto_increment(definition: &TableDefinition, write: &RowWrite) -> Resul
     let is_delete = |change: &ColumnChange| {
         matches!(change, ColumnChange::DeleteAll { .. } | ColumnChange::DeleteVersion { .. })
     };
-    if let (true, Change::Update(changes)) = (is_assigned, &write.change)
+    if let (true, WriteChange::Update(changes)) = (is_assigned, &write.change)
         && changes.iter().all(is_delete)
     {
         let message = "A new row with pk auto increment needs a column to put or to increment.";

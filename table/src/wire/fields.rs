@@ -1,7 +1,7 @@
 //! The fields of a protobuf message one after the other, without storing them.
 //!
 //! A message that repeats an element of two bytes a million times becomes a hundred times as large when it is decoded. Where elements are
-//! limited, they are counted with [`Fields`] first.
+//! limited, they are counted with [`WireFields`] first.
 
 use crate::error::TableError;
 
@@ -27,14 +27,14 @@ pub enum FieldValue<'a> {
 
 /// The fields of a message, until the first error.
 #[derive(Clone, Debug)]
-pub struct Fields<'a> {
+pub struct WireFields<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Fields<'a> {
+impl<'a> WireFields<'a> {
     /// Those of this message.
-    pub fn of(message: &'a [u8]) -> Fields<'a> {
-        Fields { rest: message }
+    pub fn of(message: &'a [u8]) -> WireFields<'a> {
+        WireFields { rest: message }
     }
 
     fn varint(&mut self) -> Option<u64> {
@@ -75,7 +75,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-impl<'a> Iterator for Fields<'a> {
+impl<'a> Iterator for WireFields<'a> {
     type Item = Result<Field<'a>, TableError>;
 
     fn next(&mut self) -> Option<Self::Item> {

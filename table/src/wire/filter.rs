@@ -2,7 +2,7 @@
 //!
 //! A filter may hold filters. They are counted while they are read, and nothing is stored beyond the limits.
 
-use super::fields::{FieldValue, Fields};
+use super::fields::{FieldValue, WireFields};
 use super::plain_buffer::bare_value;
 use crate::error::{ErrorCode, TableError};
 use crate::value::Value;
@@ -87,7 +87,7 @@ pub fn decode_filter(bytes: &[u8]) -> Result<Filter, TableError> {
 
 fn filter(bytes: &[u8], level: usize, conditions: &mut usize) -> Result<Filter, TableError> {
     let (mut kind, mut inner) = (None, None);
-    for field in Fields::of(bytes) {
+    for field in WireFields::of(bytes) {
         let field = field?;
         match (field.number, field.value) {
             (1, FieldValue::Varint(value)) => kind = Some(value),
@@ -118,7 +118,7 @@ fn filter(bytes: &[u8], level: usize, conditions: &mut usize) -> Result<Filter, 
 fn single(bytes: &[u8]) -> Result<Filter, TableError> {
     let (mut comparison, mut column, mut value) = (None, None, None);
     let (mut filter_if_missing, mut latest_version_only) = (None, None);
-    for field in Fields::of(bytes) {
+    for field in WireFields::of(bytes) {
         let field = field?;
         match (field.number, field.value) {
             (1, FieldValue::Varint(number)) => comparison = Some(number),
@@ -170,7 +170,7 @@ fn single(bytes: &[u8]) -> Result<Filter, TableError> {
 fn composite(bytes: &[u8], level: usize, conditions: &mut usize) -> Result<Filter, TableError> {
     let mut combination = None;
     let mut filters = Vec::new();
-    for field in Fields::of(bytes) {
+    for field in WireFields::of(bytes) {
         let field = field?;
         match (field.number, field.value) {
             (1, FieldValue::Varint(value)) => combination = Some(value),
@@ -203,7 +203,7 @@ fn composite(bytes: &[u8], level: usize, conditions: &mut usize) -> Result<Filte
 
 fn pagination(bytes: &[u8]) -> Result<Filter, TableError> {
     let (mut offset, mut limit) = (None, None);
-    for field in Fields::of(bytes) {
+    for field in WireFields::of(bytes) {
         let field = field?;
         match (field.number, field.value) {
             (1, FieldValue::Varint(value)) => offset = Some(value),

@@ -18,12 +18,12 @@ pub const HEADER_PREFIX: &str = "x-ots-";
 pub struct Signer {
     /// The secret, or the text of the key that version 4 derives.
     key: Vec<u8>,
-    version: Version,
+    version: SignatureVersion,
 }
 
 /// Which scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Version {
+enum SignatureVersion {
     V2,
     V4,
 }
@@ -31,7 +31,7 @@ enum Version {
 impl Signer {
     /// By version 2.
     pub fn v2(secret: &str) -> Signer {
-        Signer { key: secret.as_bytes().to_vec(), version: Version::V2 }
+        Signer { key: secret.as_bytes().to_vec(), version: SignatureVersion::V2 }
     }
 
     /// By version 4: `date` is that of `x-ots-signdate` (`YYYYMMDD`), `region` that of `x-ots-signregion`.
@@ -40,15 +40,15 @@ impl Signer {
         let key = [date, region, "ots", "aliyun_v4_request"]
             .iter()
             .fold(secret.into_bytes(), |key, part| hmac::<Hmac<Sha256>>(&key, part.as_bytes()));
-        Signer { key: STANDARD.encode(key).into_bytes(), version: Version::V4 }
+        Signer { key: STANDARD.encode(key).into_bytes(), version: SignatureVersion::V4 }
     }
 
     /// The signature of a request to `path` with these headers: all that begin with [`HEADER_PREFIX`] but the signature.
     pub fn sign_request(&self, path: &str, headers: &[(&str, &str)]) -> String {
         let text = self.request_text(path, headers);
         STANDARD.encode(match self.version {
-            Version::V2 => hmac::<Hmac<Sha1>>(&self.key, text.as_bytes()),
-            Version::V4 => hmac::<Hmac<Sha256>>(&self.key, text.as_bytes()),
+            SignatureVersion::V2 => hmac::<Hmac<Sha1>>(&self.key, text.as_bytes()),
+            SignatureVersion::V4 => hmac::<Hmac<Sha256>>(&self.key, text.as_bytes()),
         })
     }
 
@@ -57,8 +57,8 @@ impl Signer {
         let Ok(signature) = STANDARD.decode(signature) else { return false };
         let text = self.request_text(path, headers);
         match self.version {
-            Version::V2 => verifies::<Hmac<Sha1>>(&self.key, text.as_bytes(), &signature),
-            Version::V4 => verifies::<Hmac<Sha256>>(&self.key, text.as_bytes(), &signature),
+            SignatureVersion::V2 => verifies::<Hmac<Sha1>>(&self.key, text.as_bytes(), &signature),
+            SignatureVersion::V4 => verifies::<Hmac<Sha256>>(&self.key, text.as_bytes(), &signature),
         }
     }
 
@@ -72,8 +72,8 @@ impl Signer {
     /// The text to sign. The line after the method would have the query, which no request has.
     fn request_text(&self, path: &str, headers: &[(&str, &str)]) -> String {
         let service = match self.version {
-            Version::V2 => "",
-            Version::V4 => "ots",
+            SignatureVersion::V2 => "",
+            SignatureVersion::V4 => "ots",
         };
         format!("{path}\nPOST\n\n{}{service}", lines(headers))
     }

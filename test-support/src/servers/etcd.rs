@@ -11,10 +11,10 @@ use crate::ports::free_port;
 use super::certificates::{self, Certificates};
 use super::{Hanging, folder, until_ready};
 
-static CLUSTER: LazyLock<Cluster> = LazyLock::new(Cluster::start);
+static CLUSTER: LazyLock<EtcdCluster> = LazyLock::new(EtcdCluster::start);
 static PREFIXES: AtomicU32 = AtomicU32::new(0);
 
-struct Cluster {
+struct EtcdCluster {
     endpoints: Vec<String>,
     tls_endpoints: Vec<String>,
     certificates: Certificates,
@@ -36,7 +36,7 @@ pub fn fresh_prefix() -> String {
     format!("test/{}", PREFIXES.fetch_add(1, Ordering::Relaxed))
 }
 
-impl Cluster {
+impl EtcdCluster {
     fn start() -> Self {
         let urls = |scheme: &str| {
             (0..3).map(|_| format!("{scheme}://127.0.0.1:{}", free_port())).collect::<Vec<_>>()

@@ -44,12 +44,12 @@ struct Node {
 }
 
 /// All of them. Dropping it ends them.
-pub struct Cluster {
+pub struct PatroniCluster {
     nodes: Vec<Node>,
     proxy: Proxy,
 }
 
-impl Cluster {
+impl PatroniCluster {
     /// Starts an empty cluster, and waits until it could fail over.
     pub async fn start() -> Self {
         let prefix = etcd::fresh_prefix();
@@ -206,7 +206,7 @@ impl Cluster {
     }
 }
 
-impl Drop for Cluster {
+impl Drop for PatroniCluster {
     fn drop(&mut self) {
         // The logs tell of steps that did not come in time.
         if std::thread::panicking()

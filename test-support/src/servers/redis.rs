@@ -10,13 +10,13 @@ use super::certificates::Certificates;
 use super::{Hanging, folder, until_ready};
 
 /// A server. Dropping it ends it.
-pub struct Server {
+pub struct RedisServer {
     hanging: Hanging,
     port: u16,
     tls_port: Option<u16>,
 }
 
-impl Server {
+impl RedisServer {
     /// Starts an empty server that only writes when it is told to SAVE.
     pub fn start() -> Self {
         Self::start_with(None, "")

@@ -18,7 +18,7 @@ pub(crate) struct KeptAlive {
 }
 
 /// An answer of status 200.
-pub(crate) struct Answer<'a> {
+pub(crate) struct GoodAnswer<'a> {
     /// The status line and the headers.
     pub(crate) head: &'a str,
     pub(crate) body: &'a [u8],
@@ -33,7 +33,7 @@ impl KeptAlive {
     }
 
     /// Sends a request and waits for its whole answer. Every other status than 200 fails.
-    pub(crate) async fn ask(&mut self, request: &[u8]) -> Result<Answer<'_>> {
+    pub(crate) async fn ask(&mut self, request: &[u8]) -> Result<GoodAnswer<'_>> {
         self.stream.write_all(request).await?;
         self.answer.clear();
         let (head, length) = loop {
@@ -55,11 +55,11 @@ impl KeptAlive {
             let text = String::from_utf8_lossy(&self.answer[..end]);
             return Err(Failure::new(format!("another answer came: {text:.1000}")));
         }
-        Ok(Answer { head: std::str::from_utf8(&self.answer[..head])?, body: &self.answer[head..end] })
+        Ok(GoodAnswer { head: std::str::from_utf8(&self.answer[..head])?, body: &self.answer[head..end] })
     }
 }
 
-impl Answer<'_> {
+impl GoodAnswer<'_> {
     /// The headers, their names in lower case.
     pub(crate) fn headers(&self) -> Vec<(String, &str)> {
         let lines = self.head.lines().skip(1).filter_map(|line| line.split_once(':'));

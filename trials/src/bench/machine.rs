@@ -3,13 +3,13 @@
 use std::fs;
 use std::thread;
 
-use super::report::Row;
+use super::report::ReportRow;
 
 /// The scenario under which the machine's rows stand.
 pub(super) const NAME: &str = "machine";
 
 /// Rows of it.
-pub(super) fn rows(quick: bool) -> Vec<Row> {
+pub(super) fn rows(quick: bool) -> Vec<ReportRow> {
     let cores = thread::available_parallelism().map_or(0, usize::from);
     let processor = field("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown processor".to_owned());
     let memory = field("/proc/meminfo", "MemTotal")
@@ -26,8 +26,8 @@ pub(super) fn rows(quick: bool) -> Vec<Row> {
     rows
 }
 
-fn row(metric: &str, value: f64, unit: &str) -> Row {
-    Row {
+fn row(metric: &str, value: f64, unit: &str) -> ReportRow {
+    ReportRow {
         scenario: NAME.to_owned(),
         metric: metric.to_owned(),
         value,

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-pub use report::Row;
+pub use report::ReportRow;
 use report::{rows_of, table};
 pub use results::Files;
 use results::merged;
@@ -27,7 +27,7 @@ use crate::{Failure, Result, server};
 
 /// The scenarios to measure, and how.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct BenchPlan {
     /// Names of scenarios; empty = all.
     pub scenarios: Vec<String>,
     /// Runs of each, at least 1; medians are told.
@@ -77,7 +77,7 @@ pub fn scenarios() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Carries out a plan, prints the table, and answers the rows.
-pub async fn run(plan: &Plan) -> Result<Vec<Row>> {
+pub async fn run(plan: &BenchPlan) -> Result<Vec<ReportRow>> {
     let chosen = choose(&plan.scenarios)?;
     let earlier = plan.files.earlier()?;
     let order: Vec<&str> = [machine::NAME].into_iter().chain(scenarios().map(|(name, _)| name)).collect();

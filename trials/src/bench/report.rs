@@ -64,7 +64,7 @@ impl Sample {
 
 /// One figure over all runs, as it stands in the result file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct ReportRow {
     /// Which scenario; `machine` for what it ran on.
     pub scenario: String,
     /// Which figure of it.
@@ -86,7 +86,7 @@ pub struct Row {
 }
 
 /// Samples of several runs become one row for each metric, in the order of their first appearance.
-pub(crate) fn rows_of(scenario: &str, samples: &[Sample]) -> Vec<Row> {
+pub(crate) fn rows_of(scenario: &str, samples: &[Sample]) -> Vec<ReportRow> {
     let mut metrics: Vec<&str> = Vec::new();
     for sample in samples {
         if !metrics.contains(&sample.metric.as_str()) {
@@ -98,7 +98,7 @@ pub(crate) fn rows_of(scenario: &str, samples: &[Sample]) -> Vec<Row> {
     metrics.iter().map(of).filter_map(|samples| row(scenario, &samples)).collect()
 }
 
-fn row(scenario: &str, samples: &[&Sample]) -> Option<Row> {
+fn row(scenario: &str, samples: &[&Sample]) -> Option<ReportRow> {
     let first = samples.first()?;
     let over = |values: &mut dyn Iterator<Item = f64>| match first.over {
         Over::Median => median(values),
@@ -114,7 +114,7 @@ fn row(scenario: &str, samples: &[&Sample]) -> Option<Row> {
         Target::AtMost(most) => Some(value <= most),
         Target::MoreByAtMost(most) => baseline.map(|baseline| value - baseline <= most),
     });
-    Some(Row {
+    Some(ReportRow {
         scenario: scenario.to_owned(),
         metric: first.metric.clone(),
         value,
@@ -173,7 +173,7 @@ pub(crate) fn figure(value: f64) -> String {
 }
 
 /// The rows for people.
-pub(crate) fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
+pub(crate) fn table<'a>(rows: impl Iterator<Item = &'a ReportRow>) -> String {
     let mut text = String::new();
     for row in rows {
         let mark = match row.met {
@@ -193,7 +193,7 @@ pub(crate) fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
     text
 }
 
-impl Row {
+impl ReportRow {
     /// The cells that say what it is, as a row of a table in Markdown begins.
     pub(crate) fn cells(&self) -> String {
         format!("| `{}` | {} |", self.scenario, self.metric)

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::report::Row;
+use super::report::ReportRow;
 use crate::{Failure, Result};
 
 /// Where results go.
@@ -23,7 +23,7 @@ impl Files {
     /// # Errors
     ///
     /// One that is there but cannot be read, so that it is not overwritten.
-    pub(super) fn earlier(&self) -> Result<Vec<Row>> {
+    pub(super) fn earlier(&self) -> Result<Vec<ReportRow>> {
         let Some(path) = &self.json else { return Ok(Vec::new()) };
         let unreadable =
             |why: String| Failure::new(format!("{} cannot be gone on with: {why}", path.display()));
@@ -39,7 +39,7 @@ impl Files {
     /// # Errors
     ///
     /// A file that cannot be written.
-    pub(super) fn save(&self, rows: &[Row]) -> Result<()> {
+    pub(super) fn save(&self, rows: &[ReportRow]) -> Result<()> {
         if let Some(path) = &self.json {
             write(path, &(serde_json::to_string_pretty(rows)? + "\n"))?;
         }
@@ -53,8 +53,8 @@ impl Files {
 }
 
 /// The rows of this run, and the earlier ones of what it did not measure, in the order of `scenarios`.
-pub(super) fn merged(earlier: &[Row], fresh: &[Row], scenarios: &[&str]) -> Vec<Row> {
-    let of = |rows: &[Row], name: &str| -> Vec<Row> {
+pub(super) fn merged(earlier: &[ReportRow], fresh: &[ReportRow], scenarios: &[&str]) -> Vec<ReportRow> {
+    let of = |rows: &[ReportRow], name: &str| -> Vec<ReportRow> {
         rows.iter().filter(|row| row.scenario == name).cloned().collect()
     };
     let newest = |name: &&str| match of(fresh, name) {
@@ -65,8 +65,8 @@ pub(super) fn merged(earlier: &[Row], fresh: &[Row], scenarios: &[&str]) -> Vec<
 }
 
 /// The text, where each row of a table that begins with a scenario and a metric of `rows` has their figures.
-fn renewed(text: &str, rows: &[Row]) -> String {
-    let fresh = |line: &str| rows.iter().find(|row| line.starts_with(&row.cells())).map(Row::markdown);
+fn renewed(text: &str, rows: &[ReportRow]) -> String {
+    let fresh = |line: &str| rows.iter().find(|row| line.starts_with(&row.cells())).map(ReportRow::markdown);
     text.lines().map(|line| fresh(line).unwrap_or_else(|| line.to_owned()) + "\n").collect()
 }
 
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
     use crate::bench::report::{Sample, rows_of};
 
-    fn rows(scenario: &str, value: f64) -> Vec<Row> {
+    fn rows(scenario: &str, value: f64) -> Vec<ReportRow> {
         rows_of(scenario, &[Sample::new("rate", value, "/s")])
     }
 
@@ -105,7 +105,7 @@ mod tests {
         let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
         let read = |name: &str| fs::read_to_string(docs.join(name)).unwrap();
         let (page, rows) =
-            (read("BENCHMARKS.md"), serde_json::from_str::<Vec<Row>>(&read("bench.json")).unwrap());
+            (read("BENCHMARKS.md"), serde_json::from_str::<Vec<ReportRow>>(&read("bench.json")).unwrap());
         assert_eq!(renewed(&page, &rows), page, "renew it: cargo xtask bench --tables");
         let measured: Vec<&str> = super::super::scenarios().map(|(name, _)| name).collect();
         for row in page.lines().filter(|line| line.starts_with("| `")) {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use mimalloc::MiMalloc;
-use tidemark_trials::bench::{self, Files, Plan};
+use tidemark_trials::bench::{self, BenchPlan, Files};
 
 /// That of the server: what it is compared with allocates in the same way.
 #[global_allocator]
@@ -14,7 +14,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 /// Measures Tidemark against baselines taken in the same run, and prints the medians
 #[derive(Parser)]
 #[command(name = "bench", after_help = scenarios())]
-struct Arguments {
+struct BenchArguments {
     /// Which to run; all if none is named
     #[arg(value_name = "SCENARIO")]
     scenarios: Vec<String>,
@@ -55,8 +55,9 @@ fn scenarios() -> String {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let Arguments { serve_echo, serve_grpc, serve_table, serve_table_into: file, flood, .. } = &arguments;
+    let arguments = BenchArguments::parse();
+    let BenchArguments { serve_echo, serve_grpc, serve_table, serve_table_into: file, flood, .. } =
+        &arguments;
     let done = match (serve_echo, serve_grpc, serve_table, flood.as_slice()) {
         (true, ..) => bench::serve_echo().await,
         (_, true, ..) => bench::serve_grpc().await,
@@ -74,10 +75,10 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn measure(arguments: Arguments) -> tidemark_trials::Result<()> {
-    let Arguments { scenarios, json, tables, runs, quick, .. } = arguments;
+async fn measure(arguments: BenchArguments) -> tidemark_trials::Result<()> {
+    let BenchArguments { scenarios, json, tables, runs, quick, .. } = arguments;
     let files = Files { json, tables };
-    let rows = bench::run(&Plan { scenarios, runs: runs.into(), quick, files }).await?;
+    let rows = bench::run(&BenchPlan { scenarios, runs: runs.into(), quick, files }).await?;
     let missed = rows.iter().filter(|row| row.met == Some(false)).count();
     let asked = rows.iter().filter(|row| row.met.is_some()).count();
     println!("{} of {asked} targets met", asked - missed);

@@ -9,7 +9,7 @@ use tidemark_trials::{chaos, server};
 /// Breaks a running server on purpose, and checks that every promise holds
 #[derive(Parser)]
 #[command(name = "chaos", after_help = names())]
-struct Arguments {
+struct ChaosArguments {
     /// Which faults; all if none is named
     #[arg(value_name = "NAME")]
     names: Vec<String>,
@@ -35,7 +35,7 @@ fn names() -> String {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = ChaosArguments::parse();
     match run(arguments).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -45,12 +45,12 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn run(arguments: Arguments) -> tidemark_trials::Result<()> {
+async fn run(arguments: ChaosArguments) -> tidemark_trials::Result<()> {
     let seed = arguments.seed.unwrap_or_else(rand::random);
     let length = Duration::try_from_secs_f64(arguments.minutes * 60.0)?;
     let binary = server::beside_this_program()?;
     let folder = binary.with_file_name("trials");
     std::fs::create_dir_all(&folder)?;
-    let Arguments { names, failovers, seeds, .. } = arguments;
-    chaos::run(&chaos::Plan { names, seed, length, failovers, seeds }, &binary, &folder).await
+    let ChaosArguments { names, failovers, seeds, .. } = arguments;
+    chaos::run(&chaos::ChaosPlan { names, seed, length, failovers, seeds }, &binary, &folder).await
 }

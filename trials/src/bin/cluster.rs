@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, ValueEnum};
 use serde_json::{Value, json};
 use tidemark_test_support::servers::postgres;
-use tidemark_trials::cluster::{Cluster, Keeper, Member, Shape};
+use tidemark_trials::cluster::{Cluster, ClusterMember, KeeperKind, Shape};
 use tidemark_trials::server::beside_this_program;
 use tidemark_trials::servers::{Servers, name};
 use tidemark_trials::{Failure, Result};
@@ -16,7 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 /// Runs 3 stores, 3 AllocSvrs and 2 arbiters, or 3 chat servers, on free ports of the loopback, until Ctrl-C
 #[derive(Parser)]
 #[command(name = "cluster")]
-struct Arguments {
+struct ClusterArguments {
     /// The stores of ceilings and tables
     #[arg(long, value_enum, default_value_t = Store::Quorum)]
     store: Store,
@@ -38,7 +38,7 @@ enum Store {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match run(Arguments::parse()).await {
+    match run(ClusterArguments::parse()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("cluster: {failure}");
@@ -47,7 +47,7 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn run(arguments: Arguments) -> Result<()> {
+async fn run(arguments: ClusterArguments) -> Result<()> {
     // From now on a signal ends nothing by itself.
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let asked = async {
@@ -58,8 +58,8 @@ async fn run(arguments: Arguments) -> Result<()> {
     };
     tokio::pin!(asked);
     let keeper = match arguments.store {
-        Store::Quorum => Keeper::Quorum,
-        Store::Etcd => Keeper::Etcd,
+        Store::Quorum => KeeperKind::Quorum,
+        Store::Etcd => KeeperKind::Etcd,
     };
     let temporary;
     let folder = match &arguments.dir {
@@ -114,9 +114,10 @@ fn described_chat(servers: &Servers) -> Result<Value> {
 
 /// One line for programs.
 fn described(cluster: &Cluster) -> Value {
-    let all = |members: &[Member]| -> Vec<Value> {
-        let one =
-            |member: &Member| json!({"name": member.name(), "addr": member.addr(), "pid": member.pid()});
+    let all = |members: &[ClusterMember]| -> Vec<Value> {
+        let one = |member: &ClusterMember| -> Value {
+            json!({"name": member.name(), "addr": member.addr(), "pid": member.pid()})
+        };
         members.iter().map(one).collect()
     };
     json!({

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
 
 use super::stage::Joined;
-use super::view::Key;
+use super::view::EntryKey;
 use crate::{Failure, Result};
 
 /// The maker of rows of a kind.
@@ -30,7 +30,7 @@ pub enum Maker {
     Programs,
 }
 
-/// All kinds of rows. A new one belongs here, and where people make it, into `Known::action`.
+/// All kinds of rows. A new one belongs here, and where people make it, into `Contacts::action`.
 pub static KINDS: [(Kind, Maker); 17] = [
     (Kind::Message, Maker::People),
     (Kind::ReadMarker, Maker::People),
@@ -69,16 +69,16 @@ const EMOJI: [&str; 4] = ["👍", "❤️", "😀", "🎉"];
 
 /// A row of one's own inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct RowPlace {
     pub(super) conversation: Conversation,
     pub(super) message_id: u64,
     pub(super) sender: u32,
     pub(super) client_id: Uuid,
 }
 
-impl Place {
+impl RowPlace {
     /// By what all copies of the row are known.
-    pub(super) fn key(&self) -> Key {
+    pub(super) fn key(&self) -> EntryKey {
         (self.sender, self.client_id)
     }
 }
@@ -86,21 +86,21 @@ impl Place {
 /// An action of a person.
 #[derive(Clone, Debug)]
 pub(super) enum Action {
-    Edit { at: Place, text: String },
-    Recall { at: Place },
-    React { at: Place, emoji: Vec<String> },
-    Delete { at: Place },
-    Pin { at: Place, pinned: bool },
-    Star { at: Place, starred: bool },
+    Edit { at: RowPlace, text: String },
+    Recall { at: RowPlace },
+    React { at: RowPlace, emoji: Vec<String> },
+    Delete { at: RowPlace },
+    Pin { at: RowPlace, pinned: bool },
+    Star { at: RowPlace, starred: bool },
     Set { conversation: Conversation, name: &'static str, value: String },
     SetForAll { name: &'static str, value: String },
     Befriend { uid: u32, wanted: bool },
     Post { text: String },
-    Like { at: Place, liked: bool },
-    Comment { at: Place, text: String },
-    DeleteMoment { at: Place },
-    Read { at: Place },
-    Seen { at: Place, progress: Progress },
+    Like { at: RowPlace, liked: bool },
+    Comment { at: RowPlace, text: String },
+    DeleteMoment { at: RowPlace },
+    Read { at: RowPlace },
+    Seen { at: RowPlace, progress: Progress },
     Rename { gid: u64, name: String },
     Topic { gid: u64, topic: String },
     History { gid: u64, history: History },
@@ -113,7 +113,7 @@ pub(super) enum Action {
 
 /// How it ended.
 #[derive(Clone, Debug)]
-pub(super) enum Outcome {
+pub(super) enum ActionOutcome {
     /// It is durable; what makes a row of a key has an answer.
     Done(Option<Sent>),
     /// Refused for good at the first attempt: it has not happened.
@@ -191,12 +191,12 @@ impl Action {
     }
 
     /// Does it until there is an answer for good.
-    pub(super) async fn insist(&self, http: &Http, key: Uuid) -> Result<Outcome> {
+    pub(super) async fn insist(&self, http: &Http, key: Uuid) -> Result<ActionOutcome> {
         let deadline = Instant::now() + PATIENCE;
         let mut is_first = true;
         loop {
             match self.attempt(http, key).await {
-                Ok(sent) => return Ok(Outcome::Done(sent)),
+                Ok(sent) => return Ok(ActionOutcome::Done(sent)),
                 Err(error) if error.is_retryable() && Instant::now() < deadline => sleep(PAUSE).await,
                 Err(error) if error.is_retryable() => {
                     return Err(Failure::new(format!("{self:?} got no answer within {PATIENCE:?}: {error}")));
@@ -207,7 +207,7 @@ impl Action {
                     if matches!(code, "" | "client_id_reused" | "internal" | "rejected" | "not_yours") {
                         return Err(Failure::new(format!("{self:?} was refused: {error}")));
                     }
-                    return Ok(if is_first { Outcome::Refused } else { Outcome::Unknown });
+                    return Ok(if is_first { ActionOutcome::Refused } else { ActionOutcome::Unknown });
                 }
             }
             is_first = false;
@@ -216,11 +216,11 @@ impl Action {
 }
 
 /// A frame that only a refusal answers: what the server says next comes after it was read.
-async fn tell_seen(http: &Http, at: &Place, progress: Progress) -> std::result::Result<(), Error> {
+async fn tell_seen(http: &Http, at: &RowPlace, progress: Progress) -> std::result::Result<(), Error> {
     let told = async {
         let token = http.token().unwrap_or_default();
         let mut socket = Socket::connect(&http.socket_url(), token, &SocketOptions::default()).await?;
-        let Place { conversation, message_id, .. } = *at;
+        let RowPlace { conversation, message_id, .. } = *at;
         socket.send(&ClientFrame::Seen { conversation, message_id, progress }).await?;
         socket.send(&ClientFrame::Heartbeat { seq: FAR_AHEAD }).await?;
         loop {
@@ -236,7 +236,7 @@ async fn tell_seen(http: &Http, at: &Place, progress: Progress) -> std::result::
 
 /// The people, groups and latest rows that a person has to do with.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Known {
+pub(super) struct Contacts {
     pub(super) uid: u32,
     /// The recipients of messages.
     pub(super) recipients: Vec<Recipient>,
@@ -248,9 +248,9 @@ pub(super) struct Known {
     pub(super) joined: Option<Joined>,
     /// Whether the person blocks people, and hears friends alone.
     pub(super) is_private: bool,
-    pub(super) messages: VecDeque<Place>,
-    pub(super) moments: VecDeque<Place>,
-    pub(super) comments: VecDeque<Place>,
+    pub(super) messages: VecDeque<RowPlace>,
+    pub(super) moments: VecDeque<RowPlace>,
+    pub(super) comments: VecDeque<RowPlace>,
 }
 
 /// A group that is changed.
@@ -263,7 +263,7 @@ pub(super) struct Changing {
     pub(super) passing: Vec<u32>,
 }
 
-impl Known {
+impl Contacts {
     /// Remembers a row.
     pub(super) fn take(&mut self, row: &Entry) {
         let Some(client_id) = row.client_id else { return };
@@ -277,11 +277,11 @@ impl Known {
         if rows.len() == REMEMBERED {
             rows.pop_front();
         }
-        rows.push_back(Place { conversation, message_id, sender, client_id });
+        rows.push_back(RowPlace { conversation, message_id, sender, client_id });
     }
 
     /// A message of this conversation to reply to.
-    pub(super) fn quoted(&self, to: Recipient, random: &mut StdRng) -> Option<Place> {
+    pub(super) fn quoted(&self, to: Recipient, random: &mut StdRng) -> Option<RowPlace> {
         let conversation = match to {
             Recipient::User(uid) => Conversation::User(uid),
             Recipient::Group(gid) => Conversation::Group(gid),
@@ -293,7 +293,7 @@ impl Known {
     pub(super) fn action(&self, kind: &Kind, number: u64, random: &mut StdRng) -> Option<Action> {
         let uid = self.uid;
         let text = format!("{uid} meant {number}");
-        let own = |place: &&Place| place.sender == uid;
+        let own = |place: &&RowPlace| place.sender == uid;
         let message = |random: &mut StdRng| one(random, self.messages.iter()).copied();
         let own_message = |random: &mut StdRng| one(random, self.messages.iter().filter(own)).copied();
         let moment = |random: &mut StdRng| one(random, self.moments.iter()).copied();
@@ -324,7 +324,7 @@ impl Known {
                 Action::Read { at: *one(random, all)? }
             }
             Kind::Seen => {
-                let theirs = |place: &&Place| {
+                let theirs = |place: &&RowPlace| {
                     place.sender != uid && place.conversation == Conversation::User(place.sender)
                 };
                 let at = *one(random, self.messages.iter().filter(theirs))?;

@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 use tidemark_client::{Draft, Entry, Recipient};
 use uuid::Uuid;
 
-use super::action::{Action, Outcome, Place};
-use super::person::{Record, is_message};
+use super::action::{Action, ActionOutcome, RowPlace};
+use super::person::{PersonRecord, is_message};
 use super::stage::{Joined, Members, Stage};
-use super::view::{FEED, Key, State, View, differences};
-use ledger::Ledger;
+use super::view::{EntryKey, FEED, InboxView, ShownState, differences};
+use ledger::ActionLedger;
 
 /// Rows that are shown of a difference.
 const SHOWN: usize = 5;
@@ -31,7 +31,7 @@ pub(super) struct Acknowledged {
     pub(super) message_id: u64,
     pub(super) draft: Draft,
     /// The message that it replies to.
-    pub(super) quoted: Option<Place>,
+    pub(super) quoted: Option<RowPlace>,
 }
 
 /// Something else that somebody did, and how it ended.
@@ -40,7 +40,7 @@ pub(super) struct Done {
     pub(super) action: Action,
     /// The name of its row, where it has one.
     pub(super) key: Uuid,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: ActionOutcome,
 }
 
 impl Acknowledged {
@@ -57,7 +57,7 @@ impl Acknowledged {
     /// The body that its rows have before anybody changes it.
     fn body(&self) -> Value {
         let mut body: Value = serde_json::from_str(self.draft.body.get()).unwrap_or_default();
-        if let Some(Place { sender, client_id, .. }) = self.quoted {
+        if let Some(RowPlace { sender, client_id, .. }) = self.quoted {
             body["reply_to"] = json!({ "of": { "sender": sender, "client_id": client_id } });
         }
         body
@@ -65,11 +65,12 @@ impl Acknowledged {
 }
 
 /// Everything that broke, in words; empty = every promise held.
-pub(super) fn broken_promises(records: &[Record], stage: &Stage) -> Vec<String> {
+pub(super) fn broken_promises(records: &[PersonRecord], stage: &Stage) -> Vec<String> {
     let mut broken = Vec::new();
-    let (owed, ledger) = (owed(records, &stage.groups), Ledger::of(records, stage));
-    let views: Vec<View> = records.iter().map(|record| View::of(record.uid, &record.ranged)).collect();
-    let none = Owed::new();
+    let (owed, ledger) = (owed(records, &stage.groups), ActionLedger::of(records, stage));
+    let views: Vec<InboxView> =
+        records.iter().map(|record| InboxView::of(record.uid, &record.ranged)).collect();
+    let none = OwedMessages::new();
     let visible = visible(records, stage);
     for (record, view) in records.iter().zip(&views) {
         check_order(record, &mut broken);
@@ -89,10 +90,10 @@ fn is_joining(uid: u32, stage: &Stage) -> bool {
 }
 
 /// The messages that an inbox must hold: by sender and client_id, the id of the sender's own copy and the body.
-type Owed = HashMap<Key, (u64, Value)>;
+type OwedMessages = HashMap<EntryKey, (u64, Value)>;
 
-fn owed(records: &[Record], groups: &Members) -> HashMap<u32, Owed> {
-    let mut owed: HashMap<u32, Owed> = HashMap::new();
+fn owed(records: &[PersonRecord], groups: &Members) -> HashMap<u32, OwedMessages> {
+    let mut owed: HashMap<u32, OwedMessages> = HashMap::new();
     for record in records {
         for message in &record.settled.acknowledged {
             for uid in message.everybody(record.uid, groups) {
@@ -105,8 +106,8 @@ fn owed(records: &[Record], groups: &Members) -> HashMap<u32, Owed> {
 }
 
 /// The messages in the group that people join in the course of the run.
-fn visible(records: &[Record], stage: &Stage) -> Owed {
-    let Some(joined) = &stage.joined else { return Owed::new() };
+fn visible(records: &[PersonRecord], stage: &Stage) -> OwedMessages {
+    let Some(joined) = &stage.joined else { return OwedMessages::new() };
     let said = records.iter().flat_map(|record| {
         let there = record.settled.acknowledged.iter();
         let there = there.filter(|message| message.draft.to == Recipient::Group(joined.gid));
@@ -116,16 +117,16 @@ fn visible(records: &[Record], stage: &Stage) -> Owed {
 }
 
 /// The row that says in this inbox that `uid` has joined.
-fn added_at(view: &View, joined: &Joined, uid: u32) -> Option<u64> {
+fn added_at(view: &InboxView, joined: &Joined, uid: u32) -> Option<u64> {
     let mut added =
         view.memberships.iter().filter(|(_, body)| body["action"] == "added" && body["uid"] == uid);
     added.find(|(_, body)| body["group"] == joined.gid).map(|(id, _)| *id)
 }
 
 /// A member who joined has every message whose sender had been told of the joining.
-fn check_joined(records: &[Record], views: &[View], stage: &Stage, broken: &mut Vec<String>) {
+fn check_joined(records: &[PersonRecord], views: &[InboxView], stage: &Stage, broken: &mut Vec<String>) {
     let Some(joined) = &stage.joined else { return };
-    let of: HashMap<u32, &View> = records.iter().map(|record| record.uid).zip(views).collect();
+    let of: HashMap<u32, &InboxView> = records.iter().map(|record| record.uid).zip(views).collect();
     let said = visible(records, stage);
     for uid in &joined.joining {
         let Some(view) = of.get(uid) else { continue };
@@ -141,7 +142,7 @@ fn check_joined(records: &[Record], views: &[View], stage: &Stage, broken: &mut 
     }
 }
 
-fn check_order(record: &Record, broken: &mut Vec<String>) {
+fn check_order(record: &PersonRecord, broken: &mut Vec<String>) {
     for (rows, place) in [(&record.ranged, "GetRange"), (&record.followed, "the device")] {
         if let Some(pair) = rows.windows(2).find(|pair| pair[0].message_id >= pair[1].message_id) {
             let (first, second) = (pair[0].message_id, pair[1].message_id);
@@ -155,7 +156,7 @@ fn shown(row: &Entry) -> String {
     format!("{row:?}")
 }
 
-fn check_devices(record: &Record, view: &View, broken: &mut Vec<String>) {
+fn check_devices(record: &PersonRecord, view: &InboxView, broken: &mut Vec<String>) {
     let (uid, stored) = (record.uid, &record.ranged);
     if record.fetched != *stored {
         let (theirs, ranged): (HashSet<_>, HashSet<_>) =
@@ -167,7 +168,7 @@ fn check_devices(record: &Record, view: &View, broken: &mut Vec<String>) {
             .push(format!("{uid}: a new device has {counts}; it lacks {missing:?}, and alone has {extra:?}"));
     }
     // It followed, so that it has rows that made way for others since.
-    let followed = View::of(uid, &record.followed);
+    let followed = InboxView::of(uid, &record.followed);
     let device = format!("{uid}: the device that was there");
     differences(&device, &record.followed, stored, (&followed, view), broken);
     let told = &record.watched.rows;
@@ -180,15 +181,15 @@ fn check_devices(record: &Record, view: &View, broken: &mut Vec<String>) {
 }
 
 fn check_messages(
-    record: &Record,
-    view: &View,
-    (owed, may_have): (&Owed, &Owed),
+    record: &PersonRecord,
+    view: &InboxView,
+    (owed, may_have): (&OwedMessages, &OwedMessages),
     stage: &Stage,
-    ledger: &Ledger,
+    ledger: &ActionLedger,
     broken: &mut Vec<String>,
 ) {
     let uid = record.uid;
-    let known = |key: &Key| owed.get(key).or_else(|| may_have.get(key));
+    let known = |key: &EntryKey| owed.get(key).or_else(|| may_have.get(key));
     for (sender, client_id) in &view.twice {
         broken.push(format!("{uid}: {client_id} of {sender} is there twice"));
     }
@@ -201,9 +202,9 @@ fn check_messages(
         let may_be = ledger.message(uid, *key, body);
         if !may_be.contains(&line.state) {
             let is = match &line.state {
-                State::Said { .. } => "has another body than was sent",
-                State::Recalled => "is recalled",
-                State::Deleted => "is deleted",
+                ShownState::Said { .. } => "has another body than was sent",
+                ShownState::Recalled => "is recalled",
+                ShownState::Deleted => "is deleted",
             };
             let state = &line.state;
             broken.push(format!("{uid}: message {id} of {sender} {is}: {state:?}, and not {may_be:?}"));

@@ -23,9 +23,9 @@ use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use super::Database;
-use super::action::{Action, Changing, Known, Outcome, lock, made_by_people, name};
+use super::action::{Action, ActionOutcome, Changing, Contacts, lock, made_by_people, name};
 use super::person::options;
-use super::view::Key;
+use super::view::EntryKey;
 use compare::compare;
 
 use crate::server::Server;
@@ -88,21 +88,21 @@ impl fmt::Display for DevicesSummary {
 }
 
 /// The servers behind the gates.
-enum Running {
+enum DeviceServers {
     One(Box<Server>),
     Several(Box<Servers>),
 }
 
-impl Running {
-    async fn start(database: Database, binary: &Path, folder: &Path) -> Result<Running> {
+impl DeviceServers {
+    async fn start(database: Database, binary: &Path, folder: &Path) -> Result<DeviceServers> {
         let settings = CHEAP_PASSWORDS.map(|(name, value)| (name, value.to_owned()));
         Ok(match database {
             Database::Sqlite => {
-                Running::One(Box::new(Server::start_with(&settings, 0, binary, folder).await?))
+                DeviceServers::One(Box::new(Server::start_with(&settings, 0, binary, folder).await?))
             }
             Database::Postgres => {
                 let servers = Servers::start_with(binary, folder, SERVERS, settings.to_vec()).await?;
-                Running::Several(Box::new(servers))
+                DeviceServers::Several(Box::new(servers))
             }
         })
     }
@@ -110,15 +110,15 @@ impl Running {
     /// The server of the `n`th device.
     fn server(&self, n: usize) -> Result<&Server> {
         match self {
-            Running::One(server) => Ok(server),
-            Running::Several(servers) => servers.server(n % SERVERS),
+            DeviceServers::One(server) => Ok(server),
+            DeviceServers::Several(servers) => servers.server(n % SERVERS),
         }
     }
 
     async fn stop(self) -> Result<()> {
         match self {
-            Running::One(server) => server.stop().await.map(drop),
-            Running::Several(servers) => servers.stop_all().await,
+            DeviceServers::One(server) => server.stop().await.map(drop),
+            DeviceServers::Several(servers) => servers.stop_all().await,
         }
     }
 }
@@ -130,7 +130,7 @@ impl DevicesRun {
     /// When devices or people disagree in the end, or when the run itself could not go on.
     pub async fn run(&self, binary: &Path, folder: &Path) -> Result<DevicesSummary> {
         let mut random = StdRng::seed_from_u64(self.seed);
-        let running = Running::start(self.database, binary, folder).await?;
+        let running = DeviceServers::start(self.database, binary, folder).await?;
         let http = running.server(0)?.http()?;
         let accounts = [http.sign_up("ann", PASSWORD).await?, http.sign_up("bob", PASSWORD).await?];
         let known = known(&http, &accounts).await?;
@@ -162,12 +162,12 @@ impl DevicesRun {
 }
 
 /// The people and groups that each of the two knows: both people, a group that stays as it is, and one that does not.
-async fn known(http: &Http, accounts: &[Account; 2]) -> Result<[Known; 2]> {
+async fn known(http: &Http, accounts: &[Account; 2]) -> Result<[Contacts; 2]> {
     let [ann, bob] = accounts.each_ref();
     let anns = http.with_token(&ann.token);
     let stays = anns.create_group("both", &[bob.uid]).await?;
     let changes = anns.create_group("changing", &[bob.uid]).await?;
-    let of = |me: &Account, other: &Account| Known {
+    let of = |me: &Account, other: &Account| Contacts {
         uid: me.uid,
         recipients: vec![
             Recipient::User(other.uid),
@@ -179,7 +179,7 @@ async fn known(http: &Http, accounts: &[Account; 2]) -> Result<[Known; 2]> {
         fickle: vec![other.uid],
         changing: Some(Changing { gid: changes, lasting: vec![other.uid], passing: vec![other.uid] }),
         is_private: true,
-        ..Known::default()
+        ..Contacts::default()
     };
     Ok([of(ann, bob), of(bob, ann)])
 }
@@ -191,7 +191,7 @@ struct Device {
     http: Http,
     client: Client,
     store: MemoryStore,
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<Contacts>>,
     random: StdRng,
     until: Instant,
     sends: JoinSet<(Draft, std::result::Result<Sent, Error>)>,
@@ -211,7 +211,7 @@ impl Device {
     async fn start(
         server: &Server,
         account: Account,
-        known: Known,
+        known: Contacts,
         seed: u64,
         length: Duration,
     ) -> Result<Device> {
@@ -251,8 +251,8 @@ impl Device {
         self.collect(true).await?;
         while let Some((action, key)) = self.unsettled.pop() {
             match action.insist(&self.http, key).await? {
-                Outcome::Done(sent) => self.settle(action, key, sent),
-                Outcome::Refused | Outcome::Unknown => self.refused += 1,
+                ActionOutcome::Done(sent) => self.settle(action, key, sent),
+                ActionOutcome::Refused | ActionOutcome::Unknown => self.refused += 1,
             }
         }
         Ok(self)
@@ -397,7 +397,7 @@ impl Device {
     }
 
     /// Names of rows that the server has acknowledged, and their ids.
-    fn acknowledged(&self) -> impl Iterator<Item = (Key, u64)> {
+    fn acknowledged(&self) -> impl Iterator<Item = (EntryKey, u64)> {
         let messages = self.messages.iter().map(|(draft, sent)| (draft.client_id, sent.message_id));
         let said = |(action, key, sent): &(Action, Uuid, Sent)| match action {
             Action::Post { .. } | Action::Comment { .. } => Some((*key, sent.message_id)),
@@ -408,13 +408,13 @@ impl Device {
 }
 
 /// Starts a client that stays in step and remembers what it is told.
-fn follow(http: &Http, store: &MemoryStore, known: &Arc<Mutex<Known>>, seed: u64) -> Client {
+fn follow(http: &Http, store: &MemoryStore, known: &Arc<Mutex<Contacts>>, seed: u64) -> Client {
     let (client, events) = Client::start(http.clone(), store.clone(), options(seed));
     tokio::spawn(remember(events, Arc::clone(known)));
     client
 }
 
-async fn remember(mut events: Events, known: Arc<Mutex<Known>>) {
+async fn remember(mut events: Events, known: Arc<Mutex<Contacts>>) {
     while let Some(event) = events.next().await {
         if let Event::Rows(rows) = event {
             let mut known = lock(&known);

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use seqsvr_simulation::{Exploration, Found, explorations};
+use seqsvr_simulation::{Exploration, ExplorationVerdict, explorations};
 
 use crate::{Failure, Result};
 
@@ -70,23 +70,25 @@ impl ExplorationRun {
 }
 
 impl ExplorationSummary {
-    fn count(&mut self, row: &Exploration, found: Found, folder: &Path) -> Result<String> {
-        let (Found::Holds(states) | Found::HoldsSoFar(states) | Found::Breaks { states, .. }) = found;
+    fn count(&mut self, row: &Exploration, found: ExplorationVerdict, folder: &Path) -> Result<String> {
+        let (ExplorationVerdict::Holds(states)
+        | ExplorationVerdict::HoldsSoFar(states)
+        | ExplorationVerdict::Breaks { states, .. }) = found;
         self.states += states;
         Ok(match (row.must_break(), found) {
-            (false, Found::Holds(_)) => {
+            (false, ExplorationVerdict::Holds(_)) => {
                 self.whole += 1;
                 format!("all {states} states hold")
             }
-            (false, Found::HoldsSoFar(_)) => {
+            (false, ExplorationVerdict::HoldsSoFar(_)) => {
                 self.bounded += 1;
                 format!("{states} states hold, there are more")
             }
-            (true, Found::Breaks { history, .. }) => {
+            (true, ExplorationVerdict::Breaks { history, .. }) => {
                 self.broken += 1;
                 format!("broken, as it must be, after {} steps and {states} states", history.len())
             }
-            (false, Found::Breaks { history, .. }) => {
+            (false, ExplorationVerdict::Breaks { history, .. }) => {
                 std::fs::write(folder.join("history"), history.join("\n"))?;
                 return Err(Failure::new(format!(
                     "{row}: a promise breaks after {} steps; the shortest history is in the file `history`:\n{}",
@@ -94,7 +96,7 @@ impl ExplorationSummary {
                     history.join("\n")
                 )));
             }
-            (true, Found::Holds(_) | Found::HoldsSoFar(_)) => {
+            (true, ExplorationVerdict::Holds(_) | ExplorationVerdict::HoldsSoFar(_)) => {
                 return Err(Failure::new(format!(
                     "{row}: no promise breaks in {states} states, although the rule is broken"
                 )));

@@ -14,10 +14,10 @@ use tidemark_client::Kind;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use super::Fault;
-use super::action::{Outcome, made_by_people};
+use super::ChatFault;
+use super::action::{ActionOutcome, made_by_people};
 use super::check::broken_promises;
-use super::person::{Person, Settled};
+use super::person::{Participant, Settled};
 use super::stage::{Stage, USERS};
 use crate::server::Server;
 use crate::{Failure, Result, users};
@@ -31,7 +31,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 #[derive(Clone, Debug)]
 pub struct FaultRun {
     /// How the server ends.
-    pub fault: Fault,
+    pub fault: ChatFault,
     /// Decides the moments, and who writes to whom.
     pub seed: u64,
     /// How long users write.
@@ -87,7 +87,7 @@ impl FaultRun {
         for account in &accounts {
             let known = stage.known(account.uid, &accounts);
             let (stopped, count) = (stopped.clone(), Arc::clone(&count));
-            users.push(Person::begin(&http, account, known, random.random(), stopped, count));
+            users.push(Participant::begin(&http, account, known, random.random(), stopped, count));
         }
         let (server, faults) = self.break_it(server, binary, data, &mut random, &count).await?;
         stop.send_replace(true);
@@ -115,8 +115,8 @@ impl FaultRun {
             sleep(Duration::from_millis(random.random_range(100..2_000))).await;
             let port = server.port()?;
             match self.fault {
-                Fault::Kill => server.kill().await?,
-                Fault::Stop => {
+                ChatFault::Kill => server.kill().await?,
+                ChatFault::Stop => {
                     let ended = server.stop().await?;
                     if !ended.success() {
                         return Err(Failure::new(format!("asked to stop, the server ended with {ended}")));
@@ -140,7 +140,7 @@ async fn start(port: u16, binary: &Path, data: &Path, random: &mut StdRng) -> Re
 
 /// Waits until everything has arrived and compares it; answers what was done beside sending, and how many rows there are.
 pub(super) async fn compare(
-    mut users: Vec<Person>,
+    mut users: Vec<Participant>,
     stage: &Stage,
 ) -> Result<(BTreeMap<String, usize>, usize)> {
     let mut all: Vec<Arc<Settled>> = Vec::new();
@@ -154,7 +154,7 @@ pub(super) async fn compare(
                 *expected.entry(uid).or_default() += 1;
             }
         }
-        for each in settled.done.iter().filter(|done| matches!(done.outcome, Outcome::Done(_))) {
+        for each in settled.done.iter().filter(|done| matches!(done.outcome, ActionOutcome::Done(_))) {
             *done.entry(each.action.kind().as_str().to_owned()).or_default() += 1;
         }
     }

@@ -30,7 +30,7 @@ use tidemark_test_support::servers::patroni::is_installed as has_patroni;
 use tidemark_test_support::servers::postgres;
 
 pub use action::{KINDS, Maker, OF_PROGRAMS};
-pub use cluster::{ClusterRun, ClusterSummary, History, Load};
+pub use cluster::{AnswerHistory, ClusterRun, ClusterSummary, Load};
 pub use devices::{DevicesRun, DevicesSummary};
 #[cfg(feature = "simulation")]
 pub use exploration::{ExplorationRun, ExplorationSummary};
@@ -40,14 +40,14 @@ pub use rolling::{RollingRun, RollingSummary};
 pub use servers::ServersRun;
 #[cfg(feature = "simulation")]
 pub use simulation::{SimulationRun, SimulationSummary};
-pub use tables::{AccessKey, Database, Ledger, TableLoad, TablesRun, TablesSummary};
+pub use tables::{AccessKey, Database, TableLedger, TableLoad, TablesRun, TablesSummary};
 
-use crate::cluster::{Keeper, has_etcd};
+use crate::cluster::{KeeperKind, has_etcd};
 use crate::{Failure, Result};
 
 /// How the server ends, again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum ChatFault {
     /// SIGKILL: at once, in the middle of anything.
     Kill,
     /// SIGTERM: it may finish what it accepted, and must end with 0.
@@ -56,9 +56,9 @@ pub enum Fault {
 
 /// A run, by the system that it breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Run {
+pub enum ChaosRun {
     /// The chat server.
-    Chat(Fault),
+    Chat(ChatFault),
     /// Several chat servers over one PostgreSQL.
     Servers,
     /// Chat servers over PostgreSQL under Patroni.
@@ -68,7 +68,7 @@ pub enum Run {
     /// Tables, on this database.
     Tables(Database),
     /// The sequence cluster over these stores.
-    Cluster(Keeper),
+    Cluster(KeeperKind),
     /// The sequence cluster in virtual time.
     #[cfg(feature = "simulation")]
     Simulation,
@@ -78,62 +78,74 @@ pub enum Run {
 }
 
 /// The names on the command line, the run of each, and its description.
-pub const NAMES: &[(&str, Run, &str)] = &[
-    ("kill", Run::Chat(Fault::Kill), "SIGKILL at random moments under load, restart, compare everything"),
+pub const NAMES: &[(&str, ChaosRun, &str)] = &[
+    (
+        "kill",
+        ChaosRun::Chat(ChatFault::Kill),
+        "SIGKILL at random moments under load, restart, compare everything",
+    ),
     (
         "stop",
-        Run::Chat(Fault::Stop),
+        ChaosRun::Chat(ChatFault::Stop),
         "SIGTERM at random moments under load: exit code 0, and nothing lost either",
     ),
     (
         "servers",
-        Run::Servers,
+        ChaosRun::Servers,
         "three servers over one PostgreSQL: SIGKILL, SIGTERM, SIGSTOP, a database that crashes and cuts connections",
     ),
     (
         "patroni",
-        Run::Patroni,
+        ChaosRun::Patroni,
         "two servers over PostgreSQL under Patroni: so many failovers, whose primaries end in five ways (Debian patroni)",
     ),
     (
         "devices",
-        Run::Devices(Database::Sqlite),
+        ChaosRun::Devices(Database::Sqlite),
         "two people with ten devices each, offline and back, with lost answers and repetitions: all show the same",
     ),
-    ("devices-servers", Run::Devices(Database::Postgres), "the same with three servers over one PostgreSQL"),
+    (
+        "devices-servers",
+        ChaosRun::Devices(Database::Postgres),
+        "the same with three servers over one PostgreSQL",
+    ),
     (
         "tables",
-        Run::Tables(Database::Sqlite),
+        ChaosRun::Tables(Database::Sqlite),
         "programs put rows with assigned numbers and read on from the last one: SIGKILL and SIGTERM of the server",
     ),
     (
         "tables-servers",
-        Run::Tables(Database::Postgres),
+        ChaosRun::Tables(Database::Postgres),
         "the same with three servers over one PostgreSQL, broken as by `servers`",
     ),
     (
         "cluster",
-        Run::Cluster(Keeper::Quorum),
+        ChaosRun::Cluster(KeeperKind::Quorum),
         "the sequence cluster: SIGKILL, SIGSTOP and cut wires under load",
     ),
-    ("cluster-etcd", Run::Cluster(Keeper::Etcd), "the same over etcd, its members too (Debian etcd-server)"),
+    (
+        "cluster-etcd",
+        ChaosRun::Cluster(KeeperKind::Etcd),
+        "the same over etcd, its members too (Debian etcd-server)",
+    ),
     #[cfg(feature = "simulation")]
     (
         "sim",
-        Run::Simulation,
+        ChaosRun::Simulation,
         "the sequence cluster in virtual time, seed after seed: every fault of docs/SIMULATION.md",
     ),
     #[cfg(feature = "simulation")]
     (
         "explore",
-        Run::Exploration,
+        ChaosRun::Exploration,
         "the sequence cluster's protocol state by state: every row of docs/SIMULATION.md",
     ),
 ];
 
 /// The runs to carry out, from the command line.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct ChaosPlan {
     /// Names of faults; empty = all.
     pub names: Vec<String>,
     /// Repeats a run: the same moments, the same conversations.
@@ -150,17 +162,21 @@ pub struct Plan {
 ///
 /// # Errors
 /// The first broken promise, with the seed that led to it.
-pub async fn run(plan: &Plan, binary: &Path, folder: &Path) -> Result<()> {
+pub async fn run(plan: &ChaosPlan, binary: &Path, folder: &Path) -> Result<()> {
     println!("seed {}", plan.seed);
     for (name, run, _) in choose(&plan.names)? {
         let missing = match *run {
-            Run::Cluster(Keeper::Etcd) if !has_etcd() => Some("etcd is missing; apt-get install etcd-server"),
-            Run::Servers | Run::Tables(Database::Postgres) | Run::Devices(Database::Postgres)
+            ChaosRun::Cluster(KeeperKind::Etcd) if !has_etcd() => {
+                Some("etcd is missing; apt-get install etcd-server")
+            }
+            ChaosRun::Servers
+            | ChaosRun::Tables(Database::Postgres)
+            | ChaosRun::Devices(Database::Postgres)
                 if !postgres::is_installed() =>
             {
                 Some("PostgreSQL is missing; apt-get install postgresql")
             }
-            Run::Patroni if !has_patroni() => {
+            ChaosRun::Patroni if !has_patroni() => {
                 Some("Patroni is missing; apt-get install patroni postgresql etcd-server haproxy")
             }
             _ => None,
@@ -178,34 +194,34 @@ pub async fn run(plan: &Plan, binary: &Path, folder: &Path) -> Result<()> {
         let data = tempfile::Builder::new().prefix("chaos-").tempdir_in(folder)?;
         let (seed, length) = (plan.seed, plan.length);
         let done: Result<String> = match *run {
-            Run::Chat(fault) => {
+            ChaosRun::Chat(fault) => {
                 let run = FaultRun { fault, seed, length, bar: bar.clone() };
                 run.run(binary, data.path()).await.map(|summary| summary.to_string())
             }
-            Run::Servers => {
+            ChaosRun::Servers => {
                 let run = ServersRun { seed, length, bar: bar.clone() };
                 run.run(binary, data.path()).await.map(|summary| summary.to_string())
             }
-            Run::Patroni => {
+            ChaosRun::Patroni => {
                 bar.set_length(plan.failovers as u64);
                 let run = PatroniRun::drawn(seed, plan.failovers, bar.clone());
                 run.run(binary, data.path()).await.map(|summary| summary.to_string())
             }
-            Run::Devices(database) => {
+            ChaosRun::Devices(database) => {
                 let run = DevicesRun { database, seed, length, bar: bar.clone() };
                 run.run(binary, data.path()).await.map(|summary| summary.to_string())
             }
-            Run::Tables(database) => {
+            ChaosRun::Tables(database) => {
                 let run = TablesRun { database, seed, length, bar: bar.clone() };
                 run.run(binary, data.path()).await.map(|summary| summary.to_string())
             }
-            Run::Cluster(keeper) => {
+            ChaosRun::Cluster(keeper) => {
                 let run = ClusterRun { keeper, seed, length, bar: bar.clone() };
                 let binary = binary.with_file_name("seqsvr");
                 run.run(&binary, data.path()).await.map(|summary| summary.to_string())
             }
             #[cfg(feature = "simulation")]
-            Run::Simulation => {
+            ChaosRun::Simulation => {
                 let seeds = plan.seeds;
                 bar.set_length(seeds.unwrap_or(length.as_secs()));
                 let run = SimulationRun { seed, seeds, length, bar: bar.clone() };
@@ -214,7 +230,7 @@ pub async fn run(plan: &Plan, binary: &Path, folder: &Path) -> Result<()> {
                 run.await?.map(|summary| summary.to_string())
             }
             #[cfg(feature = "simulation")]
-            Run::Exploration => {
+            ChaosRun::Exploration => {
                 let run = ExplorationRun { length, bar: bar.clone() };
                 let folder = data.path().to_owned();
                 let run = tokio::task::spawn_blocking(move || run.run(&folder));
@@ -228,7 +244,7 @@ pub async fn run(plan: &Plan, binary: &Path, folder: &Path) -> Result<()> {
                 // The data tells what happened; whoever looks into it needs it.
                 let kept = data.keep();
                 let how_many = match run {
-                    Run::Patroni => format!(" --failovers {}", plan.failovers),
+                    ChaosRun::Patroni => format!(" --failovers {}", plan.failovers),
                     _ => String::new(),
                 };
                 let again = format!("again with: cargo xtask chaos {name} --seed {}{how_many}", plan.seed);
@@ -242,7 +258,7 @@ pub async fn run(plan: &Plan, binary: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-type Named = (&'static str, Run, &'static str);
+type Named = (&'static str, ChaosRun, &'static str);
 
 fn choose(names: &[String]) -> Result<Vec<&'static Named>> {
     let find = |name: &String| {

@@ -10,13 +10,13 @@ use indicatif::ProgressBar;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use rand::{RngExt, SeedableRng};
-use tidemark_test_support::servers::patroni::{Cluster, NODES};
+use tidemark_test_support::servers::patroni::{NODES, PatroniCluster};
 use tidemark_test_support::until::until;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::fault::{Summary, compare};
-use super::person::Person;
+use super::person::Participant;
 use super::stage::{Stage, USERS};
 use crate::servers::Servers;
 use crate::{Result, users};
@@ -70,7 +70,7 @@ impl PatroniRun {
     /// # Panics
     /// When the cluster or the servers do not come back in time.
     pub async fn run(&self, binary: &Path, folder: &Path) -> Result<Summary> {
-        let cluster = Cluster::start().await;
+        let cluster = PatroniCluster::start().await;
         let done = self.run_over(&cluster, binary, folder).await;
         if done.is_err() {
             cluster.keep_logs(folder)?;
@@ -78,7 +78,7 @@ impl PatroniRun {
         done
     }
 
-    async fn run_over(&self, cluster: &Cluster, binary: &Path, folder: &Path) -> Result<Summary> {
+    async fn run_over(&self, cluster: &PatroniCluster, binary: &Path, folder: &Path) -> Result<Summary> {
         let mut random = StdRng::seed_from_u64(self.seed);
         let url = cluster.new_database().await;
         let settings = vec![("TIDEMARK_STORAGE__REPLICATION", "synchronous".to_owned())];
@@ -92,7 +92,7 @@ impl PatroniRun {
         for account in &accounts {
             let known = stage.known(account.uid, &accounts);
             let (stopped, count) = (stopped.clone(), Arc::clone(&count));
-            people.push(Person::begin(&http, account, known, random.random(), stopped, count));
+            people.push(Participant::begin(&http, account, known, random.random(), stopped, count));
         }
         for (at, failover) in self.failovers.iter().enumerate() {
             cluster.revive();
@@ -119,7 +119,7 @@ async fn more(count: &AtomicUsize) {
 
 impl Failover {
     /// Carries it out, until there is a primary again.
-    async fn carry_out(self, cluster: &Cluster, random: &mut StdRng) {
+    async fn carry_out(self, cluster: &PatroniCluster, random: &mut StdRng) {
         let primary = cluster.until_primary().await;
         match self {
             Failover::Node => {

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::action::{Known, Place, lock, made_by_people, name};
+use super::action::{Contacts, RowPlace, lock, made_by_people, name};
 use super::check::{Acknowledged, Done};
 use super::view::FEED;
 use crate::{Failure, Result};
@@ -33,7 +33,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(40);
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A person while the fault run runs.
-pub(super) struct Person {
+pub(super) struct Participant {
     pub(super) uid: u32,
     http: Http,
     /// Keeps the device alive.
@@ -63,7 +63,7 @@ pub(super) struct Watched {
 }
 
 /// Everything about a person after the fault run.
-pub(super) struct Record {
+pub(super) struct PersonRecord {
     pub(super) uid: u32,
     pub(super) settled: Arc<Settled>,
     pub(super) watched: Watched,
@@ -77,17 +77,17 @@ pub(super) struct Record {
     pub(super) group: Option<Group>,
 }
 
-impl Person {
+impl Participant {
     /// Connects, and writes to random ones of the recipients and does everything else until `stop` says so; counts the messages that
     /// are acknowledged.
     pub(super) fn begin(
         server: &Http,
         account: &Account,
-        known: Known,
+        known: Contacts,
         seed: u64,
         stop: watch::Receiver<bool>,
         count: Arc<AtomicUsize>,
-    ) -> Person {
+    ) -> Participant {
         let http = server.with_token(&account.token);
         let store = MemoryStore::new();
         let (client, events) = Client::start(http.clone(), store.clone(), options(seed));
@@ -99,10 +99,10 @@ impl Person {
             known: Arc::clone(&known),
             random: StdRng::seed_from_u64(random.random()),
         };
-        let writer = Writer { uid, client: client.clone(), known: Arc::clone(&known), random, count };
+        let writer = MessageWriter { uid, client: client.clone(), known: Arc::clone(&known), random, count };
         let (seen, watched) = (Arc::default(), Arc::default());
         tokio::spawn(watch_events(events, known, Arc::clone(&seen), Arc::clone(&watched)));
-        Person {
+        Participant {
             uid,
             http,
             _client: client,
@@ -141,7 +141,7 @@ impl Person {
     }
 
     /// Looks at the inbox from all sides.
-    pub(super) async fn look(&self, settled: Arc<Settled>) -> Result<Record> {
+    pub(super) async fn look(&self, settled: Arc<Settled>) -> Result<PersonRecord> {
         let ranged = everything(&self.http).await?;
         let last = ranged.last().map_or(0, |row| row.message_id);
         // Rows that come in between, such as how many have read, are not in `ranged`.
@@ -151,7 +151,7 @@ impl Person {
             Some(gid) => Some(self.http.group(gid).await?),
             None => None,
         };
-        let mut record = Record {
+        let mut record = PersonRecord {
             uid: self.uid,
             settled,
             watched: Watched::default(),
@@ -165,7 +165,7 @@ impl Person {
     }
 
     /// Looks at the device that was there all the time, after the rest: what it lacks then is not on its way.
-    fn look_at_device(&self, record: &mut Record) {
+    fn look_at_device(&self, record: &mut PersonRecord) {
         record.watched = lock(&self.watched).clone();
         record.followed = self.store.rows();
     }
@@ -181,15 +181,15 @@ pub(super) async fn fetch(http: &Http, last: u64) -> Result<Vec<Entry>> {
 }
 
 /// The hand that writes.
-struct Writer {
+struct MessageWriter {
     uid: u32,
     client: Client,
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<Contacts>>,
     random: StdRng,
     count: Arc<AtomicUsize>,
 }
 
-impl Writer {
+impl MessageWriter {
     async fn run(mut self, mut stop: watch::Receiver<bool>) -> Result<Vec<Acknowledged>> {
         let mut acknowledged = Vec::new();
         let mut unsettled = FuturesUnordered::new();
@@ -218,7 +218,7 @@ impl Writer {
         Ok(acknowledged)
     }
 
-    fn draft(&mut self, number: u64) -> (Draft, Option<Place>) {
+    fn draft(&mut self, number: u64) -> (Draft, Option<RowPlace>) {
         let known = lock(&self.known);
         let to = known.recipients[self.random.random_range(0..known.recipients.len())];
         let quoted = known.quoted(to, &mut self.random).filter(|_| self.random.random_bool(0.2));
@@ -248,7 +248,7 @@ impl Writer {
 fn settled(
     outcome: std::result::Result<Sent, Error>,
     draft: Draft,
-    quoted: Option<Place>,
+    quoted: Option<RowPlace>,
 ) -> Result<Option<Acknowledged>> {
     match outcome {
         Ok(sent) => Ok(Some(Acknowledged { message_id: sent.message_id, draft, quoted })),
@@ -260,7 +260,7 @@ fn settled(
 /// The hand that does everything else, one thing after the other.
 struct Doer {
     http: Http,
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<Contacts>>,
     random: StdRng,
 }
 
@@ -289,7 +289,7 @@ impl Doer {
 
 async fn watch_events(
     mut events: Events,
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<Contacts>>,
     seen: Arc<AtomicUsize>,
     watched: Arc<Mutex<Watched>>,
 ) {

@@ -18,7 +18,7 @@ use tidemark_test_support::until::until;
 use tokio::sync::watch;
 
 use super::fault::compare;
-use super::person::Person;
+use super::person::Participant;
 use super::stage::{Stage, USERS};
 use crate::servers::Servers;
 use crate::{Failure, Result, users};
@@ -86,7 +86,7 @@ impl RollingRun {
         for account in &accounts {
             let known = stage.known(account.uid, &accounts);
             let (http, stopped, count) = (servers.http()?, stopped.clone(), Arc::clone(&count));
-            people.push(Person::begin(&http, account, known, random.random(), stopped, count));
+            people.push(Participant::begin(&http, account, known, random.random(), stopped, count));
         }
         let calling: Vec<_> = callers
             .iter()

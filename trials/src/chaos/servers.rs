@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use super::fault::{Summary, compare};
-use super::person::Person;
+use super::person::Participant;
 use super::stage::{Stage, USERS};
 use crate::servers::Servers;
 use crate::{Result, users};
@@ -36,7 +36,7 @@ pub struct ServersRun {
 
 /// A fault of a server or of the database.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Fault {
+pub(super) enum ServersFault {
     /// A server is killed and comes back.
     Kill(usize),
     /// A server is asked to stop and comes back.
@@ -49,16 +49,16 @@ pub(super) enum Fault {
     Cut,
 }
 
-impl Fault {
+impl ServersFault {
     /// One of them, to one of the servers.
-    pub(super) fn draw(random: &mut StdRng) -> Fault {
+    pub(super) fn draw(random: &mut StdRng) -> ServersFault {
         let at = random.random_range(0..SERVERS);
         match random.random_range(0..10) {
-            0..4 => Fault::Kill(at),
-            4 => Fault::Stop(at),
-            5..8 => Fault::Stand(at, LONGEST_STAND.mul_f64(random.random_range(0.1..1.0))),
-            8 => Fault::Crash,
-            _ => Fault::Cut,
+            0..4 => ServersFault::Kill(at),
+            4 => ServersFault::Stop(at),
+            5..8 => ServersFault::Stand(at, LONGEST_STAND.mul_f64(random.random_range(0.1..1.0))),
+            8 => ServersFault::Crash,
+            _ => ServersFault::Cut,
         }
     }
 }
@@ -82,7 +82,7 @@ impl ServersRun {
             let (stopped, count) = (stopped.clone(), Arc::clone(&count));
             // Some go on with another server when theirs is gone, some wait until it is back.
             let http = if n % 2 == 0 { servers.http()? } else { servers.server(n % SERVERS)?.http()? };
-            people.push(Person::begin(&http, account, known, random.random(), stopped, count));
+            people.push(Participant::begin(&http, account, known, random.random(), stopped, count));
         }
         let faults = self.break_them(&mut servers, &mut random, &count).await?;
         stop.send_replace(true);
@@ -102,7 +102,7 @@ impl ServersRun {
         let mut faults = 0;
         while began.elapsed() < self.length {
             sleep(Duration::from_millis(random.random_range(100..2_000))).await;
-            let fault = Fault::draw(random);
+            let fault = ServersFault::draw(random);
             self.bar.set_message(format!("{fault:?}; {} acknowledged", count.load(Ordering::Relaxed)));
             carry_out(fault, servers, random.random_range(0..1_500)).await?;
             faults += 1;
@@ -113,30 +113,30 @@ impl ServersRun {
 }
 
 /// Carries it out. `away`: how long what ended stays away, in milliseconds.
-pub(super) async fn carry_out(fault: Fault, servers: &mut Servers, away: u64) -> Result<()> {
+pub(super) async fn carry_out(fault: ServersFault, servers: &mut Servers, away: u64) -> Result<()> {
     let away = Duration::from_millis(away);
     match fault {
-        Fault::Kill(at) => {
+        ServersFault::Kill(at) => {
             servers.kill(at).await?;
             sleep(away).await;
             servers.run(at).await
         }
-        Fault::Stop(at) => {
+        ServersFault::Stop(at) => {
             servers.stop(at).await?;
             servers.run(at).await
         }
-        Fault::Stand(at, how_long) => {
+        ServersFault::Stand(at, how_long) => {
             servers.pause(at, true)?;
             sleep(how_long).await;
             servers.pause(at, false)
         }
-        Fault::Crash => {
+        ServersFault::Crash => {
             servers.database().kill();
             sleep(away).await;
             servers.database().run();
             Ok(())
         }
-        Fault::Cut => {
+        ServersFault::Cut => {
             servers.database().cut_connections().await;
             Ok(())
         }

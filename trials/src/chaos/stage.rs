@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rand::rngs::StdRng;
 use tidemark_client::{Account, Conversation, History, Http, Recipient};
 
-use super::action::{Changing, Known, name};
+use super::action::{Changing, Contacts, name};
 use crate::{Failure, Result};
 
 pub(super) const USERS: usize = 8;
@@ -96,7 +96,7 @@ impl Stage {
     }
 
     /// The people and groups of `uid`: everybody, `uid` included, and the groups that it is in.
-    pub(super) fn known(&self, uid: u32, accounts: &[Account]) -> Known {
+    pub(super) fn known(&self, uid: u32, accounts: &[Account]) -> Contacts {
         let groups = self.groups.iter().filter(|(_, members)| members.contains(&uid));
         let mut own: Vec<u64> = groups.map(|(gid, _)| *gid).collect();
         // A map has no order of its own, and the seed must lead to the same choices.
@@ -105,13 +105,13 @@ impl Stage {
         let groups = own.iter().cycle().copied().map(Recipient::Group).take(own.len() * 4);
         let everybody = || accounts.iter().map(|account| account.uid);
         let stays = |other: &u32| self.friends.contains(&uid) && self.friends.contains(other);
-        Known {
+        Contacts {
             uid,
             recipients: everybody().map(Recipient::User).chain(groups).collect(),
             fickle: everybody().filter(|other| *other != uid && !stays(other)).collect(),
             changing: self.changing.get(&uid).cloned(),
             joined: self.joined.clone().filter(|joined| joined.owner == uid),
-            ..Known::default()
+            ..Contacts::default()
         }
     }
 }

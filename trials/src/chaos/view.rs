@@ -12,13 +12,13 @@ use uuid::Uuid;
 pub(super) const FEED: Conversation = Conversation::User(0);
 
 /// The name that all copies of a row share: its sender, and the sender's name for it.
-pub(super) type Key = (u32, Uuid);
+pub(super) type EntryKey = (u32, Uuid);
 
 /// Everything that a person sees.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct View {
+pub(super) struct InboxView {
     /// Messages, moments and comments.
-    pub(super) lines: BTreeMap<Key, Line>,
+    pub(super) lines: BTreeMap<EntryKey, ShownLine>,
     /// The changes of groups, by their ids.
     pub(super) memberships: BTreeMap<u64, Value>,
     /// The settings, by name and conversation.
@@ -28,17 +28,17 @@ pub(super) struct View {
     /// How far one has read.
     pub(super) read_to: BTreeMap<Conversation, u64>,
     /// How far the person's own messages have come, by conversation and state.
-    pub(super) seen: BTreeMap<(Conversation, String), Key>,
+    pub(super) seen: BTreeMap<(Conversation, String), EntryKey>,
     /// Rows that are there a second time.
-    pub(super) twice: Vec<Key>,
+    pub(super) twice: Vec<EntryKey>,
 }
 
 /// A message, a moment or a comment.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Line {
+pub(super) struct ShownLine {
     pub(super) message_id: u64,
     pub(super) conversation: Conversation,
-    pub(super) state: State,
+    pub(super) state: ShownState,
     /// The reactions, by user.
     pub(super) reactions: BTreeMap<u32, Vec<String>>,
     /// The users who like it.
@@ -51,7 +51,7 @@ pub(super) struct Line {
 
 /// How much is left of it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum State {
+pub(super) enum ShownState {
     /// All.
     Said {
         /// `message`, `moment` or `comment`.
@@ -75,10 +75,10 @@ struct Setting {
     value: Value,
 }
 
-impl View {
+impl InboxView {
     /// The view of `uid` on these rows, which stand in the order of their ids.
-    pub(super) fn of(uid: u32, rows: &[Entry]) -> View {
-        let mut view = View::default();
+    pub(super) fn of(uid: u32, rows: &[Entry]) -> InboxView {
+        let mut view = InboxView::default();
         for row in rows {
             view.take(uid, row);
         }
@@ -88,7 +88,7 @@ impl View {
                 view.amend(row, (of.sender, of.client_id));
             }
         }
-        for line in view.lines.values_mut().filter(|line| !matches!(line.state, State::Said { .. })) {
+        for line in view.lines.values_mut().filter(|line| !matches!(line.state, ShownState::Said { .. })) {
             (line.reactions, line.likes, line.pinned, line.starred) = Default::default();
         }
         view.friends.retain(|_, friendship| *friendship != Friendship::default());
@@ -100,7 +100,7 @@ impl View {
         let mut unread = BTreeMap::new();
         for ((sender, _), line) in &self.lines {
             let read_to = self.read_to.get(&line.conversation).copied().unwrap_or_default();
-            let is_message = matches!(&line.state, State::Said { kind: Kind::Message, .. });
+            let is_message = matches!(&line.state, ShownState::Said { kind: Kind::Message, .. });
             if is_message && *sender != uid && line.message_id > read_to {
                 *unread.entry(line.conversation).or_default() += 1;
             }
@@ -112,10 +112,10 @@ impl View {
         let body: Value = row.body_as().unwrap_or_default();
         match &row.kind {
             Kind::Message | Kind::Moment | Kind::Comment => {
-                self.line(row, State::Said { kind: row.kind.clone(), body });
+                self.line(row, ShownState::Said { kind: row.kind.clone(), body });
             }
-            Kind::Recalled => self.line(row, State::Recalled),
-            Kind::Deleted => self.line(row, State::Deleted),
+            Kind::Recalled => self.line(row, ShownState::Recalled),
+            Kind::Deleted => self.line(row, ShownState::Deleted),
             Kind::Membership => drop(self.memberships.insert(row.message_id, body)),
             Kind::ReadMarker => {
                 let read_to = self.read_to.entry(row.conversation).or_default();
@@ -148,10 +148,10 @@ impl View {
         }
     }
 
-    fn line(&mut self, row: &Entry, state: State) {
+    fn line(&mut self, row: &Entry, state: ShownState) {
         let Some(client_id) = row.client_id else { return };
         let (message_id, conversation) = (row.message_id, row.conversation);
-        let line = Line {
+        let line = ShownLine {
             message_id,
             conversation,
             state,
@@ -165,16 +165,16 @@ impl View {
         }
     }
 
-    fn amend(&mut self, row: &Entry, of: Key) {
+    fn amend(&mut self, row: &Entry, of: EntryKey) {
         let Some(line) = self.lines.get_mut(&of) else { return };
-        let is_message = matches!(line.state, State::Said { kind: Kind::Message, .. });
+        let is_message = matches!(line.state, ShownState::Said { kind: Kind::Message, .. });
         match row.kind {
             Kind::Edit if is_message => {
                 let body: Value = row.body_as().unwrap_or_default();
-                line.state = State::Said { kind: Kind::Message, body: body["body"].clone() };
+                line.state = ShownState::Said { kind: Kind::Message, body: body["body"].clone() };
             }
-            Kind::Recall if is_message => line.state = State::Recalled,
-            Kind::Delete => line.state = State::Deleted,
+            Kind::Recall if is_message => line.state = ShownState::Recalled,
+            Kind::Delete => line.state = ShownState::Deleted,
             Kind::Reaction => match row.emoji() {
                 Some(emoji) if !emoji.is_empty() => drop(line.reactions.insert(row.sender, emoji)),
                 _ => drop(line.reactions.remove(&row.sender)),
@@ -202,7 +202,7 @@ pub(super) fn differences(
     device: &str,
     rows: &[Entry],
     stored: &[Entry],
-    (view, expected): (&View, &View),
+    (view, expected): (&InboxView, &InboxView),
     broken: &mut Vec<String>,
 ) {
     let ids: HashSet<u64> = rows.iter().map(|row| row.message_id).collect();
@@ -222,8 +222,8 @@ pub(super) fn differences(
     for key in view.lines.keys().filter(|key| !expected.lines.contains_key(key)) {
         broken.push(format!("{device} alone has {key:?}"));
     }
-    let rest = |view: &View| {
-        let View { memberships, settings, friends, read_to, seen, twice, .. } = view;
+    let rest = |view: &InboxView| {
+        let InboxView { memberships, settings, friends, read_to, seen, twice, .. } = view;
         format!("{memberships:?} {settings:?} {friends:?} {read_to:?} {seen:?} {twice:?}")
     };
     if rest(view) != rest(expected) {
@@ -276,12 +276,12 @@ mod tests {
             followed[8].clone(),
             followed[9].clone(),
         ];
-        let view = View::of(ANN, &followed);
-        assert_eq!(view, View::of(ANN, &left));
+        let view = InboxView::of(ANN, &followed);
+        assert_eq!(view, InboxView::of(ANN, &left));
         assert_eq!(view.unread(ANN).into_values().collect::<Vec<_>>(), [1]);
         assert_eq!(view.lines[&(BOB, Uuid::from_u128(1))].reactions[&ANN], ["👍"]);
         assert!(view.settings.is_empty() && view.twice.is_empty());
         assert_eq!(view.friends[&BOB], Friendship { mine: false, theirs: true });
-        assert_ne!(view, View::of(ANN, &followed[..6]));
+        assert_ne!(view, InboxView::of(ANN, &followed[..6]));
     }
 }

@@ -8,27 +8,27 @@ use std::path::{Path, PathBuf};
 use tidemark_test_support::ports::free_port;
 
 use super::etcd::EtcdMember;
-use super::links::Link;
-use super::member::{Member, Role};
-use super::shape::{Certificates, Keeper, Shape, Timing};
+use super::links::ClusterLink;
+use super::member::{ClusterMember, ProcessRole};
+use super::shape::{Certificates, KeeperKind, Shape, Timing};
 use crate::Result;
 
 const CLUSTER: &str = "trial";
 
 /// The processes to be, with their files written.
-pub(super) struct Plan {
-    pub(super) stores: Vec<Member>,
-    pub(super) allocators: Vec<Member>,
-    pub(super) arbiters: Vec<Member>,
-    pub(super) links: Vec<Link>,
+pub(super) struct ClusterPlan {
+    pub(super) stores: Vec<ClusterMember>,
+    pub(super) allocators: Vec<ClusterMember>,
+    pub(super) arbiters: Vec<ClusterMember>,
+    pub(super) links: Vec<ClusterLink>,
     pub(super) client_config: PathBuf,
 }
 
-impl Plan {
-    pub(super) fn write(binary: &Path, folder: &Path, shape: &Shape) -> Result<Plan> {
-        let writer = Writer::new(binary, folder, shape);
+impl ClusterPlan {
+    pub(super) fn write(binary: &Path, folder: &Path, shape: &Shape) -> Result<ClusterPlan> {
+        let writer = ConfigWriter::new(binary, folder, shape);
         let mut wires = Wires { wired: shape.wired, links: Vec::new() };
-        let mut plan = Plan {
+        let mut plan = ClusterPlan {
             stores: Vec::new(),
             allocators: Vec::new(),
             arbiters: Vec::new(),
@@ -37,8 +37,8 @@ impl Plan {
         };
         for set in &writer.sets {
             match shape.keeper {
-                Keeper::Quorum => plan.stores.extend(writer.stores(set)?),
-                Keeper::Etcd => {
+                KeeperKind::Quorum => plan.stores.extend(writer.stores(set)?),
+                KeeperKind::Etcd => {
                     plan.stores.extend(etcd_members(&set.stores, &set.peers, folder, &mut wires)?)
                 }
             }
@@ -58,37 +58,37 @@ impl Plan {
 }
 
 /// A process's name and where it listens: `host:port`.
-type Place = (String, String);
+type NamedAddress = (String, String);
 
 /// The places of one Set.
 struct SetPlaces {
     number: u32,
     uids: RangeInclusive<u32>,
-    stores: Vec<Place>,
-    peers: Vec<Place>,
-    arbiters: Vec<Place>,
-    arbiter_metrics: Vec<Place>,
+    stores: Vec<NamedAddress>,
+    peers: Vec<NamedAddress>,
+    arbiters: Vec<NamedAddress>,
+    arbiter_metrics: Vec<NamedAddress>,
 }
 
 /// Writes the files.
-struct Writer<'a> {
+struct ConfigWriter<'a> {
     binary: &'a Path,
     folder: &'a Path,
     shape: &'a Shape,
     sets: Vec<SetPlaces>,
-    allocators: Vec<Place>,
-    metrics: Vec<Place>,
+    allocators: Vec<NamedAddress>,
+    metrics: Vec<NamedAddress>,
     /// How long a question to a store may take: one that cannot be reached must cost less than a lease.
     patience: u128,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> ConfigWriter<'a> {
     fn new(binary: &'a Path, folder: &'a Path, shape: &'a Shape) -> Self {
-        let named = |word: &str, count: usize, before: usize| -> Vec<Place> {
+        let named = |word: &str, count: usize, before: usize| -> Vec<NamedAddress> {
             let place = |index| (format!("{word}{index}"), format!("127.0.0.1:{}", free_port()));
             (before + 1..=before + count).map(place).collect()
         };
-        let store = if shape.keeper == Keeper::Etcd { "etcd" } else { "store" };
+        let store = if shape.keeper == KeeperKind::Etcd { "etcd" } else { "store" };
         let mut sets = Vec::new();
         for (index, (number, uids)) in shape.sets.iter().enumerate() {
             let (stores, arbiters) = (index * shape.stores, index * shape.arbiters);
@@ -107,19 +107,24 @@ impl<'a> Writer<'a> {
         Self { binary, folder, shape, sets, allocators, metrics, patience }
     }
 
-    fn stores(&self, set: &SetPlaces) -> Result<Vec<Member>> {
+    fn stores(&self, set: &SetPlaces) -> Result<Vec<ClusterMember>> {
         let number = set.number;
-        let one = |(name, addr): &Place| {
+        let one = |(name, addr): &NamedAddress| {
             let directory = self.folder.join(name);
             let text = format!(
                 "cluster = {CLUSTER:?}\nset = {number}\nname = {name:?}\nlisten = {addr:?}\ndirectory = {directory:?}\n"
             );
-            self.member(Role::Store, name, addr, text + &self.to_listen())
+            self.member(ProcessRole::Store, name, addr, text + &self.to_listen())
         };
         set.stores.iter().map(one).collect()
     }
 
-    fn allocator(&self, (name, addr): &Place, (_, metrics): &Place, wires: &mut Wires) -> Result<Member> {
+    fn allocator(
+        &self,
+        (name, addr): &NamedAddress,
+        (_, metrics): &NamedAddress,
+        wires: &mut Wires,
+    ) -> Result<ClusterMember> {
         let directory = self.folder.join(name);
         let mut text = format!(
             "cluster = {CLUSTER:?}\nname = {name:?}\nlisten = {addr:?}\nmetrics_listen = {metrics:?}\n\
@@ -131,11 +136,16 @@ impl<'a> Writer<'a> {
             text += &format!("\n[[sets]]\nnumber = {number}\nlease_ms = {lease}\n");
             text += &self.keeper("sets.stores", &wires.lay_all(name, &set.stores)?);
         }
-        let alloc = self.member(Role::Alloc, name, addr, text)?;
+        let alloc = self.member(ProcessRole::Alloc, name, addr, text)?;
         Ok(alloc.with_metrics(metrics.clone()))
     }
 
-    fn arbiters(&self, set: &SetPlaces, allocators: &[Place], wires: &mut Wires) -> Result<Vec<Member>> {
+    fn arbiters(
+        &self,
+        set: &SetPlaces,
+        allocators: &[NamedAddress],
+        wires: &mut Wires,
+    ) -> Result<Vec<ClusterMember>> {
         let known: String = allocators
             .iter()
             .map(|(name, addr)| format!("\n[[allocators]]\nname = {name:?}\naddr = \"{}\"\n", self.url(addr)))
@@ -161,13 +171,13 @@ impl<'a> Writer<'a> {
             }
             text +=
                 &(self.to_call("call") + &self.keeper("stores", &wires.lay_all(name, &set.stores)?) + &known);
-            all.push(self.member(Role::Arbiter, name, addr, text)?.with_metrics(metrics.clone()));
+            all.push(self.member(ProcessRole::Arbiter, name, addr, text)?.with_metrics(metrics.clone()));
         }
         Ok(all)
     }
 
     /// The file that clients find the Sets by.
-    fn client(&self, allocators: &[Place]) -> Result<PathBuf> {
+    fn client(&self, allocators: &[NamedAddress]) -> Result<PathBuf> {
         let mut text = String::new();
         if let Some(certificates) = &self.shape.certificates {
             text += &(self.to_call("security") + &certificates.of_operators());
@@ -187,11 +197,11 @@ impl<'a> Writer<'a> {
     }
 
     /// The section that names the stores.
-    fn keeper(&self, section: &str, stores: &[Place]) -> String {
+    fn keeper(&self, section: &str, stores: &[NamedAddress]) -> String {
         let (patience, urls) = (self.patience, self.urls(stores));
         let keeper = match self.shape.keeper {
-            Keeper::Quorum => format!("replicas = {urls}\n"),
-            Keeper::Etcd => format!("etcd = {{ endpoints = {urls} }}\n"),
+            KeeperKind::Quorum => format!("replicas = {urls}\n"),
+            KeeperKind::Etcd => format!("etcd = {{ endpoints = {urls} }}\n"),
         };
         format!("\n[{section}]\npatience_ms = {patience}\n{keeper}")
             + &self.to_call(&format!("{section}.security"))
@@ -212,13 +222,13 @@ impl<'a> Writer<'a> {
     }
 
     /// A TOML list of URLs.
-    fn urls(&self, places: &[Place]) -> String {
+    fn urls(&self, places: &[NamedAddress]) -> String {
         let urls: Vec<String> = places.iter().map(|(_, addr)| format!("\"{}\"", self.url(addr))).collect();
         format!("[{}]", urls.join(", "))
     }
 
-    fn member(&self, role: Role, name: &str, addr: &str, text: String) -> Result<Member> {
-        Ok(Member::new(name.to_owned(), role, addr.to_owned(), self.binary, self.file(name, text)?))
+    fn member(&self, role: ProcessRole, name: &str, addr: &str, text: String) -> Result<ClusterMember> {
+        Ok(ClusterMember::new(name.to_owned(), role, addr.to_owned(), self.binary, self.file(name, text)?))
     }
 
     fn file(&self, name: &str, text: String) -> Result<PathBuf> {
@@ -231,7 +241,7 @@ impl<'a> Writer<'a> {
 /// Lays wires, or does not.
 struct Wires {
     wired: bool,
-    links: Vec<Link>,
+    links: Vec<ClusterLink>,
 }
 
 impl Wires {
@@ -240,7 +250,7 @@ impl Wires {
         if !self.wired {
             return Ok(addr.to_owned());
         }
-        let link = Link::lay(from, to, addr)?;
+        let link = ClusterLink::lay(from, to, addr)?;
         let addr = link.addr();
         self.links.push(link);
         Ok(addr)
@@ -256,13 +266,14 @@ fn etcd_members(
     peers: &[(String, String)],
     folder: &Path,
     wires: &mut Wires,
-) -> Result<Vec<Member>> {
+) -> Result<Vec<ClusterMember>> {
     let mut all = Vec::new();
     for ((name, addr), (_, peer)) in members.iter().zip(peers) {
         let peer_seen = wires.lay("members", name, peer)?;
         all.push(EtcdMember { name: name.clone(), addr: addr.clone(), peer: peer.clone(), peer_seen });
     }
-    let member =
-        |one: &EtcdMember| Member::etcd(one.name.clone(), one.addr.clone(), one.words(&all, folder), folder);
+    let member = |one: &EtcdMember| {
+        ClusterMember::etcd(one.name.clone(), one.addr.clone(), one.words(&all, folder), folder)
+    };
     Ok(all.iter().map(member).collect())
 }

@@ -27,7 +27,7 @@ pub enum Flow {
 
 /// One wire. Dropping it ends its connections.
 #[derive(Debug)]
-pub struct Link {
+pub struct ClusterLink {
     from: String,
     to: String,
     addr: SocketAddr,
@@ -35,16 +35,16 @@ pub struct Link {
     relay: JoinHandle<()>,
 }
 
-impl Link {
+impl ClusterLink {
     /// A wire from `from` to the process called `to`, which listens on `target`.
-    pub(super) fn lay(from: &str, to: &str, target: &str) -> Result<Link> {
+    pub(super) fn lay(from: &str, to: &str, target: &str) -> Result<ClusterLink> {
         let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;
         let addr = listener.local_addr()?;
         let target = target.parse().map_err(|_| Failure::new(format!("{target} is no address")))?;
         let flow = Arc::new(watch::Sender::new(Flow::Open));
         let relay = tokio::spawn(relay(TcpListener::from_std(listener)?, target, Arc::clone(&flow)));
-        Ok(Link { from: from.to_owned(), to: to.to_owned(), addr, flow, relay })
+        Ok(ClusterLink { from: from.to_owned(), to: to.to_owned(), addr, flow, relay })
     }
 
     /// The process that calls over it.
@@ -68,7 +68,7 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for ClusterLink {
     fn drop(&mut self) {
         self.relay.abort();
     }
@@ -134,7 +134,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_sent_into_a_cut_wire_arrives_when_it_is_mended() {
         let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let link = Link::lay("a", "b", &server.local_addr().unwrap().to_string()).unwrap();
+        let link = ClusterLink::lay("a", "b", &server.local_addr().unwrap().to_string()).unwrap();
         let mut caller = TcpStream::connect(link.addr()).await.unwrap();
         let (mut called, _) = server.accept().await.unwrap();
         link.set(Flow::Hither);

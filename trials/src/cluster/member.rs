@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The role of a process in the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum ProcessRole {
     /// Keeps ceilings and tables.
     Store,
     /// The same, a member of an etcd cluster.
@@ -30,23 +30,23 @@ pub enum Role {
     Arbiter,
 }
 
-impl Role {
+impl ProcessRole {
     /// The program's word for it.
     pub(super) fn word(self) -> &'static str {
         match self {
-            Role::Store => "store",
-            Role::Etcd => "etcd",
-            Role::Alloc => "alloc",
-            Role::Arbiter => "arbiter",
+            ProcessRole::Store => "store",
+            ProcessRole::Etcd => "etcd",
+            ProcessRole::Alloc => "alloc",
+            ProcessRole::Arbiter => "arbiter",
         }
     }
 }
 
 /// A process of the cluster, running or not. Dropping it kills it.
 #[derive(Debug)]
-pub struct Member {
+pub struct ClusterMember {
     name: String,
-    role: Role,
+    role: ProcessRole,
     addr: String,
     binary: PathBuf,
     words: Vec<String>,
@@ -55,20 +55,35 @@ pub struct Member {
     process: Option<Child>,
 }
 
-impl Member {
+impl ClusterMember {
     /// A process that runs `seqsvr` with this configuration file.
-    pub(super) fn new(name: String, role: Role, addr: String, binary: &Path, config: PathBuf) -> Member {
+    pub(super) fn new(
+        name: String,
+        role: ProcessRole,
+        addr: String,
+        binary: &Path,
+        config: PathBuf,
+    ) -> ClusterMember {
         let words = [role.word(), "--config", &config.display().to_string()].map(str::to_owned).to_vec();
         let log = config.with_extension("log");
-        Member { name, role, addr, binary: binary.to_owned(), words, log, metrics: None, process: None }
+        ClusterMember {
+            name,
+            role,
+            addr,
+            binary: binary.to_owned(),
+            words,
+            log,
+            metrics: None,
+            process: None,
+        }
     }
 
     /// A process that runs `etcd` with these words.
-    pub(super) fn etcd(name: String, addr: String, words: Vec<String>, folder: &Path) -> Member {
+    pub(super) fn etcd(name: String, addr: String, words: Vec<String>, folder: &Path) -> ClusterMember {
         let log = folder.join(format!("{name}.log"));
-        Member {
+        ClusterMember {
             name,
-            role: Role::Etcd,
+            role: ProcessRole::Etcd,
             addr,
             binary: "etcd".into(),
             words,
@@ -79,12 +94,12 @@ impl Member {
     }
 
     /// Its role.
-    pub fn role(&self) -> Role {
+    pub fn role(&self) -> ProcessRole {
         self.role
     }
 
-    pub(super) fn with_metrics(self, addr: String) -> Member {
-        Member { metrics: Some(addr), ..self }
+    pub(super) fn with_metrics(self, addr: String) -> ClusterMember {
+        ClusterMember { metrics: Some(addr), ..self }
     }
 
     /// Its name in the configuration.
@@ -134,7 +149,7 @@ impl Member {
         let output = process.stdout.take().ok_or_else(|| Failure::new("the process has no output"))?;
         let mut lines = BufReader::new(output).lines();
         let late = |_| Failure::new(format!("{} does not listen within {PATIENCE:?}", self.name));
-        if self.role == Role::Etcd {
+        if self.role == ProcessRole::Etcd {
             // It is well only when most members are there; the caller waits for that.
             self.process = Some(process);
         } else {
@@ -158,7 +173,7 @@ impl Member {
 
     /// Waits until it is well, which StoreSvrs and the others are as soon as they listen.
     pub(super) async fn is_well(&self) -> Result<()> {
-        if self.role != Role::Etcd {
+        if self.role != ProcessRole::Etcd {
             return Ok(());
         }
         let well = async {
@@ -201,7 +216,7 @@ impl Member {
         let late = |_| Failure::new(format!("{} does not stop within {PATIENCE:?}", self.name));
         let status = timeout(PATIENCE, process.wait()).await.map_err(late)??;
         // etcd ends in good order by the signal that asked it to.
-        let asked = self.role == Role::Etcd && status.signal() == Some(Signal::TERM.as_raw());
+        let asked = self.role == ProcessRole::Etcd && status.signal() == Some(Signal::TERM.as_raw());
         if !status.success() && !asked {
             return Err(Failure::new(format!("{} did not stop in good order: {status}", self.name)));
         }

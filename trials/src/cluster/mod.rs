@@ -19,9 +19,9 @@ use tokio::process::Command;
 use tokio::time::{Instant, sleep};
 
 pub use etcd::is_installed as has_etcd;
-pub use links::{Flow, Link};
-pub use member::{Member, Role};
-pub use shape::{Certificates, Keeper, Policy, Shape, Timing};
+pub use links::{ClusterLink, Flow};
+pub use member::{ClusterMember, ProcessRole};
+pub use shape::{Certificates, KeeperKind, Policy, Shape, Timing};
 
 use crate::{Failure, Result};
 
@@ -35,13 +35,13 @@ const AGAIN: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Cluster {
     /// The StoreSvrs.
-    pub stores: Vec<Member>,
+    pub stores: Vec<ClusterMember>,
     /// The AllocSvrs.
-    pub allocators: Vec<Member>,
+    pub allocators: Vec<ClusterMember>,
     /// The arbiters.
-    pub arbiters: Vec<Member>,
+    pub arbiters: Vec<ClusterMember>,
     /// The wires between them, when there are any.
-    pub links: Vec<Link>,
+    pub links: Vec<ClusterLink>,
     client_config: PathBuf,
     binary: PathBuf,
     /// The first and the last uid of each Set.
@@ -51,7 +51,7 @@ pub struct Cluster {
 impl Cluster {
     /// Writes the files of `binary` in every role that `shape` asks for, with everything in `folder`, and starts nothing yet.
     pub fn plan(binary: &Path, folder: &Path, shape: &Shape) -> Result<Cluster> {
-        let plan = config::Plan::write(binary, folder, shape)?;
+        let plan = config::ClusterPlan::write(binary, folder, shape)?;
         Ok(Cluster {
             stores: plan.stores,
             allocators: plan.allocators,
@@ -72,7 +72,7 @@ impl Cluster {
     pub async fn start(binary: &Path, folder: &Path, shape: &Shape) -> Result<Cluster> {
         let mut cluster = Cluster::plan(binary, folder, shape)?;
         let starting = cluster.stores.iter_mut().map(|store| {
-            let words: &[&str] = if store.role() == Role::Store { &["--init"] } else { &[] };
+            let words: &[&str] = if store.role() == ProcessRole::Store { &["--init"] } else { &[] };
             store.start_with(words)
         });
         try_join_all(starting).await?;
@@ -132,7 +132,7 @@ impl Cluster {
     }
 
     /// All processes, in the order in which they were started.
-    pub fn members(&mut self) -> impl Iterator<Item = &mut Member> {
+    pub fn members(&mut self) -> impl Iterator<Item = &mut ClusterMember> {
         self.stores.iter_mut().chain(&mut self.allocators).chain(&mut self.arbiters)
     }
 

@@ -15,7 +15,7 @@ pub struct Shape {
     /// Arbiters of each Set.
     pub arbiters: usize,
     /// The stores of ceilings and tables.
-    pub keeper: Keeper,
+    pub keeper: KeeperKind,
     /// Whether the processes speak over wires that can be cut.
     pub wired: bool,
     /// How quickly the cluster notices.
@@ -35,7 +35,7 @@ impl Shape {
             stores: 3,
             allocators,
             arbiters,
-            keeper: Keeper::Quorum,
+            keeper: KeeperKind::Quorum,
             wired: false,
             timing: Timing::default(),
             sets: vec![(0, 0..=u32::MAX)],
@@ -47,7 +47,7 @@ impl Shape {
 
 /// The stores of ceilings and tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keeper {
+pub enum KeeperKind {
     /// StoreSvrs.
     Quorum,
     /// An etcd cluster; needs the program `etcd`.

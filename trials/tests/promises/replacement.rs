@@ -13,7 +13,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
 use crate::support::{
-    Running, altered, assert_says, eventually, every_number_held, held, program, refusal, seqsvr, shape,
+    RunningRole, altered, assert_says, eventually, every_number_held, held, program, refusal, seqsvr, shape,
 };
 
 /// A store beside those of the cluster. Dropping it kills it.
@@ -141,14 +141,14 @@ async fn the_lease_is_changed_while_callers_take_numbers_and_sections_change_han
 
     // A role that starts with the file from before says which lease to set; without the key it uses the stored one.
     let alloc = folder.path().join("alloc2.toml");
-    let mut running = Running::start("alloc", &alloc);
+    let mut running = RunningRole::start("alloc", &alloc);
     running
         .says("has lease_ms = 2500, but this role's file has 1500; set lease_ms = 2500, or leave it out")
         .await;
     running.kill().await;
     // Not the directory of the one that is just ending.
     let unset = altered(&alloc, "unsaid", &[("lease_ms = 1500\n", ""), ("/alloc2\"", "/alloc2-again\"")]);
-    let mut running = Running::start("alloc", &unset);
+    let mut running = RunningRole::start("alloc", &unset);
     running.says("the lease is as the stores say").await;
     cluster.stop().await.unwrap();
 }
@@ -162,7 +162,7 @@ async fn an_allocator_with_another_lease_serves_nothing_and_says_why() {
     cluster.allocators[1].stop().await.unwrap();
     let alloc = folder.path().join("alloc2.toml");
     let shorter = altered(&alloc, "shorter", &[("lease_ms = 1500", "lease_ms = 1000")]);
-    let mut running = Running::start("alloc", &shorter);
+    let mut running = RunningRole::start("alloc", &shorter);
     running.says("but this role's file has 1000; set lease_ms = 1500").await;
     cluster.stop().await.unwrap();
 }

@@ -7,7 +7,7 @@ use seqsvr_core::Uid;
 use tidemark_trials::cluster::{Certificates, Cluster, Shape};
 
 use crate::certificates;
-use crate::support::{Changes, Running, altered, assert_says, program, refusal, seqsvr, shape};
+use crate::support::{Changes, RunningRole, altered, assert_says, program, refusal, seqsvr, shape};
 
 /// A line of a configuration.
 fn key(name: &str, path: &Path) -> String {
@@ -109,12 +109,12 @@ async fn roles_say_what_they_lack(
         altered(&own, &format!("strange-{role}-{section}"), &changes)
     };
     let wrong = "the token is wrong; see token_file";
-    Running::start("alloc", &stranger("alloc", "sets.stores.security")).says(wrong).await;
-    Running::start("arbiter", &stranger("arbiter", "stores.security")).says(wrong).await;
+    RunningRole::start("alloc", &stranger("alloc", "sets.stores.security")).says(wrong).await;
+    RunningRole::start("arbiter", &stranger("arbiter", "stores.security")).says(wrong).await;
     for arbiter in &mut cluster.arbiters {
         arbiter.stop().await.unwrap();
     }
-    Running::start("arbiter", &stranger("arbiter", "call")).says(wrong).await;
+    RunningRole::start("arbiter", &stranger("arbiter", "call")).says(wrong).await;
 }
 
 #[tokio::test]

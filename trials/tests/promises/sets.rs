@@ -10,7 +10,7 @@ use seqsvr_core::Uid;
 use tidemark_trials::cluster::{Cluster, Shape};
 use tokio::time::Instant;
 
-use crate::support::{Running, altered, assert_says, eventually, held, program, refusal, seqsvr, shape};
+use crate::support::{RunningRole, altered, assert_says, eventually, held, program, refusal, seqsvr, shape};
 
 const LOWER: RangeInclusive<u32> = 0..=2_147_399_999;
 const UPPER: RangeInclusive<u32> = 2_147_400_000..=u32::MAX;
@@ -110,7 +110,7 @@ async fn wrong_stores_are_refused(cluster: &Cluster, folder: &Path) {
     let directory = text.lines().find(|line| line.starts_with("directory")).unwrap();
     let elsewhere = format!("directory = {:?}", folder.join("elsewhere"));
     let shared = altered(&folder.join("alloc1.toml"), "shared", &[(&upper, &lower), (directory, &elsewhere)]);
-    Running::start("alloc", &shared).says("Set 0").await;
+    RunningRole::start("alloc", &shared).says("Set 0").await;
 }
 
 /// A Set with everything of its own.
@@ -206,7 +206,7 @@ async fn uids_move_from_one_set_to_another_and_no_number_comes_again() {
     // An arbiter that starts with the file from before is told what to set.
     let wrong = altered(&arbiter("lower"), "wrong", &[(changes[0].1, changes[0].0)]);
     lower.arbiters[0].stop().await.unwrap();
-    let mut running = Running::start("arbiter", &wrong);
+    let mut running = RunningRole::start("arbiter", &wrong);
     running.says("correct number, first_uid, last_uid and section_size in [set]").await;
     lower.stop().await.unwrap();
     upper.stop().await.unwrap();

@@ -71,20 +71,20 @@ pub(crate) async fn refusal(code: i32, words: &[&str], config: &Path) -> String 
 
 /// A role beside those of the cluster. Dropping it kills it.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct RunningRole {
     process: Child,
     log: Lines<BufReader<ChildStderr>>,
 }
 
-impl Running {
+impl RunningRole {
     /// Starts it.
-    pub(crate) fn start(role: &str, config: &Path) -> Running {
+    pub(crate) fn start(role: &str, config: &Path) -> RunningRole {
         let mut command = Command::new(program("seqsvr"));
         command.arg(role).arg("--config").arg(config).kill_on_drop(true);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut process = command.spawn().unwrap();
         let log = BufReader::new(process.stderr.take().unwrap()).lines();
-        Running { process, log }
+        RunningRole { process, log }
     }
 
     /// Kills it, and waits until it has let go of its address.

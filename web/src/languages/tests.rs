@@ -19,10 +19,10 @@ fn catalogues() -> Vec<(String, Catalogue)> {
     SOURCES.iter().map(read).collect()
 }
 
-fn forms(text: &Text) -> Vec<&str> {
+fn forms(text: &CatalogueText) -> Vec<&str> {
     match text {
-        Text::One(text) => vec![text],
-        Text::ByCount(forms) => forms.values().map(String::as_str).collect(),
+        CatalogueText::One(text) => vec![text],
+        CatalogueText::ByCount(forms) => forms.values().map(String::as_str).collect(),
     }
 }
 
@@ -43,7 +43,7 @@ fn faults(catalogues: &[(String, Catalogue)]) -> Vec<String> {
                 faults.push(format!("{file}: {key} is missing; translate it"));
                 continue;
             };
-            let all = |text: &Text| -> BTreeSet<String> {
+            let all = |text: &CatalogueText| -> BTreeSet<String> {
                 forms(text).into_iter().flat_map(placeholders).map(str::to_owned).collect()
             };
             if all(text) != all(original) {
@@ -54,7 +54,7 @@ fn faults(catalogues: &[(String, Catalogue)]) -> Vec<String> {
                 ));
             }
             match (text, original) {
-                (Text::ByCount(forms), Text::ByCount(_)) => {
+                (CatalogueText::ByCount(forms), CatalogueText::ByCount(_)) => {
                     let unknown = forms.keys().find(|category| !CATEGORIES.contains(&category.as_str()));
                     if let Some(unknown) = unknown {
                         faults.push(format!("{file}: {key} has {unknown}, which is none of {CATEGORIES:?}"));
@@ -69,7 +69,7 @@ fn faults(catalogues: &[(String, Catalogue)]) -> Vec<String> {
                         }
                     }
                 }
-                (Text::One(_), Text::One(_)) => {}
+                (CatalogueText::One(_), CatalogueText::One(_)) => {}
                 _ => faults.push(format!("{file}: {key} is by count in one language alone")),
             }
             if forms(text).iter().any(|form| form.trim().is_empty()) {
@@ -208,7 +208,7 @@ fn every_key_that_is_taken_exists_and_every_key_is_taken() {
     for (key, file) in &taken.keys {
         assert!(english.contains_key(key), "{file} takes {key}, which web/languages/en.json lacks");
         let in_template = file.ends_with(".html");
-        let by_count = matches!(english[key], Text::ByCount(_));
+        let by_count = matches!(english[key], CatalogueText::ByCount(_));
         assert!(!(in_template && by_count), "{file} takes {key}, which is by count: only scripts can");
     }
     for (beginning, file) in &taken.beginnings {
@@ -252,7 +252,7 @@ fn scripts_get_the_texts_that_they_take_in_their_language_alone() {
         let keys: Vec<_> = texts.keys().map(String::as_str).collect();
         assert_eq!(keys[..2], ["cancel", "codes.left"]);
         assert!(keys.len() > 4 && keys[2..].iter().all(|key| key.starts_with("state.")), "{keys:?}");
-        assert_eq!(texts["cancel"], Text::One(language.text("cancel").to_owned()));
+        assert_eq!(texts["cancel"], CatalogueText::One(language.text("cancel").to_owned()));
     }
 }
 

@@ -7,7 +7,7 @@ const HOSTILE: &str = "<script>alert(1)</script>\"'&";
 const SHELL: Shell<'static> =
     Shell { uid: 10_001, name: "Ada", text_limit: 8_000, invites: true, chosen: None };
 const LOG_IN: SignIn<'static> =
-    SignIn { way: Way::LogIn, next: "/", sign_up: SignUp::Open, invite: "", has_ended: false };
+    SignIn { way: CardPurpose::LogIn, next: "/", sign_up: SignUp::Open, invite: "", has_ended: false };
 
 /// Every page in one language, with all that may stand on it.
 fn pages(language: Language) -> Vec<String> {
@@ -32,11 +32,14 @@ fn pages(language: Language) -> Vec<String> {
         sign_in(&LOG_IN, language),
         sign_in(&SignIn { has_ended: true, sign_up: SignUp::Closed, ..LOG_IN }, language),
         sign_in(&SignIn { sign_up: SignUp::ByInvitation, ..LOG_IN }, language),
-        sign_in(&SignIn { way: Way::Recover, ..LOG_IN }, language),
-        sign_in(&SignIn { way: Way::SignUp, ..LOG_IN }, language),
-        sign_in(&SignIn { way: Way::SignUp, sign_up: SignUp::Closed, ..LOG_IN }, language),
-        sign_in(&SignIn { way: Way::SignUp, sign_up: SignUp::ByInvitation, ..LOG_IN }, language),
-        sign_in(&SignIn { way: Way::SignUp, sign_up: SignUp::Invited, invite: "abc", ..LOG_IN }, language),
+        sign_in(&SignIn { way: CardPurpose::Recover, ..LOG_IN }, language),
+        sign_in(&SignIn { way: CardPurpose::SignUp, ..LOG_IN }, language),
+        sign_in(&SignIn { way: CardPurpose::SignUp, sign_up: SignUp::Closed, ..LOG_IN }, language),
+        sign_in(&SignIn { way: CardPurpose::SignUp, sign_up: SignUp::ByInvitation, ..LOG_IN }, language),
+        sign_in(
+            &SignIn { way: CardPurpose::SignUp, sign_up: SignUp::Invited, invite: "abc", ..LOG_IN },
+            language,
+        ),
         invite_to(Some("Ben"), true),
         invite_to(None, true),
         invite_to(None, false),
@@ -44,8 +47,8 @@ fn pages(language: Language) -> Vec<String> {
         form(Some(Misfit::Days)),
         form(Some(Misfit::Uses)),
         invite_link(&InviteLink { group: "Sailing", gid: 7, link: "https:/x/invites/ABC" }, language),
-        failure(&Failure { status: 410, code: "expired_invite" }, language),
-        failure(&Failure { status: 400, code: "of_another_version" }, language),
+        failure(&PageFailure { status: 410, code: "expired_invite" }, language),
+        failure(&PageFailure { status: 400, code: "of_another_version" }, language),
         not_found(language),
     ]
 }
@@ -112,6 +115,6 @@ fn every_page_is_in_its_language_with_all_values_in_their_places() {
 fn the_error_page_says_what_to_do() {
     let page = not_found(Language::ENGLISH);
     assert!(page.contains("404") && page.contains("href=\"/\""), "{page}");
-    let page = failure(&Failure { status: 400, code: "of_another_version" }, Language::ENGLISH);
+    let page = failure(&PageFailure { status: 400, code: "of_another_version" }, Language::ENGLISH);
     assert!(page.contains("of_another_version"), "{page}");
 }

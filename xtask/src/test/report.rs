@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// How a test ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum TestOutcome {
     Passed,
     Failed,
     Skipped,
@@ -14,7 +14,7 @@ pub(super) enum Outcome {
 pub(super) struct Test {
     /// Its program and its path in there.
     pub(super) name: String,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: TestOutcome,
     pub(super) took: Duration,
 }
 
@@ -30,10 +30,10 @@ impl Report {
     }
 
     pub(super) fn failed(&self) -> usize {
-        self.count(Outcome::Failed)
+        self.count(TestOutcome::Failed)
     }
 
-    fn count(&self, outcome: Outcome) -> usize {
+    fn count(&self, outcome: TestOutcome) -> usize {
         self.tests.iter().filter(|test| test.outcome == outcome).count()
     }
 
@@ -45,11 +45,11 @@ impl Report {
         for test in slowest.iter().take(10) {
             println!("{:8.1} s  {}", test.took.as_secs_f64(), test.name);
         }
-        let failed = self.tests.iter().filter(|test| test.outcome == Outcome::Failed);
+        let failed = self.tests.iter().filter(|test| test.outcome == TestOutcome::Failed);
         for test in failed {
             println!("FAILED: {}", test.name);
         }
-        let (passed, failed) = (self.count(Outcome::Passed), self.failed());
-        println!("{passed} passed, {failed} failed, {} skipped", self.count(Outcome::Skipped));
+        let (passed, failed) = (self.count(TestOutcome::Passed), self.failed());
+        println!("{passed} passed, {failed} failed, {} skipped", self.count(TestOutcome::Skipped));
     }
 }

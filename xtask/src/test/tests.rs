@@ -6,12 +6,12 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::compile::{Program, Programs};
-use super::report::{Outcome, Report, Test};
+use super::report::{Report, Test, TestOutcome};
 use crate::run::Failure;
 
 /// Which programs of tests make one stage.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Group {
+pub(super) enum TestGroup {
     /// Inside the crates.
     Inside,
     /// Of the server, and what they start.
@@ -22,25 +22,26 @@ pub(super) enum Group {
     Browser,
 }
 
-impl Group {
+impl TestGroup {
     /// In the order in which they run.
-    pub(super) const ALL: [Group; 4] = [Group::Inside, Group::Server, Group::Others, Group::Browser];
+    pub(super) const ALL: [TestGroup; 4] =
+        [TestGroup::Inside, TestGroup::Server, TestGroup::Others, TestGroup::Browser];
 
-    pub(super) fn of(program: &Program) -> Group {
+    pub(super) fn of(program: &Program) -> TestGroup {
         match (program.inside, program.name.as_str(), program.package.as_str()) {
-            (true, _, _) => Group::Inside,
-            (false, "browser", _) => Group::Browser,
-            (false, _, "server") => Group::Server,
-            (false, _, _) => Group::Others,
+            (true, _, _) => TestGroup::Inside,
+            (false, "browser", _) => TestGroup::Browser,
+            (false, _, "server") => TestGroup::Server,
+            (false, _, _) => TestGroup::Others,
         }
     }
 
     pub(super) fn title(self) -> &'static str {
         match self {
-            Group::Inside => "tests inside the crates",
-            Group::Server => "tests of the server",
-            Group::Others => "tests of the cluster, the issuer and the fault runs",
-            Group::Browser => "tests in browsers",
+            TestGroup::Inside => "tests inside the crates",
+            TestGroup::Server => "tests of the server",
+            TestGroup::Others => "tests of the cluster, the issuer and the fault runs",
+            TestGroup::Browser => "tests in browsers",
         }
     }
 }
@@ -175,8 +176,8 @@ fn run_one(
 /// in browsers do not.
 fn tests_at_once(program: &Program) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-    match Group::of(program) {
-        Group::Browser => cores,
+    match TestGroup::of(program) {
+        TestGroup::Browser => cores,
         _ => 2 * cores,
     }
 }
@@ -186,9 +187,9 @@ fn test(program: &str, line: &str) -> Option<Test> {
     let (name, rest) = line.strip_prefix("test ")?.split_once(" ... ")?;
     let (word, time) = rest.split_once(' ').unwrap_or((rest, ""));
     let outcome = match word {
-        "ok" => Outcome::Passed,
-        "FAILED" => Outcome::Failed,
-        "ignored" | "ignored," => Outcome::Skipped,
+        "ok" => TestOutcome::Passed,
+        "FAILED" => TestOutcome::Failed,
+        "ignored" | "ignored," => TestOutcome::Skipped,
         _ => return None,
     };
     let seconds = time.trim_matches(['<', '>', 's']).parse().unwrap_or(0.0);

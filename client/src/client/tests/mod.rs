@@ -19,7 +19,7 @@ mod servers;
 
 /// Hands the far end of every connection to the test.
 struct MemoryDial {
-    made: mpsc::UnboundedSender<Server>,
+    made: mpsc::UnboundedSender<ServerEnd>,
     servers: usize,
     in_use: usize,
 }
@@ -43,16 +43,16 @@ impl dial::Dial for MemoryDial {
         let (near, far) = tokio::io::duplex(1 << 20);
         let server = WebSocketStream::from_raw_socket(far, Role::Server, None).await;
         self.made
-            .send(Server(server, self.in_use))
+            .send(ServerEnd(server, self.in_use))
             .map_err(|_| Error::Transport("the test is over".to_owned()))?;
         Ok(Socket::from_stream(WebSocketStream::from_raw_socket(near, Role::Client, None).await))
     }
 }
 
 /// The server's end of one connection, and which of the servers it is.
-struct Server(WebSocketStream<DuplexStream>, usize);
+struct ServerEnd(WebSocketStream<DuplexStream>, usize);
 
-impl Server {
+impl ServerEnd {
     async fn say(&mut self, frame: Value) {
         self.0.send(Message::text(frame.to_string())).await.expect("the client listens");
     }
@@ -106,7 +106,7 @@ struct Fixture {
     client: Client,
     events: Events,
     store: MemoryStore,
-    connections: mpsc::UnboundedReceiver<Server>,
+    connections: mpsc::UnboundedReceiver<ServerEnd>,
 }
 
 impl Fixture {
@@ -124,7 +124,7 @@ impl Fixture {
     }
 
     /// The next connection, welcomed, and the cursor of its first heartbeat.
-    async fn accept(&mut self) -> (Server, u64) {
+    async fn accept(&mut self) -> (ServerEnd, u64) {
         let mut server = self.connections.recv().await.expect("the client connects");
         server.welcome("h").await;
         let cursor = server.hear_heartbeat().await;

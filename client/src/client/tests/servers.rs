@@ -3,7 +3,7 @@
 use super::*;
 
 /// The next connection, and how long it took to come.
-async fn next(fixture: &mut Fixture) -> (Server, Duration) {
+async fn next(fixture: &mut Fixture) -> (ServerEnd, Duration) {
     let began = Instant::now();
     let server = fixture.connections.recv().await.expect("the client connects");
     (server, began.elapsed())

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use self::server::{Process, SECTION, World};
+use self::server::{Process, SECTION, SetWorld};
 use super::{CallError, Client, ClientConfig, ClusterSequencer, Policy, QueueOptions, RetryQueue, SetConfig};
 use seqsvr_core::ids::Uid;
 use seqsvr_core::routing::Order;
@@ -33,8 +33,8 @@ fn config(processes: &[&Process]) -> ClientConfig {
 }
 
 /// Two processes, a with the sections 0 to 4 and b with 5 to 9, and a client that knows a alone.
-async fn two() -> (World, Process, Process, Client) {
-    let world = World::new(0);
+async fn two() -> (SetWorld, Process, Process, Client) {
+    let world = SetWorld::new(0);
     let (a, b) = (world.start("a").await, world.start("b").await);
     world.assign(1, ALL, &[&a, &b], &[(0..=4, 0), (5..=9, 1)]).await;
     tokio::join!(a.until_it_serves(1), b.until_it_serves(60_000));
@@ -164,7 +164,7 @@ async fn a_number_that_goes_back_is_never_passed_on() {
     let uid = Uid::new(5);
     assert_eq!(client.next(uid, 10).await.expect("served").last, 10);
     // The stores were restored behind the back of everybody.
-    let put_back = World::new(0);
+    let put_back = SetWorld::new(0);
     a.move_to(&put_back).await;
     put_back.assign(1, ALL, &[&a, &b], &[(0..=4, 0), (5..=9, 1)]).await;
     let regression = |got| CallError::Regression { uid, got, known: 10 };
@@ -179,7 +179,7 @@ async fn a_number_that_goes_back_is_never_passed_on() {
 
 #[tokio::test]
 async fn a_dead_set_leaves_the_others_untouched() {
-    let (alive, dead) = (World::new(3), World::new(4));
+    let (alive, dead) = (SetWorld::new(3), SetWorld::new(4));
     let (a, mut b) = (alive.start("a").await, dead.start("b").await);
     let (low, high) = (0..=2 * SECTION - 1, 5 * SECTION..=6 * SECTION - 1);
     alive.assign(1, low.clone(), &[&a], &[(0..=1, 0)]).await;
@@ -223,7 +223,7 @@ async fn counts_out_of_range_are_refused_before_anything_is_sent() {
 #[tokio::test]
 async fn a_standby_is_found_with_at_most_one_wasted_question() {
     for policy in [Policy::Standby, Policy::StandbyByHash] {
-        let world = World::new(0);
+        let world = SetWorld::new(0);
         let (mut a, b, c) = (world.start("a").await, world.start("b").await, world.start("c").await);
         let order = match policy {
             Policy::StandbyByHash => Order::Hash.of(0, &["a", "b", "c"]),

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::locked;
 use seqsvr_cluster::alloc::fixture::rules;
 use seqsvr_cluster::alloc::record::DataDir;
-use seqsvr_cluster::alloc::sequence::{Limits, SequenceService};
+use seqsvr_cluster::alloc::sequence::{SequenceLimits, SequenceService};
 use seqsvr_cluster::alloc::set_server::SetServer;
 use seqsvr_cluster::alloc::shell::{Settings, Shell};
 use seqsvr_cluster::store::Stores;
@@ -40,7 +40,7 @@ const LEASE: Duration = Duration::from_millis(600);
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The state that the processes of one Set share.
-pub(super) struct World {
+pub(super) struct SetWorld {
     set: u32,
     store: Arc<Gate>,
     lives: AtomicU64,
@@ -65,7 +65,7 @@ pub(super) struct Process {
     _folder: TempDir,
 }
 
-impl World {
+impl SetWorld {
     pub(super) fn new(set: u32) -> Self {
         Self { set, store: Arc::default(), lives: AtomicU64::new(1) }
     }
@@ -124,7 +124,8 @@ impl World {
         let (shell, set) = self.shell(name, incarnation, &folder);
         // A runtime of its own takes its connections down with it.
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a thread");
-        let (stop, limits) = (CancellationToken::new(), Limits { uids: 10_000, waiting: 100, streams: 10 });
+        let (stop, limits) =
+            (CancellationToken::new(), SequenceLimits { uids: 10_000, waiting: 100, streams: 10 });
         let service = SequenceService::new(vec![Arc::clone(&set)], limits, stop.clone());
         let bound = runtime.spawn(async move {
             let listen = Listen::load(&ListenConfig::default(), addr, false).expect("loopback needs nothing");
@@ -180,7 +181,7 @@ impl Process {
     }
 
     /// It dies, and comes back at the same address over the stores of `world`.
-    pub(super) async fn move_to(&mut self, world: &World) {
+    pub(super) async fn move_to(&mut self, world: &SetWorld) {
         self.die();
         let addr = self.addr.trim_start_matches("http://").parse().expect("an address");
         *self = world.start_at(self.name, addr).await;

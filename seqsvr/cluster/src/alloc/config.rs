@@ -10,11 +10,11 @@ use thiserror::Error;
 
 use super::node::NodeRules;
 use super::shell::Settings;
-use crate::alloc::sequence::Limits;
+use crate::alloc::sequence::SequenceLimits;
 use crate::store::StoresConfig;
 use seqsvr_core::clock;
 use seqsvr_core::config::Options;
-use seqsvr_core::error::OpenError;
+use seqsvr_core::error::OpenAllocatorError;
 use seqsvr_core::flaws::Flaws;
 use seqsvr_rpc::connections::ConnectionsConfig;
 use seqsvr_rpc::security::ListenConfig;
@@ -134,7 +134,7 @@ impl Default for LimitsConfig {
 
 /// A mistake in the file.
 #[derive(Debug, Error)]
-pub enum ConfigError {
+pub enum AllocConfigError {
     /// The name of the node.
     #[error("name = {0:?}: use 1 to 64 of a-z, 0-9, _ . and -")]
     Name(String),
@@ -168,7 +168,7 @@ pub enum ConfigError {
         /// The number of the Set.
         set: u32,
         /// The mistake.
-        problem: OpenError,
+        problem: OpenAllocatorError,
     },
     /// A limit is 0.
     #[error("[limits]: {0} = 0 would refuse every call; set 1 or more")]
@@ -189,26 +189,26 @@ impl AllocConfig {
     /// # Errors
     ///
     /// The first thing that is wrong.
-    pub fn settings(&self, incarnation: u64) -> Result<Vec<Settings>, ConfigError> {
+    pub fn settings(&self, incarnation: u64) -> Result<Vec<Settings>, AllocConfigError> {
         let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.-".contains(c);
         if !(1..=64).contains(&self.name.len()) || !self.name.chars().all(fits) {
-            return Err(ConfigError::Name(self.name.clone()));
+            return Err(AllocConfigError::Name(self.name.clone()));
         }
         let numbers: BTreeSet<u32> = self.sets.iter().map(|set| set.number).collect();
         if !(1..=64).contains(&self.sets.len()) || numbers.len() != self.sets.len() {
-            return Err(ConfigError::Sets);
+            return Err(AllocConfigError::Sets);
         }
         self.sets.iter().map(|set| self.of_set(set, incarnation)).collect()
     }
 
-    fn of_set(&self, config: &SetConfig, incarnation: u64) -> Result<Settings, ConfigError> {
+    fn of_set(&self, config: &SetConfig, incarnation: u64) -> Result<Settings, AllocConfigError> {
         let (set, lease_ms) = (config.number, config.lease_ms());
         if !(100..=60_000).contains(&lease_ms) {
-            return Err(ConfigError::Lease { set, lease_ms });
+            return Err(AllocConfigError::Lease { set, lease_ms });
         }
         let poll_ms = config.poll_ms.unwrap_or(lease_ms / 4);
         if poll_ms == 0 || lease_ms < 2 * poll_ms {
-            return Err(ConfigError::Poll { set, lease_ms, poll_ms });
+            return Err(AllocConfigError::Poll { set, lease_ms, poll_ms });
         }
         let lease = Duration::from_millis(lease_ms);
         let options = Options {
@@ -221,7 +221,7 @@ impl AllocConfig {
             incarnation,
             ..Options::default()
         };
-        options.check().map_err(|problem| ConfigError::Option { set, problem })?;
+        options.check().map_err(|problem| AllocConfigError::Option { set, problem })?;
         let rules = NodeRules {
             name: self.name.clone(),
             incarnation,
@@ -246,14 +246,14 @@ impl AllocConfig {
     /// # Errors
     ///
     /// A limit of 0.
-    pub fn limits(&self) -> Result<Limits, ConfigError> {
+    pub fn limits(&self) -> Result<SequenceLimits, AllocConfigError> {
         let LimitsConfig { uids, waiting, streams, .. } = self.limits;
         for (name, value) in [("uids", uids), ("waiting", waiting), ("streams", streams)] {
             if value == 0 {
-                return Err(ConfigError::Limit(name));
+                return Err(AllocConfigError::Limit(name));
             }
         }
-        Ok(Limits { uids, waiting, streams })
+        Ok(SequenceLimits { uids, waiting, streams })
     }
 }
 
@@ -287,9 +287,9 @@ mod tests {
         assert!(refusal("section_size = 5").contains("section_size"));
         let mut twice = config("");
         twice.sets.push(twice.sets[0].clone());
-        assert!(matches!(twice.settings(7), Err(ConfigError::Sets)));
+        assert!(matches!(twice.settings(7), Err(AllocConfigError::Sets)));
         let named = AllocConfig { name: "A 1".to_owned(), ..config("") };
-        assert!(matches!(named.settings(7), Err(ConfigError::Name(_))));
+        assert!(matches!(named.settings(7), Err(AllocConfigError::Name(_))));
         let mut none = config("");
         none.limits.uids = 0;
         assert!(none.limits().unwrap_err().to_string().contains("uids = 0"));

@@ -1,7 +1,7 @@
 //! One number for each of many uids: all or nothing, though single ones may have to wait for a raise. Owned by the
 //! request while it waits.
 
-use super::view::{Denied, View};
+use super::view::{Denied, ServedView};
 use seqsvr_core::ids::{Epoch, Uid};
 
 /// The request and what it has so far.
@@ -30,7 +30,7 @@ impl Each {
 
     /// Goes on from where it had to wait. If the view has changed meanwhile, it begins anew: the numbers taken become
     /// gaps, since their owner may be another by now.
-    pub(crate) fn proceed(&mut self, view: &View) -> Result<(), Denied> {
+    pub(crate) fn proceed(&mut self, view: &ServedView) -> Result<(), Denied> {
         if self.serial != view.serial() {
             self.serial = view.serial();
             self.numbers.clear();
@@ -57,7 +57,7 @@ impl Each {
     /// Before a first wait all uids that are left ask for their raises, so that these come together and not one after the other.
     /// Numbers taken by that become gaps: each uid gets its number in its turn.
     #[cold]
-    fn wait(&mut self, view: &View, denied: Denied) -> Denied {
+    fn wait(&mut self, view: &ServedView, denied: Denied) -> Denied {
         if matches!(denied, Denied::Later(_)) && !self.asked {
             self.asked = true;
             for &uid in &self.uids[self.numbers.len()..] {

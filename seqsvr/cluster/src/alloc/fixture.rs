@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::node::NodeRules;
-use super::record::Record;
+use super::record::ServingRecord;
 use super::set_server::SetServer;
 use super::shell::{Settings, Shell};
 use crate::store::Stores;
@@ -41,7 +41,7 @@ pub struct FixtureNode {
 
 impl FixtureNode {
     /// The life `incarnation` of the node called `name`.
-    pub fn start(store: &Arc<Memory>, record: Record, name: &str, incarnation: u64) -> Self {
+    pub fn start(store: &Arc<Memory>, record: ServingRecord, name: &str, incarnation: u64) -> Self {
         let options = Options { section_size: SIZE, step: 1_000, incarnation, ..Options::default() };
         let rules = rules(name, LEASE, &options);
         let settings =

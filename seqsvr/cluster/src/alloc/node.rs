@@ -1,6 +1,6 @@
 //! Every decision of an AllocSvr about one Set except handing out numbers from memory: when the table is read, which
 //! sections are claimed, served, unloaded and released, and when; until when the lease lasts. Pure: the shell
-//! carries out the [`Action`]s and feeds their outcomes back as [`Event`]s; the simulation does the same.
+//! carries out the [`Action`]s and feeds their outcomes back as [`NodeEvent`]s; the simulation does the same.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -41,7 +41,7 @@ pub struct NodeRules {
 
 /// An event that the core decides on.
 #[derive(Debug)]
-pub enum Event {
+pub enum NodeEvent {
     /// The first event.
     Start,
     /// The moment of [`Node::wake_at`] has come.
@@ -111,7 +111,7 @@ pub enum Action {
         /// From where.
         claimed: Claimed,
     },
-    /// Serve sections no more, from this very moment; [`Event::Drained`] follows.
+    /// Serve sections no more, from this very moment; [`NodeEvent::Drained`] follows.
     Unload {
         /// Under which assignment they were served.
         owner: Owner,
@@ -129,7 +129,7 @@ pub enum Action {
 
 /// Sections that the table gives to this life of the node, and that it does not serve yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Waiting {
+pub struct WaitingSections {
     /// Which.
     pub sections: Runs,
     /// When they were given.
@@ -183,24 +183,24 @@ impl Node {
     }
 
     /// Takes note of `event` at `now`, and returns the actions to carry out.
-    pub fn on(&mut self, now: Moment, event: Event) -> Vec<Action> {
+    pub fn on(&mut self, now: Moment, event: NodeEvent) -> Vec<Action> {
         let mut actions = Vec::new();
         match event {
-            Event::Start => self.reads = Reads::At(now),
-            Event::Wake => {}
-            Event::Read { asked, outcome } => self.read(now, asked, outcome, &mut actions),
-            Event::Claimed { owner, outcome } => {
+            NodeEvent::Start => self.reads = Reads::At(now),
+            NodeEvent::Wake => {}
+            NodeEvent::Read { asked, outcome } => self.read(now, asked, outcome, &mut actions),
+            NodeEvent::Claimed { owner, outcome } => {
                 if let Some(hold) = self.holds.get_mut(&owner.epoch) {
                     hold.claimed(now, outcome, self.rules.retry);
                 }
             }
-            Event::Recorded => self.serve(&mut actions),
-            Event::Released { owner, outcome } => {
+            NodeEvent::Recorded => self.serve(&mut actions),
+            NodeEvent::Released { owner, outcome } => {
                 self.releases.released(owner.epoch, outcome, now, self.rules.retry);
             }
-            Event::Lost { owner, section } => self.lose(now, owner.epoch, section, &mut actions),
-            Event::Drained => self.releases.drained(),
-            Event::Stop => self.stop(now, &mut actions),
+            NodeEvent::Lost { owner, section } => self.lose(now, owner.epoch, section, &mut actions),
+            NodeEvent::Drained => self.releases.drained(),
+            NodeEvent::Stop => self.stop(now, &mut actions),
         }
         self.proceed(now, &mut actions);
         actions
@@ -228,15 +228,15 @@ impl Node {
     }
 
     /// The sections given to this incarnation and not served yet.
-    pub fn waiting(&self) -> Vec<Waiting> {
+    pub fn waiting(&self) -> Vec<WaitingSections> {
         let waiting = |hold: &Hold| {
             let (sections, given, due) = hold.waiting()?;
-            Some(Waiting { sections: sections.clone(), given, due })
+            Some(WaitingSections { sections: sections.clone(), given, due })
         };
         self.holds.values().filter_map(waiting).collect()
     }
 
-    /// When to send [`Event::Wake`].
+    /// When to send [`NodeEvent::Wake`].
     pub fn wake_at(&self) -> Option<Moment> {
         let read = match self.reads {
             Reads::At(at) => Some(at),
@@ -246,7 +246,7 @@ impl Node {
         read.into_iter().chain(holds).chain(self.releases.wake_at()).min()
     }
 
-    /// Whether a [`Event::Stop`] is carried out: nothing is served, and all is released that could be.
+    /// Whether a [`NodeEvent::Stop`] is carried out: nothing is served, and all is released that could be.
     pub fn is_stopped(&self) -> bool {
         self.reads == Reads::Stopped && self.holds.is_empty() && self.releases.is_over()
     }

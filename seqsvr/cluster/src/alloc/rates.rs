@@ -17,12 +17,12 @@ pub(super) const EVERY: Duration = Duration::from_secs(2);
 pub(super) type Counts = Vec<(SectionId, u64)>;
 
 /// The last count, and when it was.
-pub(super) struct Rates {
+pub(super) struct SectionRates {
     at: Instant,
     counts: Counts,
 }
 
-impl Rates {
+impl SectionRates {
     pub(super) fn new() -> Self {
         Self { at: Instant::now(), counts: Counts::new() }
     }

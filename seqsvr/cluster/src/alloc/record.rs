@@ -44,22 +44,22 @@ impl DataDir {
     }
 
     /// The record of one Set.
-    pub fn record(&self, set: u32) -> Record {
+    pub fn record(&self, set: u32) -> ServingRecord {
         let boot = fs::read_to_string(BOOT_ID).unwrap_or_default().trim().to_owned();
-        Record { path: self.path.join(format!("serving-{set}")), boot }
+        ServingRecord { path: self.path.join(format!("serving-{set}")), boot }
     }
 }
 
 /// The record of the sections of one Set that a life of this node serves.
 #[derive(Clone, Debug)]
-pub struct Record {
+pub struct ServingRecord {
     path: PathBuf,
     /// Which kernel runs this process. The lock on the directory proves the process before this one dead only if the same kernel ran
     /// it: a volume can be detached by force from a machine on which that process lives on. Empty: unknown.
     boot: String,
 }
 
-impl Record {
+impl ServingRecord {
     /// The record of the process before this one; `None` when there is none to rely on.
     pub(crate) fn load(&self) -> Option<Predecessor> {
         let text = match fs::read_to_string(&self.path) {
@@ -187,11 +187,11 @@ sha256 ceaed0be559850e3585b4986568385467a801d2204f7154a0e3db88c6b7232ca
         let data = DataDir::open(folder.path()).unwrap();
         let here = data.record(0);
         // The volume was on another machine, whose process may live on there.
-        let there = Record { boot: "4a1b8f2e-another".to_owned(), ..here.clone() };
+        let there = ServingRecord { boot: "4a1b8f2e-another".to_owned(), ..here.clone() };
         there.save(7, &serving()).unwrap();
         assert!(there.load().is_some());
         assert_eq!(here.load(), None);
-        let unknown = Record { boot: String::new(), ..here.clone() };
+        let unknown = ServingRecord { boot: String::new(), ..here.clone() };
         unknown.save(7, &serving()).unwrap();
         assert_eq!(unknown.load(), None, "no two unknown kernels are the same");
     }

@@ -8,15 +8,15 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use tokio::time::{Instant, timeout_at};
 
-use super::node::Waiting;
-use super::view::{Cause, Denied, View};
+use super::node::WaitingSections;
+use super::view::{Cause, Denied, ServedView};
 use seqsvr_core::alloc::metrics::{Counters, Metrics};
 use seqsvr_core::clock::Moment;
 use seqsvr_core::config::Options;
 use seqsvr_core::ids::SectionId;
 
 /// Reads the clock.
-pub(crate) type Clock = fn() -> Moment;
+pub(crate) type ClockReader = fn() -> Moment;
 
 /// Serves one Set. The gRPC services read it, the shell changes it.
 pub struct SetServer {
@@ -27,8 +27,8 @@ pub struct SetServer {
     /// This life of it.
     pub(crate) incarnation: u64,
     pub(super) options: Options,
-    pub(super) view: ArcSwap<View>,
-    pub(super) clock: Clock,
+    pub(super) view: ArcSwap<ServedView>,
+    pub(super) clock: ClockReader,
     pub(super) counters: Arc<Counters>,
     /// Numbers handed out by section groups that have ended.
     pub(super) retired: AtomicU64,
@@ -52,7 +52,7 @@ pub(crate) struct Given {
     /// How many sections.
     pub(crate) all: u32,
     /// Those that are not served yet.
-    pub(crate) waiting: Vec<Waiting>,
+    pub(crate) waiting: Vec<WaitingSections>,
 }
 
 impl Given {
@@ -77,14 +77,14 @@ pub struct Tally {
 impl SetServer {
     /// The newest view.
     #[inline]
-    pub fn view(&self) -> Guard<Arc<View>> {
+    pub fn view(&self) -> Guard<Arc<ServedView>> {
         self.view.load()
     }
 
     /// Whether numbers taken through `view` may still be answered. Ask after taking and before answering: the lease was
     /// then valid from the one to the other, since a view's deadline only grows.
     #[inline]
-    pub(crate) fn may_answer(&self, view: &View) -> bool {
+    pub(crate) fn may_answer(&self, view: &ServedView) -> bool {
         (self.clock)() < view.deadline()
     }
 
@@ -92,8 +92,8 @@ impl SetServer {
     #[inline]
     pub(crate) fn attempt<T>(
         &self,
-        view: &View,
-        attempt: impl FnOnce(&View) -> Result<T, Denied>,
+        view: &ServedView,
+        attempt: impl FnOnce(&ServedView) -> Result<T, Denied>,
     ) -> Result<T, Denied> {
         let taken = attempt(view);
         match taken {
@@ -103,14 +103,14 @@ impl SetServer {
     }
 
     /// Why nothing may be answered through `view`.
-    pub(crate) fn lapsed(&self, view: &View) -> Denied {
+    pub(crate) fn lapsed(&self, view: &ServedView) -> Denied {
         Denied::Unavailable(if view.table().is_some() { Cause::Lease } else { Cause::NoTable })
     }
 
     /// Repeats `attempt` after each round of raises until it no longer has to wait, for a bounded time.
     pub(crate) async fn wait<T>(
         &self,
-        mut attempt: impl FnMut(&View) -> Result<T, Denied>,
+        mut attempt: impl FnMut(&ServedView) -> Result<T, Denied>,
     ) -> Result<T, Denied> {
         let deadline = Instant::now() + self.options.raise_wait;
         loop {
@@ -138,7 +138,7 @@ impl SetServer {
 
     /// For how long `waiting` could have been served: since no earlier owner could have a lease, and while this process read the
     /// tables without a break. Zero while it does not read them, which it says by itself.
-    pub(crate) fn overdue(&self, waiting: &Waiting) -> Duration {
+    pub(crate) fn overdue(&self, waiting: &WaitingSections) -> Duration {
         if self.is_lapsed() {
             return Duration::ZERO;
         }
@@ -147,7 +147,7 @@ impl SetServer {
     }
 
     /// How long ago `waiting` was given, and why it is not served yet.
-    pub(crate) fn why(&self, waiting: &Waiting) -> (Duration, String) {
+    pub(crate) fn why(&self, waiting: &WaitingSections) -> (Duration, String) {
         let now = (self.clock)();
         let why = match self.unclaimed.load_full() {
             _ if self.is_lapsed() => "the stores do not answer".to_owned(),

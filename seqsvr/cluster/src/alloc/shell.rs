@@ -14,12 +14,12 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, tim
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use super::node::{Action, Event, Node, NodeRules, Serving};
-use super::rates::{self, Counts, Rates};
-use super::record::Record;
+use super::node::{Action, Node, NodeEvent, NodeRules, Serving};
+use super::rates::{self, Counts, SectionRates};
+use super::record::ServingRecord;
 use super::runs::Runs;
-use super::set_server::{Clock, Given, SetServer, Tally};
-use super::view::{Gone, View};
+use super::set_server::{ClockReader, Given, SetServer, Tally};
+use super::view::{Gone, ServedView};
 use crate::store::Stores;
 use seqsvr_core::alloc::metrics::Counters;
 use seqsvr_core::alloc::section_group::{Means, SectionGroup};
@@ -48,7 +48,7 @@ pub struct Settings {
     /// How long the arbiter has to move the sections elsewhere before a stop ends them.
     pub drain_wait: Duration,
     /// Reads the clock.
-    pub clock: Clock,
+    pub clock: ClockReader,
 }
 
 /// See the module.
@@ -57,7 +57,7 @@ pub struct Shell {
     core: Node,
     server: Arc<SetServer>,
     stores: Stores,
-    record: Record,
+    record: ServingRecord,
     groups: Vec<(Arc<SectionGroup>, Runs)>,
     serials: u64,
     /// Views that may still be in use.
@@ -66,7 +66,7 @@ pub struct Shell {
     draining: usize,
     work: JoinSet<TaskOutcome>,
     lost: (mpsc::Sender<Lost>, mpsc::Receiver<Lost>),
-    rates: Rates,
+    rates: SectionRates,
     /// Whether the last read succeeded, so that only changes are logged.
     reading: Option<bool>,
     /// When and why it was last logged that a read failed.
@@ -77,15 +77,15 @@ pub struct Shell {
 type Lost = (Owner, SectionId);
 
 enum TaskOutcome {
-    Event(Event),
+    Event(NodeEvent),
     Drained,
     Counted(Counts),
 }
 
 impl Shell {
     /// The task, not yet running, and where requests are answered.
-    pub fn new(settings: Settings, stores: Stores, record: Record) -> (Self, Arc<SetServer>) {
-        let (view, gone) = View::new(1, settings.options.section_size, None, &Runs::default(), &[]);
+    pub fn new(settings: Settings, stores: Stores, record: ServingRecord) -> (Self, Arc<SetServer>) {
+        let (view, gone) = ServedView::new(1, settings.options.section_size, None, &Runs::default(), &[]);
         let server = Arc::new(SetServer {
             set: settings.set,
             node: settings.rules.name.clone(),
@@ -115,7 +115,7 @@ impl Shell {
             draining: 0,
             work: JoinSet::new(),
             lost: mpsc::channel(LOST_AT_A_TIME),
-            rates: Rates::new(),
+            rates: SectionRates::new(),
             reading: None,
             unread: None,
         };
@@ -125,7 +125,7 @@ impl Shell {
     /// Serves until `stop`. Then it asks for its sections to be moved, in its answers to probes, and ends when they have moved
     /// elsewhere or that took too long; sections that it still has then are unloaded and released.
     pub async fn run(mut self, stop: CancellationToken) {
-        self.feed(Event::Start);
+        self.feed(NodeEvent::Start);
         let mut ticks = interval(rates::EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut drain_by: Option<Instant> = None;
@@ -137,8 +137,8 @@ impl Shell {
                     Ok(done) => self.done(done),
                     Err(error) => error!(%error, "a call ended badly"),
                 },
-                Some((owner, section)) = self.lost.1.recv() => self.feed(Event::Lost { owner, section }),
-                () = sleep(wake.unwrap_or_default()), if wake.is_some() => self.feed(Event::Wake),
+                Some((owner, section)) = self.lost.1.recv() => self.feed(NodeEvent::Lost { owner, section }),
+                () = sleep(wake.unwrap_or_default()), if wake.is_some() => self.feed(NodeEvent::Wake),
                 _ = ticks.tick() => {
                     let groups = self.groups.clone();
                     self.work.spawn_blocking(move || TaskOutcome::Counted(rates::count(&groups)));
@@ -149,12 +149,12 @@ impl Shell {
                 }
                 () = sleep_until(drain_by.unwrap_or_else(Instant::now)), if drain_by.is_some() && !stopped => {
                     stopped = true;
-                    self.feed(Event::Stop);
+                    self.feed(NodeEvent::Stop);
                 }
             }
             if drain_by.is_some() && !stopped && self.groups.is_empty() {
                 stopped = true;
-                self.feed(Event::Stop);
+                self.feed(NodeEvent::Stop);
             }
         }
     }
@@ -169,7 +169,7 @@ impl Shell {
             TaskOutcome::Drained => {
                 self.draining -= 1;
                 if self.draining == 0 {
-                    self.feed(Event::Drained);
+                    self.feed(NodeEvent::Drained);
                 }
             }
             TaskOutcome::Counted(counts) => self.server.rates.store(Arc::new(self.rates.note(counts))),
@@ -177,11 +177,11 @@ impl Shell {
     }
 
     /// Carries out one step of the core. The served sections change before the deadline does.
-    fn feed(&mut self, event: Event) {
-        if let Event::Read { asked, outcome } = &event {
+    fn feed(&mut self, event: NodeEvent) {
+        if let NodeEvent::Read { asked, outcome } = &event {
             self.note_reading(*asked, outcome);
         }
-        if let Event::Claimed { owner, outcome } = &event {
+        if let NodeEvent::Claimed { owner, outcome } = &event {
             self.note_claim(*owner, outcome);
         }
         let before = self.core.table().cloned();
@@ -225,7 +225,7 @@ impl Shell {
         let size = self.settings.options.section_size;
         let table = self.core.table().cloned();
         let served: Vec<_> = self.groups.iter().filter(|(_, served)| !served.is_empty()).cloned().collect();
-        let (view, gone) = View::new(self.serials, size, table, &self.core.held(), &served);
+        let (view, gone) = ServedView::new(self.serials, size, table, &self.core.held(), &served);
         self.used.retain_mut(|used| {
             matches!(used.try_recv(), Err(tokio::sync::oneshot::error::TryRecvError::Empty))
         });
@@ -314,7 +314,7 @@ impl Shell {
                 Ok(reading)
             };
             let outcome = timeout(allowed, read).await.unwrap_or_else(|_| Err(late(allowed)));
-            TaskOutcome::Event(Event::Read { asked, outcome })
+            TaskOutcome::Event(NodeEvent::Read { asked, outcome })
         });
     }
 
@@ -324,7 +324,7 @@ impl Shell {
         self.work.spawn(async move {
             let claimed = timeout(allowed, store.claim(sections.ranges(), owner, layout)).await;
             let outcome = claimed.unwrap_or_else(|_| Err(late(allowed)));
-            TaskOutcome::Event(Event::Claimed { owner, outcome })
+            TaskOutcome::Event(NodeEvent::Claimed { owner, outcome })
         });
     }
 
@@ -341,7 +341,7 @@ impl Shell {
                 Err(_) => error!(waited = ?(lease / 2), "the disk does not take the record of what is served; {cost}"),
             }
             // A record that lacks something, or is of an earlier life, costs its reader a wait, never a number.
-            TaskOutcome::Event(Event::Recorded)
+            TaskOutcome::Event(NodeEvent::Recorded)
         });
     }
 
@@ -351,7 +351,7 @@ impl Shell {
         self.work.spawn(async move {
             let released = timeout(allowed, store.release(sections.ranges(), owner)).await;
             let outcome = released.unwrap_or_else(|_| Err(late(allowed)));
-            TaskOutcome::Event(Event::Released { owner, outcome })
+            TaskOutcome::Event(NodeEvent::Released { owner, outcome })
         });
     }
 

@@ -53,7 +53,7 @@ const ELSEWHERE: u32 = u32::MAX;
 const GAINING: u32 = u32::MAX - 1;
 
 /// See the module.
-pub struct View {
+pub struct ServedView {
     /// Tells views apart.
     serial: u64,
     table: Option<Arc<Table>>,
@@ -70,7 +70,7 @@ pub struct View {
     _gone: oneshot::Sender<()>,
 }
 
-impl View {
+impl ServedView {
     /// The sections `held` of `table`, of which the section groups serve those listed with them.
     pub(crate) fn new(
         serial: u64,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 use tonic::{Request, Response, Status, async_trait};
 
-use super::core::{Change, Outcome};
+use super::core::{Change, ChangeOutcome};
 use super::run::Handle;
 use seqsvr_rpc::security::Call;
 use seqsvr_rpc::text;
@@ -95,16 +95,16 @@ impl Admin for AdminService {
             return Err(Status::unavailable(line));
         }
         let outcome = match read {
-            Err(line) => Outcome::Refused(line),
+            Err(line) => ChangeOutcome::Refused(line),
             Ok(change) => timeout(PATIENCE, self.handle.change(change))
                 .await
                 .map_err(|_| Status::unavailable("the stores do not confirm; ask again, it does no harm"))?
                 .ok_or_else(|| Status::unavailable("this arbiter stops; ask another"))?,
         };
         let outcome = match outcome {
-            Outcome::Done(table) => change_reply::Outcome::Done((&*table).into()),
-            Outcome::NotActing(term) => change_reply::Outcome::NotActing(NotActing { term }),
-            Outcome::Refused(line) => change_reply::Outcome::Refused(line),
+            ChangeOutcome::Done(table) => change_reply::Outcome::Done((&*table).into()),
+            ChangeOutcome::NotActing(term) => change_reply::Outcome::NotActing(NotActing { term }),
+            ChangeOutcome::Refused(line) => change_reply::Outcome::Refused(line),
         };
         Ok(Response::new(ChangeReply { outcome: Some(outcome) }))
     }

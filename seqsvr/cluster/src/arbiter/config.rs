@@ -219,7 +219,7 @@ fn default_balance_sections() -> usize {
 
 /// A mistake in the file.
 #[derive(Debug, Error, PartialEq, Eq)]
-pub enum ConfigError {
+pub enum ArbiterConfigError {
     /// The uids of the Set do not fit its sections.
     #[error("[set]: {0}; choose borders of sections, or another section_size")]
     Set(#[from] TableError),
@@ -252,7 +252,7 @@ impl ArbiterConfig {
     /// # Errors
     ///
     /// A lease or a step out of range.
-    pub fn terms(&self) -> Result<SetTerms, ConfigError> {
+    pub fn terms(&self) -> Result<SetTerms, ArbiterConfigError> {
         let SetConfig { section_size, step, lease_ms, first_uid, last_uid, .. } = self.set;
         within("set.lease_ms", lease_ms, 100, 60_000, "within 100 and 60000")?;
         within("set.step", step.into(), 2, u64::MAX, "2 or more")?;
@@ -265,7 +265,7 @@ impl ArbiterConfig {
     /// # Errors
     ///
     /// The first thing that is wrong.
-    pub fn rules(&self) -> Result<ArbiterRules, ConfigError> {
+    pub fn rules(&self) -> Result<ArbiterRules, ArbiterConfigError> {
         let seed = self.seed()?;
         let timing = &self.timing;
         within("timing.takeover_ms", timing.takeover_ms, 100, u64::MAX, "100 or more")?;
@@ -304,7 +304,7 @@ impl ArbiterConfig {
         self.timing.probe_patience_ms.unwrap_or(self.timing.probe_every_ms)
     }
 
-    fn seed(&self) -> Result<Seed, ConfigError> {
+    fn seed(&self) -> Result<Seed, ArbiterConfigError> {
         let set = &self.set;
         within("set.section_size", set.section_size.into(), 10_000, 1 << 31, "within 10000 and 2^31")?;
         let nodes = self.allocators.len() as u64;
@@ -312,10 +312,10 @@ impl ArbiterConfig {
         let mut addrs = BTreeSet::new();
         let mut names = BTreeSet::new();
         for one in &self.allocators {
-            check_node(&one.name, &one.addr).map_err(ConfigError::Allocator)?;
+            check_node(&one.name, &one.addr).map_err(ArbiterConfigError::Allocator)?;
             if !names.insert(&one.name) || !addrs.insert(&one.addr) {
                 let line = format!("{} at {} shares its name or address with another", one.name, one.addr);
-                return Err(ConfigError::Allocator(line));
+                return Err(ArbiterConfigError::Allocator(line));
             }
         }
         let seed = Seed {
@@ -330,7 +330,7 @@ impl ArbiterConfig {
 }
 
 impl PolicyConfig {
-    fn check(&self) -> Result<Policy, ConfigError> {
+    fn check(&self) -> Result<Policy, ArbiterConfigError> {
         Ok(match *self {
             Self::Standby { order: OrderConfig::List } => Policy::Standby(Order::List),
             Self::Standby { order: OrderConfig::Hash } => Policy::Standby(Order::Hash),
@@ -365,8 +365,12 @@ fn within(
     least: u64,
     most: u64,
     range: &'static str,
-) -> Result<(), ConfigError> {
-    if (least..=most).contains(&value) { Ok(()) } else { Err(ConfigError::Range { name, value, range }) }
+) -> Result<(), ArbiterConfigError> {
+    if (least..=most).contains(&value) {
+        Ok(())
+    } else {
+        Err(ArbiterConfigError::Range { name, value, range })
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use super::event::{Action, Change, Event, Outcome};
+pub use super::event::{Action, ArbiterEvent, Change, ChangeOutcome};
 use super::health::HealthRules;
 use super::leadership::{Beat, Leadership};
 use super::plan::Policy;
@@ -86,11 +86,11 @@ pub struct Arbiter {
     reading: bool,
     /// The stored Set was found to be as configured.
     fits: bool,
-    role: Role,
+    role: ArbiterRole,
 }
 
 #[derive(Clone, Debug)]
-enum Role {
+enum ArbiterRole {
     /// `since` when the arbiter of `promised` may have been silent, as far as the stores do not know better; when to read next.
     Watching {
         since: Moment,
@@ -104,7 +104,7 @@ impl Arbiter {
     /// An arbiter that has seen nothing yet.
     pub fn new(rules: ArbiterRules) -> Self {
         let start = Moment::default();
-        let role = Role::Watching { since: start, read_at: start };
+        let role = ArbiterRole::Watching { since: start, read_at: start };
         Self {
             rules,
             promised: 0,
@@ -117,49 +117,49 @@ impl Arbiter {
     }
 
     /// Takes an event at `now`, and returns the actions that follow, in order.
-    pub fn on(&mut self, now: Moment, event: Event) -> Vec<Action> {
+    pub fn on(&mut self, now: Moment, event: ArbiterEvent) -> Vec<Action> {
         let mut actions = Vec::new();
         match event {
-            Event::Start => self.watch(now),
-            Event::Wake => {}
-            Event::Read { outcome } => self.read(now, outcome, &mut actions),
-            Event::Promised { term, outcome } => self.promised(now, term, outcome, &mut actions),
-            Event::Acted { outcome } => {
+            ArbiterEvent::Start => self.watch(now),
+            ArbiterEvent::Wake => {}
+            ArbiterEvent::Read { outcome } => self.read(now, outcome, &mut actions),
+            ArbiterEvent::Promised { term, outcome } => self.promised(now, term, outcome, &mut actions),
+            ArbiterEvent::Acted { outcome } => {
                 outcome.iter().for_each(|&term| self.promised = self.promised.max(term));
-                if let Role::Acting(leadership) = &mut self.role {
+                if let ArbiterRole::Acting(leadership) = &mut self.role {
                     leadership.acted();
                 }
             }
-            Event::Written { version, outcome } => {
+            ArbiterEvent::Written { version, outcome } => {
                 if let Err(WriteError::Outranked(term)) = outcome {
                     self.promised = self.promised.max(term);
                 }
-                if let Role::Acting(leadership) = &mut self.role
+                if let ArbiterRole::Acting(leadership) = &mut self.role
                     && leadership.written(now, &self.rules, version, outcome, &mut actions).is_err()
                 {
                     self.step_down(now, &mut actions);
                 }
             }
-            Event::Probed { node, outcome } => {
-                if let Role::Acting(leadership) = &mut self.role {
+            ArbiterEvent::Probed { node, outcome } => {
+                if let ArbiterRole::Acting(leadership) = &mut self.role {
                     leadership.probed(now, &self.rules, &node, outcome);
                 }
             }
-            Event::Change { id, change } => match &mut self.role {
-                Role::Acting(leadership) => leadership.change(now, id, change, &mut actions),
-                _ => actions.push(Action::Answer { id, outcome: Outcome::NotActing(self.promised) }),
+            ArbiterEvent::Change { id, change } => match &mut self.role {
+                ArbiterRole::Acting(leadership) => leadership.change(now, id, change, &mut actions),
+                _ => actions.push(Action::Answer { id, outcome: ChangeOutcome::NotActing(self.promised) }),
             },
         }
         self.go_on(now, &mut actions);
         actions
     }
 
-    /// When the next [`Event::Wake`] is due.
+    /// When the next [`ArbiterEvent::Wake`] is due.
     pub fn wake_at(&self) -> Option<Moment> {
         match &self.role {
-            Role::Watching { read_at, .. } => (!self.reading).then_some(*read_at),
-            Role::Bidding => None,
-            Role::Acting(leadership) => Some(leadership.wake_at()),
+            ArbiterRole::Watching { read_at, .. } => (!self.reading).then_some(*read_at),
+            ArbiterRole::Bidding => None,
+            ArbiterRole::Acting(leadership) => Some(leadership.wake_at()),
         }
     }
 
@@ -170,7 +170,7 @@ impl Arbiter {
 
     /// The term under which it acts.
     pub(crate) fn acting(&self) -> Option<u64> {
-        matches!(self.role, Role::Acting(_)).then_some(self.own)
+        matches!(self.role, ArbiterRole::Acting(_)).then_some(self.own)
     }
 
     /// How long the others wait for a sign of it.
@@ -181,7 +181,7 @@ impl Arbiter {
     /// The leadership, while it acts.
     pub(crate) fn leadership(&self) -> Option<&Leadership> {
         match &self.role {
-            Role::Acting(leadership) => Some(leadership),
+            ArbiterRole::Acting(leadership) => Some(leadership),
             _ => None,
         }
     }
@@ -191,12 +191,12 @@ impl Arbiter {
             self.step_down(now, actions);
         }
         match &mut self.role {
-            Role::Watching { read_at, .. } if !self.reading && now >= *read_at => {
+            ArbiterRole::Watching { read_at, .. } if !self.reading && now >= *read_at => {
                 self.reading = true;
                 // Polled: a standby arbiter is in no hurry, and a held call would tell it the age of the acting one late.
                 actions.push(Action::Read { revisions: self.revisions.clone(), wait: Duration::ZERO });
             }
-            Role::Acting(leadership) => {
+            ArbiterRole::Acting(leadership) => {
                 match leadership.beat(now, &self.rules) {
                     Some(Beat::Act) => actions.push(Action::Acting { term: self.own }),
                     Some(Beat::Listen) if !self.reading => {
@@ -215,7 +215,7 @@ impl Arbiter {
     fn read(&mut self, now: Moment, outcome: Result<Reading, StoreError>, actions: &mut Vec<Action>) {
         self.reading = false;
         let pause = self.rules.takeover / 8;
-        let Role::Watching { since, read_at } = &mut self.role else {
+        let ArbiterRole::Watching { since, read_at } = &mut self.role else {
             outcome.iter().for_each(|reading| self.promised = self.promised.max(reading.promised));
             return;
         };
@@ -255,7 +255,7 @@ impl Arbiter {
         if silent >= patience {
             let round = self.promised.max(self.own) / 256 + 1;
             self.own = round * 256 + u64::from(self.rules.number);
-            self.role = Role::Bidding;
+            self.role = ArbiterRole::Bidding;
             actions.push(Action::Promise { term: self.own });
         }
     }
@@ -267,7 +267,7 @@ impl Arbiter {
         outcome: Result<Option<Arc<Table>>, WriteError>,
         actions: &mut Vec<Action>,
     ) {
-        if !matches!(self.role, Role::Bidding) || term != self.own {
+        if !matches!(self.role, ArbiterRole::Bidding) || term != self.own {
             return;
         }
         match outcome {
@@ -279,7 +279,8 @@ impl Arbiter {
                 }
                 self.fits = true;
                 self.promised = self.promised.max(term);
-                self.role = Role::Acting(Box::new(Leadership::new(now, &self.rules, term, table, actions)));
+                self.role =
+                    ArbiterRole::Acting(Box::new(Leadership::new(now, &self.rules, term, table, actions)));
             }
             Err(WriteError::Outranked(by)) => {
                 self.promised = self.promised.max(by);
@@ -291,16 +292,16 @@ impl Arbiter {
     }
 
     fn step_down(&mut self, now: Moment, actions: &mut Vec<Action>) {
-        if let Role::Acting(leadership) = &mut self.role {
+        if let ArbiterRole::Acting(leadership) = &mut self.role {
             for id in leadership.waiting() {
-                actions.push(Action::Answer { id, outcome: Outcome::NotActing(self.promised) });
+                actions.push(Action::Answer { id, outcome: ChangeOutcome::NotActing(self.promised) });
             }
         }
         self.watch(now);
     }
 
     fn watch(&mut self, now: Moment) {
-        self.role = Role::Watching { since: now, read_at: now + self.rules.takeover / 8 };
+        self.role = ArbiterRole::Watching { since: now, read_at: now + self.rules.takeover / 8 };
     }
 }
 

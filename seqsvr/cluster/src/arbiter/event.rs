@@ -33,7 +33,7 @@ pub enum Change {
 
 /// The outcome of a change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Outcome {
+pub enum ChangeOutcome {
     /// This table, which counts, carries it out.
     Done(Arc<Table>),
     /// Ask the arbiter of this term, whose number is the term's remainder by 256; 0: none is known.
@@ -44,7 +44,7 @@ pub enum Outcome {
 
 /// An event that the arbiter reacts to.
 #[derive(Debug)]
-pub enum Event {
+pub enum ArbiterEvent {
     /// The arbiter runs; the first event.
     Start,
     /// The time of [`Arbiter::wake_at`] has come.
@@ -123,7 +123,7 @@ pub enum Action {
         /// Which change.
         id: u64,
         /// Its outcome.
-        outcome: Outcome,
+        outcome: ChangeOutcome,
     },
     /// The stored table is of another shape than this arbiter was configured with: stop, and tell the operator.
     Misfit(String),

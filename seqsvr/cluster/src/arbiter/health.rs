@@ -46,7 +46,7 @@ impl Default for HealthRules {
 /// The health of one node, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Health {
-    state: State,
+    state: HealthState,
     incarnation: u64,
     misses: u32,
     answers: u32,
@@ -69,7 +69,7 @@ struct Aside {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-enum State {
+enum HealthState {
     #[default]
     Unknown,
     Live,
@@ -83,22 +83,22 @@ impl Health {
             Some(aside) if aside.incarnation != incarnation => {
                 // The fault that kept the earlier life from serving may be mended.
                 self.aside = None;
-                self.state = State::Unknown;
+                self.state = HealthState::Unknown;
             }
             Some(aside) if now < aside.until => return self.left(),
             _ => {}
         }
-        let restarted = self.state != State::Unknown && incarnation != self.incarnation;
+        let restarted = self.state != HealthState::Unknown && incarnation != self.incarnation;
         self.incarnation = incarnation;
         self.misses = 0;
         self.there = true;
         self.answers = if restarted { 1 } else { self.answers.saturating_add(1) };
         let back = match self.state {
-            State::Unknown => true,
-            State::Live => !restarted || self.troubled(now, rules) < rules.restarts,
-            State::Dead => self.answers >= self.needed(rules),
+            HealthState::Unknown => true,
+            HealthState::Live => !restarted || self.troubled(now, rules) < rules.restarts,
+            HealthState::Dead => self.answers >= self.needed(rules),
         };
-        self.state = if back { State::Live } else { State::Dead };
+        self.state = if back { HealthState::Live } else { HealthState::Dead };
     }
 
     /// It did not answer in time, or says itself that it cannot serve.
@@ -109,11 +109,11 @@ impl Health {
             return;
         }
         // A node that was never heard of has no bad record: its first answer will be a start, not a return.
-        if self.state == State::Live {
+        if self.state == HealthState::Live {
             self.troubled(now, rules);
         }
         self.there = false;
-        self.state = State::Dead;
+        self.state = HealthState::Dead;
     }
 
     /// It answers, but for too long has not served sections it was given: as good as dead until it is restarted, or for a while.
@@ -135,7 +135,7 @@ impl Health {
     pub(crate) fn left(&mut self) {
         self.answers = 0;
         self.there = false;
-        self.state = State::Dead;
+        self.state = HealthState::Dead;
     }
 
     /// Its state no longer counts, since it may be another life by now; its record stays.
@@ -151,12 +151,12 @@ impl Health {
     /// The status that the plan may count on.
     pub(crate) fn status(&self) -> Status {
         match self.state {
-            State::Unknown => Status::Unknown,
-            State::Live => Status::Live(self.incarnation),
+            HealthState::Unknown => Status::Unknown,
+            HealthState::Live => Status::Live(self.incarnation),
             // A single miss says no more of a node that is not trusted than of one that is: where all are slow and none is
             // trusted, sections would move with every late answer, and none would be served.
-            State::Dead if self.there => Status::Answering(self.incarnation),
-            State::Dead => Status::Dead,
+            HealthState::Dead if self.there => Status::Answering(self.incarnation),
+            HealthState::Dead => Status::Dead,
         }
     }
 

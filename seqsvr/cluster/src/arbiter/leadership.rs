@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::balance::balance;
-use super::core::{Action, ArbiterRules, Change, Outcome, Probe};
+use super::core::{Action, ArbiterRules, Change, ChangeOutcome, Probe};
 use super::health::Health;
 use super::plan::{self, Policy, Status};
 use super::slots::open;
@@ -28,7 +28,7 @@ pub(crate) struct Leadership {
     first: bool,
     writing: Option<Writing>,
     changes: VecDeque<(u64, Change)>,
-    members: BTreeMap<String, Member>,
+    members: BTreeMap<String, ProbedNode>,
     beating: bool,
     beat_at: Moment,
     balance_at: Option<Moment>,
@@ -49,7 +49,7 @@ struct Writing {
 
 /// The leadership's knowledge of a node, beside the table.
 #[derive(Clone, Debug)]
-struct Member {
+struct ProbedNode {
     addr: String,
     health: Health,
     rates: Vec<(SectionId, u64)>,
@@ -165,7 +165,7 @@ impl Leadership {
         if self.changes.len() < CHANGES {
             self.changes.push_back((id, change));
         } else {
-            let outcome = Outcome::Refused(format!("{CHANGES} changes wait already; try again later"));
+            let outcome = ChangeOutcome::Refused(format!("{CHANGES} changes wait already; try again later"));
             actions.push(Action::Answer { id, outcome });
         }
     }
@@ -197,7 +197,7 @@ impl Leadership {
             Ok(()) => {
                 let table = Arc::clone(&writing.table);
                 if let Some(id) = writing.waiting {
-                    actions.push(Action::Answer { id, outcome: Outcome::Done(Arc::clone(&table)) });
+                    actions.push(Action::Answer { id, outcome: ChangeOutcome::Done(Arc::clone(&table)) });
                 }
                 self.moves += moved(&self.table, &table);
                 self.table = table;
@@ -229,7 +229,7 @@ impl Leadership {
         }
         self.beat_at = now + rules.takeover / 4;
         // An arbiter that has lost every node is more likely cut off itself: its silence lets another try.
-        let gone = |one: &Member| one.health.status() == Status::Dead && !one.health.is_aside(now);
+        let gone = |one: &ProbedNode| one.health.status() == Status::Dead && !one.health.is_aside(now);
         let lost = self.any_answered && self.members.values().all(gone);
         self.beating = !lost;
         Some(if lost { Beat::Listen } else { Beat::Act })
@@ -291,10 +291,10 @@ impl Leadership {
             match self.revise(rules, &statuses, change) {
                 Ok(Some(table)) => self.write(table, Some(id), actions),
                 Ok(None) => {
-                    let outcome = Outcome::Done(Arc::clone(&self.table));
+                    let outcome = ChangeOutcome::Done(Arc::clone(&self.table));
                     actions.push(Action::Answer { id, outcome });
                 }
-                Err(line) => actions.push(Action::Answer { id, outcome: Outcome::Refused(line) }),
+                Err(line) => actions.push(Action::Answer { id, outcome: ChangeOutcome::Refused(line) }),
             }
         }
         // Deaths that come together, when this arbiter loses its network, are noticed one by one.
@@ -359,7 +359,7 @@ impl Leadership {
         let mut known = std::mem::take(&mut self.members);
         for node in &self.table.nodes {
             let old = known.remove(&node.name).filter(|member| member.addr == node.addr);
-            let member = old.unwrap_or_else(|| Member {
+            let member = old.unwrap_or_else(|| ProbedNode {
                 addr: node.addr.clone(),
                 health: Health::default(),
                 rates: Vec::new(),

@@ -25,11 +25,11 @@ pub struct Lookout {
     set: u32,
     number: u8,
     tables: Arc<dyn RoutingTableStore>,
-    seen: Arc<Mutex<Option<Seen>>>,
+    seen: Arc<Mutex<Option<StoreSurvey>>>,
 }
 
 /// When the stores were looked at, and how they were.
-type Seen = (Instant, Arc<[StoreHealth]>);
+type StoreSurvey = (Instant, Arc<[StoreHealth]>);
 
 impl Lookout {
     /// Tells of Set `set`, whose stores are `tables`, by the arbiter behind `handle`.

@@ -64,13 +64,13 @@ impl Default for Balance {
 
 /// A node as the rules see it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Member {
+pub(super) struct PlannedNode {
     /// It may be given sections by the operator's will.
     pub(super) active: bool,
     pub(super) status: Status,
 }
 
-impl Member {
+impl PlannedNode {
     /// The sections that it serves may stay with it.
     pub(super) fn keeps(self) -> bool {
         self.active && self.status != Status::Dead
@@ -85,7 +85,7 @@ impl Member {
 }
 
 /// The nodes that sections may be given to: those that live, or without any those that answer at least.
-pub(super) fn takers(members: &[Member]) -> Vec<u32> {
+pub(super) fn takers(members: &[PlannedNode]) -> Vec<u32> {
     let all = |wanted: fn(Status) -> bool| -> Vec<u32> {
         (0..).zip(members).filter(|(_, one)| one.active && wanted(one.status)).map(|(i, _)| i).collect()
     };
@@ -239,7 +239,7 @@ fn revise(
 }
 
 /// Gives every slot whose owner or incarnation changed the new epoch.
-fn seal(before: &[Slot], slots: &mut [Slot], members: &[Member], version: Epoch) {
+fn seal(before: &[Slot], slots: &mut [Slot], members: &[PlannedNode], version: Epoch) {
     for (old, slot) in before.iter().zip(slots) {
         let Some(node) = slot.node else { continue };
         let incarnation = members[node as usize].incarnation();
@@ -268,9 +268,9 @@ pub(super) fn finish(
     })
 }
 
-pub(super) fn members(nodes: &[Node], statuses: &[Status]) -> Vec<Member> {
+pub(super) fn members(nodes: &[Node], statuses: &[Status]) -> Vec<PlannedNode> {
     let active = nodes.iter().map(|node| node.state == NodeState::Active);
-    active.zip(statuses).map(|(active, &status)| Member { active, status }).collect()
+    active.zip(statuses).map(|(active, &status)| PlannedNode { active, status }).collect()
 }
 
 fn known(table: &Table) -> String {

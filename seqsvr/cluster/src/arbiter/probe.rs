@@ -10,13 +10,13 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
 use tracing::{debug, info};
 
-use super::core::{Event, Probe};
+use super::core::{ArbiterEvent, Probe};
 use seqsvr_core::ids::SectionId;
 use seqsvr_rpc::security::{Call, Pass};
 use seqsvr_rpc::v1::allocator_client::AllocatorClient;
 use seqsvr_rpc::v1::{ProbeReply, ProbeRequest};
 
-type Client = AllocatorClient<InterceptedService<Channel, Pass>>;
+type ProbeClient = AllocatorClient<InterceptedService<Channel, Pass>>;
 
 /// Connections that are kept; addresses change only by an operator's hand.
 const KEPT: usize = 2_048;
@@ -26,7 +26,7 @@ pub struct Prober {
     call: Call,
     set: u32,
     patience: Duration,
-    clients: HashMap<String, Client>,
+    clients: HashMap<String, ProbeClient>,
     /// Nodes whose last probe failed: the log says why once, not with every probe.
     failing: Arc<Mutex<HashSet<String>>>,
 }
@@ -38,7 +38,7 @@ impl Prober {
     }
 
     /// Asks `node` at `addr`, and tells the core the outcome.
-    pub(crate) fn probe(&mut self, node: String, addr: &str) -> BoxFuture<'static, Event> {
+    pub(crate) fn probe(&mut self, node: String, addr: &str) -> BoxFuture<'static, ArbiterEvent> {
         let client = self.client(addr);
         let (set, patience, failing) = (self.set, self.patience, Arc::clone(&self.failing));
         Box::pin(async move {
@@ -62,11 +62,11 @@ impl Prober {
                 }
             };
             drop(failing);
-            Event::Probed { node, outcome }
+            ArbiterEvent::Probed { node, outcome }
         })
     }
 
-    fn client(&mut self, addr: &str) -> Result<Client, String> {
+    fn client(&mut self, addr: &str) -> Result<ProbeClient, String> {
         if let Some(client) = self.clients.get(addr) {
             return Ok(client.clone());
         }

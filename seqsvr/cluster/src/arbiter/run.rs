@@ -15,9 +15,9 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::core::{Action, Arbiter, Change, Event, Outcome};
+use super::core::{Action, Arbiter, ArbiterEvent, Change, ChangeOutcome};
 use super::probe::Prober;
-use super::view::View;
+use super::view::ArbiterView;
 use crate::store::Stores;
 use seqsvr_core::clock;
 use seqsvr_core::store::SetTerms;
@@ -46,24 +46,24 @@ const ORDERS: usize = 16;
 #[derive(Clone)]
 pub struct Handle {
     orders: mpsc::Sender<Order>,
-    view: watch::Receiver<View>,
+    view: watch::Receiver<ArbiterView>,
 }
 
 struct Order {
     change: Change,
-    answer: oneshot::Sender<Outcome>,
+    answer: oneshot::Sender<ChangeOutcome>,
 }
 
 impl Handle {
     /// Asks for a change, and waits until it is carried out or refused. `None`: the arbiter has stopped.
-    pub(crate) async fn change(&self, change: Change) -> Option<Outcome> {
+    pub(crate) async fn change(&self, change: Change) -> Option<ChangeOutcome> {
         let (answer, outcome) = oneshot::channel();
         self.orders.send(Order { change, answer }).await.ok()?;
         outcome.await.ok()
     }
 
     /// The view of the arbiter, always the newest.
-    pub fn view(&self) -> watch::Receiver<View> {
+    pub fn view(&self) -> watch::Receiver<ArbiterView> {
         self.view.clone()
     }
 }
@@ -74,9 +74,9 @@ pub struct Shell {
     tables: Arc<dyn RoutingTableStore>,
     prober: Prober,
     orders: mpsc::Receiver<Order>,
-    view: watch::Sender<View>,
-    under_way: FuturesUnordered<BoxFuture<'static, Event>>,
-    answers: BTreeMap<u64, oneshot::Sender<Outcome>>,
+    view: watch::Sender<ArbiterView>,
+    under_way: FuturesUnordered<BoxFuture<'static, ArbiterEvent>>,
+    answers: BTreeMap<u64, oneshot::Sender<ChangeOutcome>>,
     asked: u64,
     /// Why the stores did not answer when last asked.
     lost: Option<String>,
@@ -86,7 +86,7 @@ impl Shell {
     /// The shell of `arbiter`, and the handle by which services reach it.
     pub fn new(arbiter: Arbiter, tables: Arc<dyn RoutingTableStore>, prober: Prober) -> (Self, Handle) {
         let (order_to, orders) = mpsc::channel(ORDERS);
-        let (view, seen) = watch::channel(View::default());
+        let (view, seen) = watch::channel(ArbiterView::default());
         let shell = Self {
             arbiter,
             tables,
@@ -107,34 +107,34 @@ impl Shell {
     ///
     /// One line: the stores hold a Set of another shape.
     pub async fn run(mut self, stop: CancellationToken) -> Result<(), String> {
-        let mut event = Event::Start;
+        let mut event = ArbiterEvent::Start;
         loop {
             self.note(&event);
             for action in self.arbiter.on(clock::now(), event) {
                 self.carry_out(action)?;
             }
-            View::of(&self.arbiter, self.lost.clone()).publish(&self.view);
+            ArbiterView::of(&self.arbiter, self.lost.clone()).publish(&self.view);
             let pause = self.arbiter.wake_at().map(|at| at.since(clock::now()));
             event = tokio::select! {
                 () = stop.cancelled() => return Ok(()),
                 Some(event) = self.under_way.next() => event,
                 Some(order) = self.orders.recv() => self.take(order),
-                () = sleep(pause.unwrap_or_default()), if pause.is_some() => Event::Wake,
+                () = sleep(pause.unwrap_or_default()), if pause.is_some() => ArbiterEvent::Wake,
             };
         }
     }
 
     /// Says once when the stores are lost and once when they are back; and that another arbiter may have the same number.
-    fn note(&mut self, event: &Event) {
-        if let Event::Promised { term, outcome: Err(WriteError::Outranked(by)) } = event
+    fn note(&mut self, event: &ArbiterEvent) {
+        if let ArbiterEvent::Promised { term, outcome: Err(WriteError::Outranked(by)) } = event
             && by == term
         {
             let advice = "check that no other arbiter of the Set has the same `number`";
             warn!(term, "the term that this arbiter bids for was promised before; {advice}");
         }
         let failed = match event {
-            Event::Read { outcome } => outcome.as_ref().err(),
-            Event::Acted { outcome } => outcome.as_ref().err(),
+            ArbiterEvent::Read { outcome } => outcome.as_ref().err(),
+            ArbiterEvent::Acted { outcome } => outcome.as_ref().err(),
             _ => return,
         };
         match failed {
@@ -145,32 +145,32 @@ impl Shell {
         self.lost = failed.map(ToString::to_string);
     }
 
-    fn take(&mut self, order: Order) -> Event {
+    fn take(&mut self, order: Order) -> ArbiterEvent {
         self.asked += 1;
         self.answers.insert(self.asked, order.answer);
-        Event::Change { id: self.asked, change: order.change }
+        ArbiterEvent::Change { id: self.asked, change: order.change }
     }
 
     fn carry_out(&mut self, action: Action) -> Result<(), String> {
         let tables = Arc::clone(&self.tables);
-        let work: BoxFuture<'static, Event> = match action {
+        let work: BoxFuture<'static, ArbiterEvent> = match action {
             Action::Read { revisions, wait } => {
-                Box::pin(async move { Event::Read { outcome: tables.read(&revisions, wait).await } })
+                Box::pin(async move { ArbiterEvent::Read { outcome: tables.read(&revisions, wait).await } })
             }
             Action::Promise { term } => Box::pin(async move {
                 let outcome = tables.promise(term).await;
-                Event::Promised { term, outcome }
+                ArbiterEvent::Promised { term, outcome }
             }),
             Action::Write(table) => Box::pin(async move {
                 let outcome = tables.write(&table).await;
                 if let Err(why) = &outcome {
                     warn!(version = %table.version, %why, "a table was not written");
                 }
-                Event::Written { version: table.version, outcome }
+                ArbiterEvent::Written { version: table.version, outcome }
             }),
             Action::Acting { term } => {
                 let takeover = self.arbiter.takeover();
-                Box::pin(async move { Event::Acted { outcome: tables.acting(term, takeover).await } })
+                Box::pin(async move { ArbiterEvent::Acted { outcome: tables.acting(term, takeover).await } })
             }
             Action::Probe { node, addr } => self.prober.probe(node, &addr),
             Action::Answer { id, outcome } => {

@@ -1,11 +1,11 @@
 //! The policy of 2.0 (S11): every node has sections that are at home with it; while it is away, all the others foster
 //! them alike, in few runs, and they go back when it returns. Works on slots; `plan` calls it. Pure.
 
-use super::plan::{Member, Status, takers};
+use super::plan::{PlannedNode, Status, takers};
 use super::slots::{Slot, shares};
 
 /// Puts every slot where it belongs now, and moves no other.
-pub(super) fn settle(slots: &mut [Slot], members: &[Member]) {
+pub(super) fn settle(slots: &mut [Slot], members: &[PlannedNode]) {
     let takers = takers(members);
     if takers.is_empty() {
         return;
@@ -24,7 +24,7 @@ pub(super) fn settle(slots: &mut [Slot], members: &[Member]) {
 }
 
 /// Shares the sections of nodes that are away among the takers, even within one; sections that fit stay where they are.
-fn foster(slots: &mut [Slot], members: &[Member], takers: &[u32]) {
+fn foster(slots: &mut [Slot], members: &[PlannedNode], takers: &[u32]) {
     let place = |node: Option<u32>| node.and_then(|node| takers.iter().position(|&taker| taker == node));
     // Where the home is about to be back, or the holder is not known to be well, another move would be for nothing.
     let fostered = |slot: &Slot| match slot.node {
@@ -61,12 +61,12 @@ fn foster(slots: &mut [Slot], members: &[Member], takers: &[u32]) {
     }
 }
 
-fn away(home: Member) -> bool {
+fn away(home: PlannedNode) -> bool {
     !home.active || home.status == Status::Dead
 }
 
 /// Makes the homes even within one over all active nodes, dead ones too, with as few changes as that takes.
-pub(super) fn even_homes(slots: &mut [Slot], members: &[Member]) {
+pub(super) fn even_homes(slots: &mut [Slot], members: &[PlannedNode]) {
     let active: Vec<u32> = (0..).zip(members).filter(|(_, one)| one.active).map(|(index, _)| index).collect();
     if active.is_empty() {
         return;

@@ -3,7 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::plan::{Member, takers};
+use super::plan::{PlannedNode, takers};
 use super::slots::Slot;
 use seqsvr_core::ids::SectionId;
 use seqsvr_core::routing::order::Order;
@@ -29,7 +29,7 @@ impl Ring {
 }
 
 /// Gives every slot without a fit owner to the one behind it in the order.
-pub(super) fn settle(slots: &mut [Slot], members: &[Member], ring: &Ring) {
+pub(super) fn settle(slots: &mut [Slot], members: &[PlannedNode], ring: &Ring) {
     let takers = takers(members);
     for (index, slot) in slots.iter_mut().enumerate() {
         if takers.is_empty() || slot.node.is_some_and(|node| members[node as usize].keeps()) {
@@ -46,7 +46,7 @@ pub(super) fn settle(slots: &mut [Slot], members: &[Member], ring: &Ring) {
 }
 
 /// Gives every slot to the first in its order that can take it.
-pub(super) fn to_the_first(slots: &mut [Slot], members: &[Member], ring: &Ring) {
+pub(super) fn to_the_first(slots: &mut [Slot], members: &[PlannedNode], ring: &Ring) {
     let takers = takers(members);
     for (index, slot) in slots.iter_mut().enumerate() {
         if let Some(&first) = ring.of(index).iter().find(|node| takers.contains(node)) {

@@ -20,7 +20,7 @@ type Labelled = Family<[(&'static str, String); 1], Gauge>;
 
 /// See the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct View {
+pub struct ArbiterView {
     /// The term under which it acts.
     pub acting: Option<u64>,
     /// The largest term that it has heard of.
@@ -44,7 +44,7 @@ struct NodeView {
     unserved: u64,
 }
 
-impl View {
+impl ArbiterView {
     /// The view of `arbiter` as it is now.
     pub(crate) fn of(arbiter: &Arbiter, lost: Option<String>) -> Self {
         let promised = arbiter.heard_of();
@@ -85,7 +85,7 @@ impl View {
     }
 
     /// Shows itself, and logs how it differs from the view before.
-    pub(crate) fn publish(self, to: &watch::Sender<View>) {
+    pub(crate) fn publish(self, to: &watch::Sender<ArbiterView>) {
         if *to.borrow() == self {
             return;
         }
@@ -93,7 +93,7 @@ impl View {
         to.send_replace(self);
     }
 
-    fn log(&self, before: &View) {
+    fn log(&self, before: &ArbiterView) {
         match (before.acting, self.acting) {
             (None, Some(term)) => info!(term, "this arbiter acts"),
             (Some(term), None) => return warn!(term, "another arbiter acts; this one stands by"),

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::directory;
 use super::identity::Identity;
-use super::writer::Limits;
+use super::writer::WriterLimits;
 use seqsvr_core::store::Layout;
 use seqsvr_rpc::connections::ConnectionsConfig;
 use seqsvr_rpc::security::ListenConfig;
@@ -91,7 +91,7 @@ fn default_file_bytes() -> usize {
 /// A mistake in the configuration: the key, and the values that would be right.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{key} = {value} is wrong: {right}")]
-pub struct ConfigError {
+pub struct StoreConfigError {
     key: &'static str,
     value: String,
     right: &'static str,
@@ -103,9 +103,9 @@ impl StoreConfig {
     /// # Errors
     ///
     /// The first key that is not.
-    pub fn check(&self) -> Result<(), ConfigError> {
+    pub fn check(&self) -> Result<(), StoreConfigError> {
         let wrong = |key, value: &dyn std::fmt::Display, right| {
-            Err(ConfigError { key, value: value.to_string(), right })
+            Err(StoreConfigError { key, value: value.to_string(), right })
         };
         for (key, name) in [("cluster", &self.cluster), ("name", &self.name)] {
             let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.-".contains(c);
@@ -156,8 +156,8 @@ impl StoreConfig {
         Layout { section_size: self.section_size, step: self.step }
     }
 
-    pub(super) fn limits(&self) -> Limits {
+    pub(super) fn limits(&self) -> WriterLimits {
         let LimitsConfig { queue, batch, waiters, longest_wait_ms, .. } = self.limits;
-        Limits { queue, batch, waiters, longest_wait: Duration::from_millis(longest_wait_ms) }
+        WriterLimits { queue, batch, waiters, longest_wait: Duration::from_millis(longest_wait_ms) }
     }
 }

@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
-use super::identity::{Identity, OpenError, Place};
+use super::identity::{FilesError, FramePlace, Identity};
 use super::journal::{self, Journal};
 use super::progress_file::{self, ProgressFile};
 use super::state::State;
@@ -23,7 +23,7 @@ use seqsvr_core::store::Layout;
 use seqsvr_core::store::message::Copy;
 
 /// Where a replica ends that was just made.
-const FIRST: Place = Place { file: 1, frame: 1 };
+const FIRST: FramePlace = FramePlace { file: 1, frame: 1 };
 
 /// See the module. Dropping it gives up the lock.
 pub(super) struct Directory {
@@ -48,23 +48,23 @@ impl Directory {
     ///
     /// # Errors
     ///
-    /// [`OpenError::Empty`] when there is no such directory, [`OpenError::Locked`], [`OpenError::Io`].
+    /// [`FilesError::Empty`] when there is no such directory, [`FilesError::Locked`], [`FilesError::Io`].
     pub(super) fn lock(
         path: &Path,
         identity: Identity,
         layout: Layout,
         room: usize,
-    ) -> Result<Self, OpenError> {
+    ) -> Result<Self, FilesError> {
         if !path.is_dir() {
-            return Err(OpenError::Empty(path.to_owned()));
+            return Err(FilesError::Empty(path.to_owned()));
         }
         let at = path.join("lock");
         let lock = FileLock::take(&at).map_err(|why| match why {
-            TryLockError::WouldBlock => OpenError::Locked(path.to_owned()),
-            TryLockError::Error(why) => OpenError::Io { path: at, why },
+            TryLockError::WouldBlock => FilesError::Locked(path.to_owned()),
+            TryLockError::Error(why) => FilesError::Io { path: at, why },
         })?;
         let at = path.join(progress_file::NAME);
-        let progress = ProgressFile::open(&at).map_err(OpenError::io(&at))?;
+        let progress = ProgressFile::open(&at).map_err(FilesError::io(&at))?;
         Ok(Self { path: path.to_owned(), identity, layout, room, _lock: lock, progress })
     }
 
@@ -72,10 +72,10 @@ impl Directory {
     ///
     /// # Errors
     ///
-    /// [`OpenError::Exists`], [`OpenError::Io`].
-    pub(super) fn init(mut self) -> Result<(State, Files), OpenError> {
+    /// [`FilesError::Exists`], [`FilesError::Io`].
+    pub(super) fn init(mut self) -> Result<(State, Files), FilesError> {
         if !self.numbers()?.is_empty() || self.noted()?.is_some() {
-            return Err(OpenError::Exists(self.path.clone()));
+            return Err(FilesError::Exists(self.path.clone()));
         }
         let copy = Copy { layout: Some(self.layout), ..Copy::default() };
         let state = State::restored(copy, 1, Flaws::default()).with_id(rand::random_range(1..=u64::MAX));
@@ -87,16 +87,16 @@ impl Directory {
     ///
     /// # Errors
     ///
-    /// Every [`OpenError`] but [`OpenError::Locked`] and [`OpenError::Exists`].
-    pub(super) fn open(mut self) -> Result<(State, Files), OpenError> {
+    /// Every [`FilesError`] but [`FilesError::Locked`] and [`FilesError::Exists`].
+    pub(super) fn open(mut self) -> Result<(State, Files), FilesError> {
         let noted = self.noted()?;
         let last = self.numbers()?.into_iter().max();
         let number = match (last, noted) {
             (Some(number), _) => number,
-            (None, None) => return Err(OpenError::Empty(self.path)),
+            (None, None) => return Err(FilesError::Empty(self.path)),
             (None, Some(noted)) => {
                 let what = format!("missing, although {noted} was confirmed");
-                return Err(OpenError::Damaged { path: self.file(noted.file), what });
+                return Err(FilesError::Damaged { path: self.file(noted.file), what });
             }
         };
         let path = self.file(number);
@@ -105,18 +105,18 @@ impl Directory {
         // A replica that was cut off while it was made has no progress file, and has confirmed nothing.
         let Some(confirmed) = noted.or((read.place == FIRST).then_some(FIRST)) else {
             let what = "damaged or missing, although there are files to it".to_owned();
-            return Err(OpenError::Damaged { path: self.path.join(progress_file::NAME), what });
+            return Err(FilesError::Damaged { path: self.path.join(progress_file::NAME), what });
         };
         if read.place < confirmed {
-            return Err(OpenError::RolledBack { path, found: read.place, confirmed });
+            return Err(FilesError::RolledBack { path, found: read.place, confirmed });
         }
         let files = self.begin(number + 1, &read.state)?;
         Ok((read.state, files))
     }
 
-    fn begin(self, number: u64, state: &State) -> Result<Files, OpenError> {
+    fn begin(self, number: u64, state: &State) -> Result<Files, FilesError> {
         let path = self.path.join("spare");
-        let file = File::create(&path).map_err(OpenError::io(&path))?;
+        let file = File::create(&path).map_err(FilesError::io(&path))?;
         let mut directory = self;
         let journal = directory.install(file, 0, number, state)?;
         Ok(Files { directory, journal, spare: None })
@@ -126,52 +126,52 @@ impl Directory {
     ///
     /// # Errors
     ///
-    /// [`OpenError::Full`]: the file before it still counts. After an [`OpenError::Io`] nothing more may be confirmed.
+    /// [`FilesError::Full`]: the file before it still counts. After a [`FilesError::Io`] nothing more may be confirmed.
     fn install(
         &mut self,
         spare: File,
         zeros: usize,
         number: u64,
         state: &State,
-    ) -> Result<Journal, OpenError> {
+    ) -> Result<Journal, FilesError> {
         let (from, to) = (self.path.join("spare"), self.file(number));
         let journal = Journal::begin(spare, zeros, &self.identity, number, state, self.room);
-        let journal = journal.map_err(OpenError::writing(&from))?;
-        fs::rename(&from, &to).map_err(OpenError::io(&to))?;
+        let journal = journal.map_err(FilesError::writing(&from))?;
+        fs::rename(&from, &to).map_err(FilesError::io(&to))?;
         self.sync()?;
         self.note(journal.place(), true)?;
         for old in self.numbers()?.into_iter().filter(|&old| old != number) {
             let path = self.file(old);
-            fs::remove_file(&path).map_err(OpenError::io(&path))?;
+            fs::remove_file(&path).map_err(FilesError::io(&path))?;
         }
         Ok(journal)
     }
 
-    fn note(&mut self, place: Place, durably: bool) -> Result<(), OpenError> {
+    fn note(&mut self, place: FramePlace, durably: bool) -> Result<(), FilesError> {
         let noted =
             self.progress.note(place).and_then(|()| if durably { self.progress.sync() } else { Ok(()) });
-        noted.map_err(OpenError::io(&self.path.join(progress_file::NAME)))
+        noted.map_err(FilesError::io(&self.path.join(progress_file::NAME)))
     }
 
-    fn noted(&mut self) -> Result<Option<Place>, OpenError> {
-        self.progress.read().map_err(OpenError::io(&self.path.join(progress_file::NAME)))
+    fn noted(&mut self) -> Result<Option<FramePlace>, FilesError> {
+        self.progress.read().map_err(FilesError::io(&self.path.join(progress_file::NAME)))
     }
 
     /// Makes the names in the directory durable.
-    fn sync(&self) -> Result<(), OpenError> {
-        File::open(&self.path).and_then(|directory| directory.sync_all()).map_err(OpenError::io(&self.path))
+    fn sync(&self) -> Result<(), FilesError> {
+        File::open(&self.path).and_then(|directory| directory.sync_all()).map_err(FilesError::io(&self.path))
     }
 
     /// Whether a file is this replica's.
-    fn check(&self, path: &Path, read: &journal::Read) -> Result<(), OpenError> {
+    fn check(&self, path: &Path, read: &journal::Read) -> Result<(), FilesError> {
         let path = || path.to_owned();
         if read.identity != self.identity {
             let (found, configured) = (Box::new(read.identity.clone()), Box::new(self.identity.clone()));
-            return Err(OpenError::Foreign { path: path(), found, configured });
+            return Err(FilesError::Foreign { path: path(), found, configured });
         }
         match read.state.layout() {
             Some(stored) if stored != self.layout => {
-                Err(OpenError::Layout { path: path(), stored, configured: self.layout })
+                Err(FilesError::Layout { path: path(), stored, configured: self.layout })
             }
             _ => Ok(()),
         }
@@ -182,7 +182,7 @@ impl Directory {
     }
 
     /// Which files are there.
-    fn numbers(&self) -> Result<Vec<u64>, OpenError> {
+    fn numbers(&self) -> Result<Vec<u64>, FilesError> {
         numbers(&self.path)
     }
 }
@@ -191,11 +191,11 @@ impl Directory {
 ///
 /// # Errors
 ///
-/// [`OpenError::Damaged`], [`OpenError::Format`], [`OpenError::Io`].
-pub(super) fn stored_id(path: &Path) -> Result<Option<u64>, OpenError> {
+/// [`FilesError::Damaged`], [`FilesError::Format`], [`FilesError::Io`].
+pub(super) fn stored_id(path: &Path) -> Result<Option<u64>, FilesError> {
     let last = match numbers(path) {
         Ok(numbers) => numbers.into_iter().max(),
-        Err(OpenError::Io { why, .. }) if why.kind() == io::ErrorKind::NotFound => None,
+        Err(FilesError::Io { why, .. }) if why.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
     let Some(number) = last else { return Ok(None) };
@@ -203,10 +203,10 @@ pub(super) fn stored_id(path: &Path) -> Result<Option<u64>, OpenError> {
 }
 
 /// Which files are in the directory.
-fn numbers(path: &Path) -> Result<Vec<u64>, OpenError> {
+fn numbers(path: &Path) -> Result<Vec<u64>, FilesError> {
     let mut numbers = Vec::new();
-    for entry in fs::read_dir(path).map_err(OpenError::io(path))? {
-        let name = entry.map_err(OpenError::io(path))?.file_name();
+    for entry in fs::read_dir(path).map_err(FilesError::io(path))? {
+        let name = entry.map_err(FilesError::io(path))?.file_name();
         let number = name.to_str().and_then(|name| name.strip_prefix("state."));
         numbers.extend(number.and_then(|number| number.parse::<u64>().ok()));
     }
@@ -218,14 +218,14 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// [`OpenError::Full`]: nothing of the state may be shown before a [`turn`](Self::turn) succeeds. After an [`OpenError::Io`] nothing
+    /// [`FilesError::Full`]: nothing of the state may be shown before a [`turn`](Self::turn) succeeds. After a [`FilesError::Io`] nothing
     /// more may be confirmed.
-    pub(super) fn keep(&mut self, batch: &[u8], state: &State) -> Result<(), OpenError> {
+    pub(super) fn keep(&mut self, batch: &[u8], state: &State) -> Result<(), FilesError> {
         if !self.journal.fits(batch.len()) {
             return self.turn(state);
         }
         let path = self.directory.file(self.journal.place().file);
-        self.journal.append(batch).map_err(OpenError::writing(&path))?;
+        self.journal.append(batch).map_err(FilesError::writing(&path))?;
         if self.spare.is_none() && self.journal.half_full() {
             let (path, room) = (self.directory.path.join("spare"), self.directory.room);
             self.spare = Some(std::thread::spawn(move || {
@@ -243,14 +243,14 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// [`OpenError::Full`]: as before; it may be called again. After an [`OpenError::Io`] nothing more may be confirmed.
-    pub(super) fn turn(&mut self, state: &State) -> Result<(), OpenError> {
+    /// [`FilesError::Full`]: as before; it may be called again. After a [`FilesError::Io`] nothing more may be confirmed.
+    pub(super) fn turn(&mut self, state: &State) -> Result<(), FilesError> {
         let turned = self.begin_next(state);
-        if matches!(turned, Err(OpenError::Full { .. })) {
+        if matches!(turned, Err(FilesError::Full { .. })) {
             // The part that was written takes up room.
             match fs::remove_file(self.directory.path.join("spare")) {
                 Err(why) if why.kind() != io::ErrorKind::NotFound => {
-                    return Err(OpenError::Io { path: self.directory.path.join("spare"), why });
+                    return Err(FilesError::Io { path: self.directory.path.join("spare"), why });
                 }
                 _ => {}
             }
@@ -258,13 +258,13 @@ impl Files {
         turned
     }
 
-    fn begin_next(&mut self, state: &State) -> Result<(), OpenError> {
+    fn begin_next(&mut self, state: &State) -> Result<(), FilesError> {
         let path = self.directory.path.join("spare");
         let written_ahead = self.spare.take().map(|writing| writing.join().expect("it does not panic"));
         let (spare, zeros) = match written_ahead {
             Some(Ok(written)) => written,
             // There may be room by now.
-            Some(Err(_)) | None => (File::create(&path).map_err(OpenError::writing(&path))?, 0),
+            Some(Err(_)) | None => (File::create(&path).map_err(FilesError::writing(&path))?, 0),
         };
         let number = self.journal.place().file + 1;
         self.journal = self.directory.install(spare, zeros, number, state)?;
@@ -275,8 +275,8 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// [`OpenError::Io`].
-    pub(super) fn note(&mut self, durably: bool) -> Result<(), OpenError> {
+    /// [`FilesError::Io`].
+    pub(super) fn note(&mut self, durably: bool) -> Result<(), FilesError> {
         self.directory.note(self.journal.place(), durably)
     }
 }

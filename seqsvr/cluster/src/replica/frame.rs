@@ -52,7 +52,7 @@ pub(super) fn write(id: FileId, sequence: u64, payload: &[u8], out: &mut Vec<u8>
 
 /// The id that the head at the start of `file` names.
 pub(super) fn id(file: &[u8]) -> Result<FileId, Damage> {
-    match Head::read(file, 0) {
+    match DiskFrameHead::read(file, 0) {
         Some(head) => Ok(head.id),
         None => Err(Damage { offset: 0, what: "it does not begin as a replica's file" }),
     }
@@ -60,7 +60,7 @@ pub(super) fn id(file: &[u8]) -> Result<FileId, Damage> {
 
 /// The contents of one place in a file.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found<'a> {
+pub(super) enum FoundFrame<'a> {
     /// The frame, and where the next one begins.
     Frame { payload: &'a [u8], next: usize },
     /// The frames end here; a torn frame may lie behind.
@@ -68,19 +68,19 @@ pub(super) enum Found<'a> {
 }
 
 /// Reads the frame that must carry `sequence` at `offset`.
-pub(super) fn read(file: &[u8], id: FileId, offset: usize, sequence: u64) -> Result<Found<'_>, Damage> {
+pub(super) fn read(file: &[u8], id: FileId, offset: usize, sequence: u64) -> Result<FoundFrame<'_>, Damage> {
     let damage = |what| Err(Damage { offset, what });
     let end_unless_later = |what| match later(file, id, offset, sequence) {
         true => damage(what),
-        false => Ok(Found::End),
+        false => Ok(FoundFrame::End),
     };
     let Some(place) = file.get(offset..offset + HEAD) else {
-        return if offset >= file.len() { Ok(Found::End) } else { damage("the file is cut short") };
+        return if offset >= file.len() { Ok(FoundFrame::End) } else { damage("the file is cut short") };
     };
     if place.iter().all(|&byte| byte == 0) {
         return end_unless_later("a frame is missing");
     }
-    let Some(head) = Head::read(file, offset) else { return damage("the head of a frame is wrong") };
+    let Some(head) = DiskFrameHead::read(file, offset) else { return damage("the head of a frame is wrong") };
     if head.id != id || head.sequence != sequence {
         return damage("the frame is another one than was written here");
     }
@@ -89,7 +89,10 @@ pub(super) fn read(file: &[u8], id: FileId, offset: usize, sequence: u64) -> Res
         return damage("the file is cut short");
     };
     if crc32fast::hash(payload) == head.sum {
-        return Ok(Found::Frame { payload: &payload[..payload.len() - 1], next: end.next_multiple_of(HEAD) });
+        return Ok(FoundFrame::Frame {
+            payload: &payload[..payload.len() - 1],
+            next: end.next_multiple_of(HEAD),
+        });
     }
     if torn(file, start, end) {
         return end_unless_later("a part of a frame is missing");
@@ -97,15 +100,15 @@ pub(super) fn read(file: &[u8], id: FileId, offset: usize, sequence: u64) -> Res
     damage("the checksum of a frame is wrong")
 }
 
-struct Head {
+struct DiskFrameHead {
     length: usize,
     sequence: u64,
     id: FileId,
     sum: u32,
 }
 
-impl Head {
-    fn read(file: &[u8], offset: usize) -> Option<Head> {
+impl DiskFrameHead {
+    fn read(file: &[u8], offset: usize) -> Option<DiskFrameHead> {
         let head = file.get(offset..offset + HEAD)?;
         let u32_at = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().expect("4 bytes"));
         let u64_at = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().expect("8 bytes"));
@@ -113,7 +116,7 @@ impl Head {
             return None;
         }
         let (length, sequence, id) = (u32_at(4) as usize, u64_at(8), FileId(u64_at(16)));
-        Some(Head { length, sequence, id, sum: u32_at(24) })
+        Some(DiskFrameHead { length, sequence, id, sum: u32_at(24) })
     }
 }
 
@@ -129,7 +132,7 @@ fn later(file: &[u8], id: FileId, offset: usize, sequence: u64) -> bool {
     let places = (offset + HEAD..file.len()).step_by(HEAD);
     places
         .filter(|&at| file[at..].starts_with(&MAGIC))
-        .filter_map(|at| Head::read(file, at))
+        .filter_map(|at| DiskFrameHead::read(file, at))
         .any(|head| head.id == id && head.sequence > sequence)
 }
 
@@ -154,7 +157,7 @@ mod tests {
 
     fn read_all(file: &[u8]) -> Result<Vec<Vec<u8>>, Damage> {
         let (mut found, mut offset) = (Vec::new(), 0);
-        while let Found::Frame { payload, next } = read(file, ID, offset, found.len() as u64)? {
+        while let FoundFrame::Frame { payload, next } = read(file, ID, offset, found.len() as u64)? {
             found.push(payload.to_vec());
             offset = next;
         }

@@ -30,7 +30,7 @@ const LOST: &str = "Move the files away, start once with --init, and run `seqsvr
 
 /// Why a replica's directory is not served from.
 #[derive(Debug, Error)]
-pub enum OpenError {
+pub enum FilesError {
     /// Another process has it.
     #[error("{} is used by another process; stop that one first", .0.display())]
     Locked(PathBuf),
@@ -84,9 +84,9 @@ pub enum OpenError {
         /// Which file.
         path: PathBuf,
         /// The last frame that is there: file and frame.
-        found: Place,
+        found: FramePlace,
         /// The last frame that is known to have been written.
-        confirmed: Place,
+        confirmed: FramePlace,
     },
     /// Another program wrote it.
     #[error("{} has format {format}, which this program does not know; use the one that wrote it", path.display())]
@@ -114,33 +114,33 @@ pub enum OpenError {
     },
 }
 
-impl OpenError {
+impl FilesError {
     /// For `map_err`.
-    pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> OpenError + use<> {
+    pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> FilesError + use<> {
         let path = path.to_owned();
-        move |why| OpenError::Io { path, why }
+        move |why| FilesError::Io { path, why }
     }
 
     /// The same where a file is written that does not count yet: without it the one before it still does.
-    pub(super) fn writing(path: &Path) -> impl FnOnce(io::Error) -> OpenError + use<> {
+    pub(super) fn writing(path: &Path) -> impl FnOnce(io::Error) -> FilesError + use<> {
         let path = path.to_owned();
         move |why| match why.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => OpenError::Full { path, why },
-            _ => OpenError::Io { path, why },
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => FilesError::Full { path, why },
+            _ => FilesError::Io { path, why },
         }
     }
 }
 
 /// How far a replica has written: files are numbered, and frames within a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct FramePlace {
     /// The number of the file, from 1.
     pub file: u64,
     /// The number of the last frame in it.
     pub frame: u64,
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for FramePlace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "frame {} of file {}", self.frame, self.file)
     }

@@ -11,9 +11,9 @@ use std::path::Path;
 
 use prost::Message;
 
-use super::frame::{self, Damage, FileId, Found};
-use super::identity::{Identity, OpenError, Place};
-use super::state::{Change, State};
+use super::frame::{self, Damage, FileId, FoundFrame};
+use super::identity::{FilesError, FramePlace, Identity};
+use super::state::{State, StateChange};
 use seqsvr_core::flaws::Flaws;
 use seqsvr_core::store::message::Copy;
 use seqsvr_rpc::v1;
@@ -29,7 +29,7 @@ pub(super) const LARGEST: RangeInclusive<u64> = 0..=(4 << 30) - 1;
 
 /// The first frame. Stored, must stay readable.
 #[derive(Clone, PartialEq, Message)]
-struct Head {
+struct JournalHead {
     #[prost(uint32, tag = "1")]
     format: u32,
     #[prost(string, tag = "2")]
@@ -59,7 +59,7 @@ struct Batch {
 pub(super) struct Journal {
     file: File,
     id: FileId,
-    place: Place,
+    place: FramePlace,
     /// Where the next frame goes.
     position: usize,
     /// How far the file was written ahead.
@@ -78,7 +78,7 @@ impl Journal {
         state: &State,
         room: usize,
     ) -> io::Result<Self> {
-        let head = Head {
+        let head = JournalHead {
             format: FORMAT,
             cluster: identity.cluster.clone(),
             set: identity.set,
@@ -97,7 +97,7 @@ impl Journal {
         file.write_all_at(&buffer, 0)?;
         file.sync_all()?;
         buffer.clear();
-        Ok(Self { file, id, place: Place { file: number, frame: 1 }, position, capacity, buffer })
+        Ok(Self { file, id, place: FramePlace { file: number, frame: 1 }, position, capacity, buffer })
     }
 
     /// Makes changes durable, together. After an error the file must not be used again, since its contents are unknown: the next
@@ -127,7 +127,7 @@ impl Journal {
     }
 
     /// The last frame that is durable.
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn place(&self) -> FramePlace {
         self.place
     }
 }
@@ -141,7 +141,7 @@ impl Journal {
 }
 
 /// The payload of a frame that holds `changes`.
-pub(super) fn batch(changes: &[Change]) -> Vec<u8> {
+pub(super) fn batch(changes: &[StateChange]) -> Vec<u8> {
     let request = |change| v1::StoreRequest { request: Some(change), ..v1::StoreRequest::default() };
     let changes = changes.iter().map(|change| request(change.into())).collect();
     Batch { changes }.encode_to_vec()
@@ -161,7 +161,7 @@ pub(super) fn write_zeros(file: &File, from: usize, to: usize) -> io::Result<()>
 /// The contents of a file.
 pub(super) struct Read {
     pub(super) identity: Identity,
-    pub(super) place: Place,
+    pub(super) place: FramePlace,
     pub(super) state: State,
 }
 
@@ -169,14 +169,14 @@ pub(super) struct Read {
 ///
 /// # Errors
 ///
-/// [`OpenError::Damaged`], [`OpenError::Format`], [`OpenError::Io`].
-pub(super) fn read(path: &Path, number: u64) -> Result<Read, OpenError> {
-    let damaged = |what: String| OpenError::Damaged { path: path.to_owned(), what };
-    let length = path.metadata().map_err(OpenError::io(path))?.len();
+/// [`FilesError::Damaged`], [`FilesError::Format`], [`FilesError::Io`].
+pub(super) fn read(path: &Path, number: u64) -> Result<Read, FilesError> {
+    let damaged = |what: String| FilesError::Damaged { path: path.to_owned(), what };
+    let length = path.metadata().map_err(FilesError::io(path))?.len();
     if !LARGEST.contains(&length) {
         return Err(damaged(format!("{length} bytes long, which no file of a replica is")));
     }
-    let bytes = std::fs::read(path).map_err(OpenError::io(path))?;
+    let bytes = std::fs::read(path).map_err(FilesError::io(path))?;
     let mut frames = Frames { bytes: &bytes, id: None, offset: 0, sequence: 0 };
     let mut next = |what: &'static str| {
         let at = frames.offset;
@@ -188,9 +188,9 @@ pub(super) fn read(path: &Path, number: u64) -> Result<Read, OpenError> {
     let undecodable =
         |at: usize, why: &dyn std::fmt::Display| damaged(format!("damaged at byte {at}: {why}"));
     let (at, head) = next("its beginning")?;
-    let head = Head::decode(head).map_err(|why| undecodable(at, &why))?;
+    let head = JournalHead::decode(head).map_err(|why| undecodable(at, &why))?;
     if head.format != FORMAT {
-        return Err(OpenError::Format { path: path.to_owned(), format: head.format });
+        return Err(FilesError::Format { path: path.to_owned(), format: head.format });
     }
     if head.number != number {
         return Err(damaged(format!("a copy of file {}", head.number)));
@@ -204,11 +204,11 @@ pub(super) fn read(path: &Path, number: u64) -> Result<Read, OpenError> {
         let Some(payload) = frames.next().map_err(|damage| damaged(damage.to_string()))? else { break };
         let batch = Batch::decode(payload).map_err(|why| undecodable(at, &why))?;
         for request in batch.changes.into_iter().filter_map(|change| change.request) {
-            state.apply(&Change::try_from(request).map_err(|why| undecodable(at, &why))?);
+            state.apply(&StateChange::try_from(request).map_err(|why| undecodable(at, &why))?);
         }
     }
     let identity = Identity { cluster: head.cluster, set: head.set, name: head.name };
-    Ok(Read { identity, place: Place { file: number, frame: frames.sequence - 1 }, state })
+    Ok(Read { identity, place: FramePlace { file: number, frame: frames.sequence - 1 }, state })
 }
 
 struct Frames<'a> {
@@ -224,7 +224,8 @@ impl<'a> Frames<'a> {
             Some(id) => id,
             None => *self.id.insert(frame::id(self.bytes)?),
         };
-        let Found::Frame { payload, next } = frame::read(self.bytes, id, self.offset, self.sequence)? else {
+        let FoundFrame::Frame { payload, next } = frame::read(self.bytes, id, self.offset, self.sequence)?
+        else {
             return Ok(None);
         };
         (self.offset, self.sequence) = (next, self.sequence + 1);
@@ -262,7 +263,7 @@ mod tests {
     #[test]
     fn the_bytes_of_a_head_stay_as_they_are() {
         let (cluster, name) = ("test".to_owned(), "s1".to_owned());
-        let head = Head { format: FORMAT, cluster, set: 3, name, number: 2, revision: 9, id: 7 };
+        let head = JournalHead { format: FORMAT, cluster, set: 3, name, number: 2, revision: 9, id: 7 };
         assert_eq!(head.encode_to_vec(), b"\x08\x01\x12\x04test\x18\x03\x22\x02s1\x28\x02\x30\x09\x38\x07");
     }
 

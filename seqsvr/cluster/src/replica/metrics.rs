@@ -20,13 +20,13 @@ const SYNC_BUCKETS: [f64; 9] = [0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.0
 #[derive(Clone)]
 pub(super) struct Metrics {
     registry: Arc<Registry>,
-    questions: Family<Kind, Counter>,
+    questions: Family<QuestionKind, Counter>,
     syncs: Histogram,
     waiters: Gauge,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Kind {
+struct QuestionKind {
     kind: &'static str,
 }
 
@@ -72,7 +72,7 @@ impl Metrics {
             Question::Accept { .. } => "accept",
             Question::Install { .. } => "install",
         };
-        self.questions.get_or_create(&Kind { kind }).inc();
+        self.questions.get_or_create(&QuestionKind { kind }).inc();
     }
 
     /// A batch was made durable.

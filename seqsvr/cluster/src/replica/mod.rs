@@ -18,6 +18,6 @@ mod service;
 pub mod state;
 mod writer;
 
-pub use config::{ConfigError, LimitsConfig, StoreConfig};
-pub use identity::{Identity, OpenError, Place};
+pub use config::{LimitsConfig, StoreConfig, StoreConfigError};
+pub use identity::{FilesError, FramePlace, Identity};
 pub use serve::{Replica, ServeError, Start};

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use super::frame::SECTOR;
-use super::identity::Place;
+use super::identity::FramePlace;
 
 /// Its name in the directory. Stored, must stay stable.
 pub(super) const NAME: &str = "mark";
@@ -30,14 +30,14 @@ impl ProgressFile {
     }
 
     /// The place noted last; `None` when neither slot holds anything.
-    pub(super) fn read(&mut self) -> io::Result<Option<Place>> {
+    pub(super) fn read(&mut self) -> io::Result<Option<FramePlace>> {
         let slots = [self.read_slot(0)?, self.read_slot(1)?];
         // The older one is overwritten next.
         self.slot = u64::from(slots[0] > slots[1]);
         Ok(slots.into_iter().max().flatten())
     }
 
-    fn read_slot(&self, slot: u64) -> io::Result<Option<Place>> {
+    fn read_slot(&self, slot: u64) -> io::Result<Option<FramePlace>> {
         let mut bytes = [0; LENGTH];
         match self.file.read_exact_at(&mut bytes, slot * SECTOR as u64) {
             Ok(()) => {}
@@ -47,11 +47,11 @@ impl ProgressFile {
         let sum = u32::from_le_bytes(bytes[24..].try_into().expect("4 bytes"));
         let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
         let holds = bytes[..8] == MAGIC && crc32fast::hash(&bytes[..24]) == sum;
-        Ok(holds.then(|| Place { file: number(8), frame: number(16) }))
+        Ok(holds.then(|| FramePlace { file: number(8), frame: number(16) }))
     }
 
     /// Notes a place that is durable. Not synced: should the note be lost, an older one holds.
-    pub(super) fn note(&mut self, place: Place) -> io::Result<()> {
+    pub(super) fn note(&mut self, place: FramePlace) -> io::Result<()> {
         let mut bytes = [0; SECTOR];
         bytes[..8].copy_from_slice(&MAGIC);
         bytes[8..16].copy_from_slice(&place.file.to_le_bytes());

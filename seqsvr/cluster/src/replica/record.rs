@@ -11,55 +11,55 @@ use seqsvr_rpc::store::{MOST_SECTIONS, ceilings, range, to_ceilings, to_range};
 use seqsvr_rpc::v1;
 use seqsvr_rpc::v1::store_request::Request;
 
-use super::state::Change;
+use super::state::StateChange;
 
 /// Stored, must stay readable: the log of a replica holds these.
-impl From<&Change> for Request {
-    fn from(change: &Change) -> Request {
+impl From<&StateChange> for Request {
+    fn from(change: &StateChange) -> Request {
         match change {
-            Change::Claim { sections, owner, layout } => Request::Claim(v1::ClaimRequest {
+            StateChange::Claim { sections, owner, layout } => Request::Claim(v1::ClaimRequest {
                 sections: sections.iter().map(to_range).collect(),
                 owner: Some((*owner).into()),
                 layout: Some((*layout).into()),
             }),
-            Change::Raise(ceilings) => {
+            StateChange::Raise(ceilings) => {
                 let (sections, ceilings) = to_ceilings(ceilings);
                 Request::Raise(v1::RaiseRequest { owner: None, sections, ceilings })
             }
-            Change::Release { owner, sections } => Request::Release(v1::ReleaseRequest {
+            StateChange::Release { owner, sections } => Request::Release(v1::ReleaseRequest {
                 owner: Some((*owner).into()),
                 sections: sections.iter().map(to_range).collect(),
             }),
-            Change::Promise(term) => Request::Promise(v1::PromiseRequest { term: *term }),
-            Change::Write(table) => Request::WriteTable(table.as_ref().into()),
-            Change::Whole(copy) => {
+            StateChange::Promise(term) => Request::Promise(v1::PromiseRequest { term: *term }),
+            StateChange::Write(table) => Request::WriteTable(table.as_ref().into()),
+            StateChange::Whole(copy) => {
                 Request::Install(v1::InstallRequest { next: None, copy: Some(copy.as_ref().into()) })
             }
         }
     }
 }
 
-impl TryFrom<Request> for Change {
+impl TryFrom<Request> for StateChange {
     type Error = WireError;
 
-    fn try_from(request: Request) -> Result<Change, WireError> {
+    fn try_from(request: Request) -> Result<StateChange, WireError> {
         Ok(match request {
             Request::Claim(claim) => {
                 let (sections, owner, layout) = claimed(claim)?;
-                Change::Claim { sections, owner, layout }
+                StateChange::Claim { sections, owner, layout }
             }
             Request::Raise(raise) => {
-                Change::Raise(ceilings(&raise.sections, &raise.ceilings, MOST_SECTIONS)?)
+                StateChange::Raise(ceilings(&raise.sections, &raise.ceilings, MOST_SECTIONS)?)
             }
             // The runs in which it was noted may be more than a question may name.
-            Request::Release(release) => Change::Release {
+            Request::Release(release) => StateChange::Release {
                 owner: owner(release.owner)?,
                 sections: release.sections.into_iter().map(range).collect::<Result<_, _>>()?,
             },
-            Request::Promise(promise) => Change::Promise(promise.term),
-            Request::WriteTable(table) => Change::Write(Arc::new(Table::try_from(table)?)),
+            Request::Promise(promise) => StateChange::Promise(promise.term),
+            Request::WriteTable(table) => StateChange::Write(Arc::new(Table::try_from(table)?)),
             Request::Install(install) => {
-                Change::Whole(Box::new(install.copy.ok_or(WireError::Missing("copy"))?.try_into()?))
+                StateChange::Whole(Box::new(install.copy.ok_or(WireError::Missing("copy"))?.try_into()?))
             }
             Request::Read(_)
             | Request::Acting(_)

@@ -12,13 +12,13 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tonic::service::interceptor::InterceptedService;
 
-use super::config::{ConfigError, StoreConfig};
+use super::config::{StoreConfig, StoreConfigError};
 use super::directory::{Directory, Files};
-use super::identity::OpenError;
+use super::identity::FilesError;
 use super::metrics::Metrics;
 use super::service::Service;
 use super::state::State;
-use super::writer::Writer;
+use super::writer::ReplicaWriter;
 use seqsvr_rpc::connections::ConnectionsError;
 use seqsvr_rpc::grpc_server::{GrpcServer, bind, serve_metrics};
 use seqsvr_rpc::security::{Listen, SecurityError};
@@ -43,7 +43,7 @@ pub enum Start {
 pub enum ServeError {
     /// The configuration is wrong.
     #[error(transparent)]
-    Config(#[from] ConfigError),
+    Config(#[from] StoreConfigError),
     /// So are its bounds of connections.
     #[error(transparent)]
     Connections(#[from] ConnectionsError),
@@ -52,7 +52,7 @@ pub enum ServeError {
     Security(#[from] SecurityError),
     /// The files cannot be served from, or failed.
     #[error(transparent)]
-    Files(#[from] OpenError),
+    Files(#[from] FilesError),
     /// An address cannot be listened on, or the server ended.
     #[error("{0}")]
     Server(String),
@@ -82,7 +82,7 @@ impl Replica {
         config.connections.check()?;
         let listen = Listen::load(&config.security, config.listen, false)?;
         if start != Start::Open {
-            fs::create_dir_all(&config.directory).map_err(OpenError::io(&config.directory))?;
+            fs::create_dir_all(&config.directory).map_err(FilesError::io(&config.directory))?;
         }
         let directory =
             Directory::lock(&config.directory, config.identity(), config.layout(), config.file_bytes)?;
@@ -124,7 +124,8 @@ impl Replica {
         let identity = Arc::new(config.identity());
         let stop = CancellationToken::new();
         let metrics = Metrics::new();
-        let (mut writer, asker) = Writer::start(state, files, config.limits(), stop.clone(), metrics.clone());
+        let (mut writer, asker) =
+            ReplicaWriter::start(state, files, config.limits(), stop.clone(), metrics.clone());
         let store = StoreServer::new(Service {
             identity: Arc::clone(&identity),
             section_size: config.section_size,

@@ -1,6 +1,6 @@
 //! The state of one replica, and the rules by which it answers: the fence of the claims, ceilings that only grow,
-//! releases, the term and the table. Pure: the shell makes each [`Change`] durable before it lets the answer out, and
-//! the simulation forgets the changes that were not.
+//! releases, the term and the table. Pure: the shell makes each [`StateChange`] durable before it lets the answer out,
+//! and the simulation forgets the changes that were not.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -49,12 +49,12 @@ pub struct Decision {
     /// [`State::revision`] is another, or with no wait when the time is up.
     pub answer: Option<Answer>,
     /// The change that must be durable first; already part of the state that decided.
-    pub change: Option<Change>,
+    pub change: Option<StateChange>,
 }
 
 /// The change that a question made: enough to repeat it on a state that is as old as the one that decided.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Change {
+pub enum StateChange {
     /// A claim was accepted.
     Claim {
         /// Disjoint ranges.
@@ -171,42 +171,42 @@ impl State {
     }
 
     /// Repeats a change: on the state as it was before, for changes that are read back from disk.
-    pub fn apply(&mut self, change: &Change) {
+    pub fn apply(&mut self, change: &StateChange) {
         match change {
-            Change::Claim { sections, owner, layout } => {
+            StateChange::Claim { sections, owner, layout } => {
                 self.layout = Some(*layout);
                 let taken = Held { owner: *owner, released: false };
                 for range in sections {
                     self.holders.change(range, |old| Some(Holders::taken(old, taken)));
                 }
             }
-            Change::Raise(ceilings) => {
+            StateChange::Raise(ceilings) => {
                 for one in ceilings {
                     let stored = self.ceilings.entry(one.section).or_default();
                     *stored = one.max.max(*stored);
                 }
             }
-            Change::Release { owner, sections } => {
+            StateChange::Release { owner, sections } => {
                 let flaws = self.flaws;
                 for range in sections {
                     self.holders.change(range, |old| old.map(|old| old.released(*owner, flaws)));
                 }
                 self.revision += 1;
             }
-            Change::Promise(term) => self.promised = self.promised.max(*term),
-            Change::Write(table) => {
+            StateChange::Promise(term) => self.promised = self.promised.max(*term),
+            StateChange::Write(table) => {
                 self.promised = self.promised.max(table.version.term);
                 self.table = Some(table.clone());
                 self.revision += 1;
             }
-            Change::Whole(copy) => {
+            StateChange::Whole(copy) => {
                 let restored = State::restored(copy.as_ref().clone(), self.revision + 1, self.flaws);
                 *self = State { id: self.id, last_activity: self.last_activity, ..restored };
             }
         }
     }
 
-    fn changed(&mut self, change: Change) -> Option<Change> {
+    fn changed(&mut self, change: StateChange) -> Option<StateChange> {
         self.apply(&change);
         Some(change)
     }
@@ -233,7 +233,7 @@ impl State {
         let standing: u64 =
             held().filter(|(_, held)| stands(held.owner.owner)).map(|(run, _)| count(&run)).sum();
         let repeated = self.layout.is_some() && standing == sections.iter().map(count).sum::<u64>();
-        let change = (!repeated).then(|| Change::Claim { sections: sections.to_vec(), owner, layout });
+        let change = (!repeated).then(|| StateChange::Claim { sections: sections.to_vec(), owner, layout });
         let change = change.and_then(|change| self.changed(change));
         Decision { answer: Some(self.claimed(sections)), change }
     }
@@ -287,7 +287,7 @@ impl State {
             }
             raised.push(Raised::Confirmed(max));
         }
-        let change = (!grown.is_empty()).then_some(Change::Raise(grown));
+        let change = (!grown.is_empty()).then_some(StateChange::Raise(grown));
         Decision { answer: Some(Answer::Raised(raised)), change }
     }
 
@@ -295,7 +295,7 @@ impl State {
         let affected = |(run, held): (_, Holders)| (held.released(owner, self.flaws) != held).then_some(run);
         let held = sections.iter().flat_map(|range| self.holders.within(range));
         let sections: Vec<_> = held.filter_map(affected).collect();
-        let change = (!sections.is_empty()).then_some(Change::Release { owner, sections });
+        let change = (!sections.is_empty()).then_some(StateChange::Release { owner, sections });
         let change = change.and_then(|change| self.changed(change));
         Decision { answer: Some(Answer::Released), change }
     }
@@ -306,7 +306,7 @@ impl State {
         if term <= self.promised {
             return Answer::Outranked(self.promised).into();
         }
-        let change = self.changed(Change::Promise(term));
+        let change = self.changed(StateChange::Promise(term));
         self.hear(now, term);
         Decision { answer: Some(Answer::Promised(self.table.clone())), change }
     }
@@ -326,7 +326,7 @@ impl State {
             Some(stored) if stored.version >= table.version => return Answer::Newer(stored.version).into(),
             _ => {}
         }
-        let change = self.changed(Change::Write(table.clone()));
+        let change = self.changed(StateChange::Write(table.clone()));
         self.hear(now, table.version.term);
         Decision { answer: Some(Answer::Written), change }
     }

@@ -13,10 +13,10 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::directory::Files;
-use super::identity::OpenError;
+use super::identity::FilesError;
 use super::journal;
 use super::metrics::Metrics;
-use super::state::{Change, Decision, State};
+use super::state::{Decision, State, StateChange};
 use seqsvr_core::clock::{self, Moment};
 use seqsvr_core::store::Address;
 use seqsvr_core::store::message::{Answer, Question};
@@ -29,7 +29,7 @@ const TRY_EVERY: Duration = Duration::from_secs(1);
 
 /// How much one replica takes at a time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(super) struct WriterLimits {
     /// Questions that wait for the writer.
     pub(super) queue: usize,
     /// Questions that share one sync.
@@ -91,25 +91,25 @@ pub(super) struct Asker {
     queue: mpsc::Sender<Order>,
     news: watch::Receiver<News>,
     waiters: Arc<Semaphore>,
-    limits: Limits,
+    limits: WriterLimits,
     stopping: CancellationToken,
     metrics: Metrics,
 }
 
 /// The running writer. It ends when it is told to, or the storage fails.
-pub(super) struct Writer {
+pub(super) struct ReplicaWriter {
     queue: mpsc::Sender<Order>,
-    thread: thread::JoinHandle<Result<(), OpenError>>,
+    thread: thread::JoinHandle<Result<(), FilesError>>,
     /// Closed when the thread has ended; `None` once that was seen.
     ended: Option<oneshot::Receiver<()>>,
 }
 
-impl Writer {
+impl ReplicaWriter {
     /// Starts the thread. Reads that wait are let go when `stopping` is cancelled.
     pub(super) fn start(
         state: State,
         files: Files,
-        limits: Limits,
+        limits: WriterLimits,
         stopping: CancellationToken,
         metrics: Metrics,
     ) -> (Self, Asker) {
@@ -148,8 +148,8 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// [`OpenError::Io`] when the storage failed.
-    pub(super) async fn stop(mut self) -> Result<(), OpenError> {
+    /// [`FilesError::Io`] when the storage failed.
+    pub(super) async fn stop(mut self) -> Result<(), FilesError> {
         // It may have ended already.
         let _ = self.queue.send(Order::Stop).await;
         self.ended().await;
@@ -207,11 +207,11 @@ struct Writing {
     /// When the disk is tried anew, while it is full: the state has changes that no file has.
     full: Option<Moment>,
     metrics: Metrics,
-    limits: Limits,
+    limits: WriterLimits,
 }
 
 impl Writing {
-    fn run(&mut self, mut orders: mpsc::Receiver<Order>) -> Result<(), OpenError> {
+    fn run(&mut self, mut orders: mpsc::Receiver<Order>) -> Result<(), FilesError> {
         let mut asked = Vec::new();
         let mut next = orders.blocking_recv();
         while let Some(Order::Answer(first)) = next {
@@ -232,7 +232,7 @@ impl Writing {
     }
 
     /// When it fails, the answers are dropped with the questions.
-    fn answer(&mut self, asked: &mut Vec<Asked>) -> Result<(), OpenError> {
+    fn answer(&mut self, asked: &mut Vec<Asked>) -> Result<(), FilesError> {
         let now = clock::now();
         if let Some(again) = self.full
             && (now < again || !self.has_room(now)?)
@@ -242,7 +242,7 @@ impl Writing {
             }
             return Ok(());
         }
-        let mut changes: Vec<Change> = Vec::new();
+        let mut changes: Vec<StateChange> = Vec::new();
         let mut answers = Vec::with_capacity(asked.len());
         for Asked { to, question, answer } in asked.drain(..) {
             self.metrics.asked(&question);
@@ -259,13 +259,13 @@ impl Writing {
     }
 
     /// Whether the changes are durable; if not, the disk is full.
-    fn keep(&mut self, now: Moment, changes: &[Change]) -> Result<bool, OpenError> {
+    fn keep(&mut self, now: Moment, changes: &[StateChange]) -> Result<bool, FilesError> {
         let begun = clock::now();
-        let kept = match changes.iter().any(|change| matches!(change, Change::Whole(_))) {
+        let kept = match changes.iter().any(|change| matches!(change, StateChange::Whole(_))) {
             true => self.files.turn(&self.state),
             false => self.files.keep(&journal::batch(changes), &self.state),
         };
-        if let Err(full @ OpenError::Full { .. }) = kept {
+        if let Err(full @ FilesError::Full { .. }) = kept {
             tracing::error!(%full, "the disk is full; nothing is answered until there is room");
             self.full = Some(now + TRY_EVERY);
             return Ok(false);
@@ -276,14 +276,16 @@ impl Writing {
             self.files.note(false)?;
             self.noted = now;
         }
-        self.tell(changes.iter().any(|change| matches!(change, Change::Write(_) | Change::Whole(_))));
+        self.tell(
+            changes.iter().any(|change| matches!(change, StateChange::Write(_) | StateChange::Whole(_))),
+        );
         Ok(true)
     }
 
     /// Whether a full disk has room again: then a new file has all of the state.
-    fn has_room(&mut self, now: Moment) -> Result<bool, OpenError> {
+    fn has_room(&mut self, now: Moment) -> Result<bool, FilesError> {
         match self.files.turn(&self.state) {
-            Err(OpenError::Full { .. }) => {
+            Err(FilesError::Full { .. }) => {
                 self.full = Some(now + TRY_EVERY);
                 return Ok(false);
             }

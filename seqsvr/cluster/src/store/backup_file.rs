@@ -57,7 +57,7 @@ pub enum FileError {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Head {
+struct BackupHead {
     format: String,
     version: u32,
     cluster: String,
@@ -139,7 +139,7 @@ impl From<EpochLine> for Epoch {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Line {
+enum BackupLine {
     Table(TableLine),
     Sections { first: u32, last: u32, ceiling: Long },
     Sha256(String),
@@ -217,7 +217,7 @@ impl BackupFile {
     fn render(&self) -> String {
         let Backup { layout, promised, newest, floor, table, ceilings, moves } = &self.backup;
         let taken = |one: &Move| TakenLine { from_set: one.from, number: Long(one.number) };
-        let head = Head {
+        let head = BackupHead {
             format: FORMAT.to_owned(),
             version: VERSION,
             cluster: self.cluster.clone(),
@@ -233,14 +233,14 @@ impl BackupFile {
         };
         let mut text = json(&head);
         if let Some(table) = table {
-            text += &json(&Line::Table(line(table)));
+            text += &json(&BackupLine::Table(line(table)));
         }
         for (run, ceiling) in ceilings {
             let (first, last) = (run.start().get(), run.end().get());
-            text += &json(&Line::Sections { first, last, ceiling: Long(*ceiling) });
+            text += &json(&BackupLine::Sections { first, last, ceiling: Long(*ceiling) });
         }
         let sum = checksum(&text);
-        text + &json(&Line::Sha256(sum))
+        text + &json(&BackupLine::Sha256(sum))
     }
 }
 
@@ -269,14 +269,14 @@ fn parse(text: &str) -> Result<BackupFile, String> {
     let body = text.strip_suffix('\n').ok_or_else(cut)?;
     let (body, last) = body.split_at(body.rfind('\n').ok_or_else(cut)? + 1);
     match serde_json::from_str(last) {
-        Ok(Line::Sha256(sum)) if sum == checksum(body) => {}
-        Ok(Line::Sha256(_)) => {
+        Ok(BackupLine::Sha256(sum)) if sum == checksum(body) => {}
+        Ok(BackupLine::Sha256(_)) => {
             return Err("its checksum is wrong: it was changed or damaged; use another copy".to_owned());
         }
         _ => return Err(cut()),
     }
     let wrong = |number: usize, why: &dyn std::fmt::Display| format!("line {number}: {why}");
-    let head: Head = serde_json::from_value(head).map_err(|error| wrong(1, &error))?;
+    let head: BackupHead = serde_json::from_value(head).map_err(|error| wrong(1, &error))?;
     let layout = match (head.section_size, head.step) {
         (Some(section_size), Some(step)) if section_size > 0 => Some(Layout { section_size, step }),
         _ => None,
@@ -295,17 +295,17 @@ fn parse(text: &str) -> Result<BackupFile, String> {
     let mut next = 0;
     for (number, line) in (1..).zip(body.lines()).skip(1) {
         match serde_json::from_str(line).map_err(|error| wrong(number, &error))? {
-            Line::Table(line) => {
+            BackupLine::Table(line) => {
                 backup.table = Some(Arc::new(table(head.set, line).map_err(|why| wrong(number, &why))?))
             }
-            Line::Sections { first, last, ceiling: Long(ceiling) } => {
+            BackupLine::Sections { first, last, ceiling: Long(ceiling) } => {
                 if u64::from(first) < next || first > last || ceiling > MAX_CEILING {
                     return Err(wrong(number, &"these sections are out of order, or have no such ceiling"));
                 }
                 next = u64::from(last) + 1;
                 backup.ceilings.push((SectionId::new(first)..=SectionId::new(last), ceiling));
             }
-            Line::Sha256(_) => return Err(wrong(number, &"a checksum stands in the middle")),
+            BackupLine::Sha256(_) => return Err(wrong(number, &"a checksum stands in the middle")),
         }
     }
     let moved = head.moved.map(Given::from);

@@ -31,7 +31,7 @@ pub struct EtcdStore {
     members: Members,
     keys: Keys,
     /// The sections as last seen: saves a raise the question, and is checked by each transaction.
-    seen: Mutex<sections::Seen>,
+    seen: Mutex<sections::SeenSections>,
     last_activity: Mutex<acting::LastActivity>,
     /// The lease under which this process tells that it acts.
     lease: Mutex<Option<i64>>,

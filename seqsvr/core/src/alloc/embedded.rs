@@ -13,9 +13,9 @@ use tokio::time::{Instant, timeout_at};
 
 use super::metrics::Metrics;
 use super::section_group::{Means, SectionGroup};
-use super::shared::Shared;
+use super::shared::SectionGroupState;
 use crate::config::Options;
-use crate::error::{NextError, OpenError, TryNextError, Unavailable};
+use crate::error::{NextError, OpenAllocatorError, TryNextError, Unavailable};
 use crate::ids::{Epoch, Granted, Uid};
 use crate::sequencer::Sequencer;
 use crate::store::{Owner, SectionStore};
@@ -39,16 +39,17 @@ impl Embedded {
     ///
     /// # Errors
     ///
-    /// [`OpenError::BadOption`]; [`OpenError::Shared`] for a store that other processes may use too; [`OpenError::Store`] when the store
-    /// cannot be used, was written with another `section_size` or `step`, or was claimed by another process in the same moment.
-    pub async fn open(store: Arc<dyn SectionStore>, options: Options) -> Result<Self, OpenError> {
+    /// [`OpenAllocatorError::BadOption`]; [`OpenAllocatorError::Shared`] for a store that other processes may use too;
+    /// [`OpenAllocatorError::Store`] when the store cannot be used, was written with another `section_size` or `step`, or was
+    /// claimed by another process in the same moment.
+    pub async fn open(store: Arc<dyn SectionStore>, options: Options) -> Result<Self, OpenAllocatorError> {
         options.check()?;
         if !store.is_exclusive() {
-            return Err(OpenError::Shared);
+            return Err(OpenAllocatorError::Shared);
         }
         let epoch = store.newest_epoch().await?.next();
         let owner = Owner { epoch, incarnation: options.incarnation };
-        let sections = [Shared::all(&options)];
+        let sections = [SectionGroupState::all(&options)];
         let claimed = store.claim(&sections, owner, options.layout()).await?;
         // The raiser says in the log what was lost, and callers are told when they ask.
         let lost = Box::new(|_| {});

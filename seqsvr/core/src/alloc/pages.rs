@@ -16,10 +16,10 @@ pub(crate) const OPEN: u64 = 1 << 63;
 /// Uids of a leaf.
 const LEAF_UIDS: usize = PAGE_UIDS * LEAF_PAGES;
 
-type Table = [AtomicU64; LEAF_UIDS];
+type LeafTable = [AtomicU64; LEAF_UIDS];
 
 /// Stands in a way that is barred: the smallest address after null, where no table can be.
-const BARRED: *mut Table = ptr::without_provenance_mut(1);
+const BARRED: *mut LeafTable = ptr::without_provenance_mut(1);
 
 /// The last number of a uid whose slot holds `seen` and whose section was loaded at `base`. A slot that was never touched is 0.
 pub(crate) fn last_of(seen: u64, base: u64) -> u64 {
@@ -78,7 +78,7 @@ impl Leaf {
 pub(crate) struct Directory {
     /// For each leaf of the uid space where its slots begin: null until it is made, [`BARRED`] at the end. Of a fixed length, so that
     /// finding a slot takes no comparison with it.
-    ways: Pointers<Table>,
+    ways: Pointers<LeafTable>,
     /// The leaf that comes first.
     first: usize,
     leaves: Box<[OnceLock<Leaf>]>,

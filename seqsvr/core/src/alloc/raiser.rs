@@ -9,14 +9,14 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
 use super::raised::{After, Pauses, after};
-use super::shared::Shared;
+use super::shared::SectionGroupState;
 use crate::config::Options;
 use crate::flaws::Flaws;
 use crate::ids::SectionId;
 use crate::store::{Ceiling, RaiseError, SectionStore};
 
 pub(super) struct Raiser {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SectionGroupState>,
     pub(super) store: Arc<dyn SectionStore>,
     pub(super) options: Options,
     pub(super) stop: CancellationToken,

@@ -14,7 +14,7 @@ pub struct Rules {
 
 /// The outcome of a take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plan {
+pub enum TakePlan {
     /// The numbers up to `last` may be handed out.
     Grant {
         /// The last of them, at or below the ceiling.
@@ -60,15 +60,15 @@ impl Rules {
     }
 
     /// Taking `count` numbers after `current`, under `ceiling`.
-    pub fn plan(&self, current: u64, count: u32, ceiling: u64) -> Plan {
+    pub fn plan(&self, current: u64, count: u32, ceiling: u64) -> TakePlan {
         let last = current.saturating_add(u64::from(count));
         if last <= ceiling {
-            Plan::Grant { last }
+            TakePlan::Grant { last }
         } else if last > self.limit {
-            Plan::Exhausted
+            TakePlan::Exhausted
         } else {
             let ample = last.saturating_add(self.step / 2).min(self.limit);
-            Plan::Raise { to: self.target(ceiling).max(ample) }
+            TakePlan::Raise { to: self.target(ceiling).max(ample) }
         }
     }
 

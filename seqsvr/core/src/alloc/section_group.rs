@@ -10,14 +10,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::metrics::Counters;
 use super::raiser::Raiser;
-use super::shared::Shared;
+use super::shared::SectionGroupState;
 use crate::config::Options;
 use crate::ids::SectionId;
 use crate::store::{Claimed, Owner, SectionStore};
 
 /// The sections that one owner got together, while they are served.
 pub struct SectionGroup {
-    shared: Arc<Shared>,
+    shared: Arc<SectionGroupState>,
     stop: CancellationToken,
 }
 
@@ -43,7 +43,7 @@ impl SectionGroup {
         claimed: &Claimed,
     ) -> (Self, JoinHandle<()>) {
         let Means { store, options, counters, lost } = means;
-        let shared = Arc::new(Shared::new(&options, owner, sections, claimed, counters));
+        let shared = Arc::new(SectionGroupState::new(&options, owner, sections, claimed, counters));
         let stop = CancellationToken::new();
         let raiser = Raiser { shared: Arc::clone(&shared), store, options, stop: stop.clone(), lost };
         let raiser = tokio::spawn(raiser.run());
@@ -52,7 +52,7 @@ impl SectionGroup {
 
     /// Its memory.
     #[inline]
-    pub fn shared(&self) -> &Shared {
+    pub fn shared(&self) -> &SectionGroupState {
         &self.shared
     }
 

@@ -9,7 +9,7 @@ use tokio::sync::{Notify, watch};
 
 use super::metrics::{Counters, Metrics};
 use super::section::Rules;
-use super::space::{Advance, Space, Take};
+use super::space::{Advance, Space, SpaceTake};
 use super::split::{Places, Split};
 use crate::config::Options;
 use crate::error::{Refusal, TryNextError};
@@ -17,7 +17,7 @@ use crate::ids::{Granted, SectionId, Uid};
 use crate::store::{Ceiling, Claimed, Owner};
 
 /// The memory of one section group: sections that came under one owner together.
-pub struct Shared {
+pub struct SectionGroupState {
     space: Space,
     split: Split,
     limit: u64,
@@ -32,7 +32,7 @@ pub struct Shared {
     pub(super) counters: Arc<Counters>,
 }
 
-impl Shared {
+impl SectionGroupState {
     /// `sections`, sorted and without overlap, from the ceilings that their claim by `owner` found.
     pub(crate) fn new(
         options: &Options,
@@ -89,15 +89,15 @@ impl Shared {
             return Err(self.refuse(Refusal::BadCount { count, max: self.max_count }));
         }
         match self.space.take(uid.get(), count) {
-            Take::Granted { last, ahead } => {
+            SpaceTake::Granted { last, ahead } => {
                 if let Some(to) = ahead {
                     self.ask(uid, to);
                 }
                 Ok(self.granted(last, count))
             }
-            Take::Raise { to } => Err(self.would_wait(uid, to)),
-            Take::Exhausted => Err(self.refuse(Refusal::Exhausted { limit: self.limit })),
-            Take::Closed => Err(self.refuse(self.why_closed())),
+            SpaceTake::Raise { to } => Err(self.would_wait(uid, to)),
+            SpaceTake::Exhausted => Err(self.refuse(Refusal::Exhausted { limit: self.limit })),
+            SpaceTake::Closed => Err(self.refuse(self.why_closed())),
         }
     }
 

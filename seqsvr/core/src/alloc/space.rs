@@ -5,13 +5,13 @@
 use std::ops::RangeInclusive;
 
 use super::pages::{Directory, OPEN, last_of};
-use super::section::{Advancing, Plan, Rules};
+use super::section::{Advancing, Rules, TakePlan};
 use super::split::{Places, Split};
 use super::sync::{AtomicBool, AtomicU64, BLOCK, Mutex, MutexGuard, Ordering};
 
 /// The outcome of a take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Take {
+pub(crate) enum SpaceTake {
     /// The numbers up to `last` are the caller's.
     Granted {
         /// The last of them.
@@ -47,7 +47,7 @@ pub(crate) enum Advance {
 }
 
 /// The ceiling that adjacent uids share.
-struct Section {
+struct SectionCeiling {
     /// Numbers at or below this may be handed out: confirmed by the store, at most the limit, 0 once closed.
     ceiling: AtomicU64,
     /// The ceiling as loaded, where uids stand that were not touched since.
@@ -59,7 +59,7 @@ struct Section {
     skipped: AtomicU64,
 }
 
-impl Section {
+impl SectionCeiling {
     fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
@@ -77,7 +77,7 @@ pub(crate) struct Space {
     rules: Rules,
     places: Places,
     /// By place.
-    sections: Box<[Section]>,
+    sections: Box<[SectionCeiling]>,
     directory: Directory,
     /// Numbers passed over without being handed out. Locked while they are, and while all distances are
     /// summed, so that their difference never goes back.
@@ -87,7 +87,7 @@ pub(crate) struct Space {
 impl Space {
     /// The sections in `places`, whose stored ceilings are `bases`, one for each: nothing can be taken before a raise.
     pub(crate) fn new(split: Split, rules: Rules, places: Places, bases: Vec<u64>) -> Self {
-        let section = |base| Section {
+        let section = |base| SectionCeiling {
             ceiling: AtomicU64::new(base),
             base,
             wanted: AtomicU64::new(base),
@@ -123,26 +123,26 @@ impl Space {
 
     /// Takes `count` numbers, 1 or more, for `uid`, also where no block was open: not touched yet, at the end of a block, near the
     /// ceiling, contended, or beside a closed section.
-    pub(crate) fn take(&self, uid: u32, count: u32) -> Take {
-        let Some(section) = self.section(uid) else { return Take::Closed };
+    pub(crate) fn take(&self, uid: u32, count: u32) -> SpaceTake {
+        let Some(section) = self.section(uid) else { return SpaceTake::Closed };
         let slot = self.directory.touch(uid);
         loop {
             if section.is_closed() {
-                return Take::Closed;
+                return SpaceTake::Closed;
             }
             let ceiling = section.ceiling.load(Ordering::Acquire);
             let seen = slot.load(Ordering::Relaxed);
             match self.rules.plan(last_of(seen, section.base), count, ceiling) {
-                Plan::Grant { last } => {
+                TakePlan::Grant { last } => {
                     let open = self.rules.opens(last, ceiling);
                     let to = if open { last | OPEN } else { last };
                     if slot.compare_exchange(seen, to, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-                        return Take::Granted { last, ahead: self.rules.ahead(last, ceiling) };
+                        return SpaceTake::Granted { last, ahead: self.rules.ahead(last, ceiling) };
                     }
                 }
-                _ if section.is_closed() => return Take::Closed,
-                Plan::Raise { to } => return Take::Raise { to },
-                Plan::Exhausted => return Take::Exhausted,
+                _ if section.is_closed() => return SpaceTake::Closed,
+                TakePlan::Raise { to } => return SpaceTake::Raise { to },
+                TakePlan::Exhausted => return SpaceTake::Exhausted,
             }
         }
     }
@@ -240,7 +240,7 @@ impl Space {
         self.skipped.lock().expect("nothing panics while it is locked")
     }
 
-    fn section(&self, uid: u32) -> Option<&Section> {
+    fn section(&self, uid: u32) -> Option<&SectionCeiling> {
         self.places.of(self.split.section(uid)).map(|place| &self.sections[place])
     }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::section::{Advancing, Plan, Rules};
+use super::section::{Advancing, Rules, TakePlan};
 use super::split::Split;
 use super::sync::BLOCK;
 use crate::store::MAX_CEILING;
@@ -33,7 +33,7 @@ fn situation() -> impl Strategy<Value = (Rules, u64, u64)> {
 proptest! {
     #[test]
     fn a_grant_is_exact_and_never_passes_the_ceiling((rules, current, ceiling) in situation(), count in 1_u32..) {
-        if let Plan::Grant { last } = rules.plan(current, count, ceiling) {
+        if let TakePlan::Grant { last } = rules.plan(current, count, ceiling) {
             prop_assert_eq!(last, current + u64::from(count));
             prop_assert!(last <= ceiling);
         } else {
@@ -61,19 +61,19 @@ proptest! {
 
     #[test]
     fn a_confirmed_raise_lets_the_same_take_through((rules, current, ceiling) in situation(), count in 1_u32..) {
-        if let Plan::Raise { to } = rules.plan(current, count, ceiling) {
+        if let TakePlan::Raise { to } = rules.plan(current, count, ceiling) {
             prop_assert!(ceiling < to && to <= rules.limit);
             let again = rules.plan(current, count, to);
-            prop_assert!(matches!(again, Plan::Grant { .. }), "{:?}", again);
+            prop_assert!(matches!(again, TakePlan::Grant { .. }), "{:?}", again);
         }
     }
 
     #[test]
     fn a_raise_is_a_whole_step_unless_the_limit_is_near((rules, current, ceiling) in situation(), count in 1_u32..) {
         let targets = match rules.plan(current, count, ceiling) {
-            Plan::Raise { to } => Some(to),
-            Plan::Grant { last } => rules.ahead(last, ceiling),
-            Plan::Exhausted => None,
+            TakePlan::Raise { to } => Some(to),
+            TakePlan::Grant { last } => rules.ahead(last, ceiling),
+            TakePlan::Exhausted => None,
         };
         if let Some(to) = targets {
             prop_assert!(to >= ceiling + rules.step || to == rules.limit);
@@ -83,7 +83,7 @@ proptest! {
     #[test]
     fn exhausted_means_that_the_limit_would_be_passed((rules, current, ceiling) in situation(), count in 1_u32..) {
         let passes = u128::from(current) + u128::from(count) > u128::from(rules.limit);
-        prop_assert_eq!(rules.plan(current, count, ceiling) == Plan::Exhausted, passes);
+        prop_assert_eq!(rules.plan(current, count, ceiling) == TakePlan::Exhausted, passes);
     }
 
     #[test]

@@ -13,12 +13,12 @@ use crate::store::message::Held;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
     /// Sorted, without overlap; neighbours differ.
-    runs: Vec<Run>,
+    runs: Vec<ClaimRun>,
 }
 
 /// Adjacent sections in the same hands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct ClaimRun {
     /// Which sections.
     pub sections: RangeInclusive<SectionId>,
     /// Their owners.
@@ -36,13 +36,13 @@ pub struct Hands {
 
 impl Claims {
     /// From the runs that [`runs`](Self::runs) gave.
-    pub fn from_runs(mut runs: Vec<Run>) -> Self {
+    pub fn from_runs(mut runs: Vec<ClaimRun>) -> Self {
         runs.sort_by_key(|run| *run.sections.start());
         Self { runs }
     }
 
     /// Everything, to be stored.
-    pub fn runs(&self) -> &[Run] {
+    pub fn runs(&self) -> &[ClaimRun] {
         &self.runs
     }
 
@@ -103,7 +103,10 @@ impl Claims {
     }
 
     /// The runs that share a section with `range`.
-    fn within<'a>(&'a self, range: &RangeInclusive<SectionId>) -> impl Iterator<Item = &'a Run> + use<'a> {
+    fn within<'a>(
+        &'a self,
+        range: &RangeInclusive<SectionId>,
+    ) -> impl Iterator<Item = &'a ClaimRun> + use<'a> {
         let (start, end) = (*range.start(), *range.end());
         let first = self.runs.partition_point(|run| *run.sections.end() < start);
         self.runs[first..].iter().take_while(move |run| *run.sections.start() <= end)
@@ -146,7 +149,7 @@ impl Claims {
                 Some(run) if run.hands == hands && borders(&run.sections).1 == first => {
                     run.sections = *run.sections.start()..=last;
                 }
-                _ => self.runs.push(Run { sections: SectionId::new(first as u32)..=last, hands }),
+                _ => self.runs.push(ClaimRun { sections: SectionId::new(first as u32)..=last, hands }),
             }
         }
     }

@@ -18,7 +18,7 @@ mod tables;
 /// A [`SectionStore`] and [`RoutingTableStore`](super::tables::RoutingTableStore) whose data lives as long as the value.
 #[derive(Debug)]
 pub struct Memory {
-    state: Mutex<State>,
+    state: Mutex<SectionsState>,
     news: watch::Sender<News>,
 }
 
@@ -32,11 +32,11 @@ struct News {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SectionsState {
     layout: Option<Layout>,
     claims: Claims,
     ceilings: BTreeMap<SectionId, u64>,
-    tables: tables::State,
+    tables: tables::RoutingTableState,
 }
 
 impl Default for Memory {
@@ -51,7 +51,7 @@ impl Memory {
         Self::default()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SectionsState> {
         // No method panics half-way through a change, so a poisoned state is still whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

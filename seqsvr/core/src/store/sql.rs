@@ -1,7 +1,7 @@
 //! Claims, ceilings and the layout as columns of tables, for the store in SQLite. Owns nothing. The database has 64-bit integers with a
 //! sign only, so epochs and incarnations are stored with their bits as they are, and ceilings end at [`MAX_CEILING`].
 
-use super::claims::{Claims, Hands, Run};
+use super::claims::{ClaimRun, Claims, Hands};
 use super::{Layout, MAX_CEILING, Owner, StoreError};
 use crate::ids::{Epoch, SectionId};
 use crate::store::message::Held;
@@ -50,13 +50,13 @@ pub(super) fn claims(rows: Vec<HandsRow>) -> Result<Claims, sqlx::Error> {
         };
         let owner = Held { owner: owner(term, version, incarnation), released };
         let sections = SectionId::new(number(first)?)..=SectionId::new(number(last)?);
-        Ok(Run { sections, hands: Hands { owner, earlier } })
+        Ok(ClaimRun { sections, hands: Hands { owner, earlier } })
     };
     Ok(Claims::from_runs(rows.into_iter().map(run).collect::<Result<_, sqlx::Error>>()?))
 }
 
 /// The row that `run` is stored as.
-pub(super) fn row(Run { sections, hands: Hands { owner, earlier } }: &Run) -> HandsRow {
+pub(super) fn row(ClaimRun { sections, hands: Hands { owner, earlier } }: &ClaimRun) -> HandsRow {
     (
         sections.start().get().into(),
         sections.end().get().into(),

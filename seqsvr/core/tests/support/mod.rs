@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 
 /// A fault of one call of `raise`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum RaiseFault {
     /// Nothing is written, and the caller is told so.
     Fails,
     /// Everything is written, but the caller is told that nobody knows.
@@ -27,8 +27,8 @@ pub(crate) enum Fault {
 /// A [`Memory`] store with faults in front, one for each of the next raises, and a gate.
 pub(crate) struct Faulty {
     inner: Memory,
-    faults: Mutex<VecDeque<Fault>>,
-    always: Mutex<Option<Fault>>,
+    faults: Mutex<VecDeque<RaiseFault>>,
+    always: Mutex<Option<RaiseFault>>,
     /// One permit is used up by each raise before it reaches the store.
     gate: Semaphore,
     calls: AtomicU64,
@@ -51,12 +51,12 @@ impl Faulty {
     }
 
     /// The next raises fail like this, in order.
-    pub(crate) fn then(&self, faults: impl IntoIterator<Item = Fault>) {
+    pub(crate) fn then(&self, faults: impl IntoIterator<Item = RaiseFault>) {
         self.faults.lock().unwrap().extend(faults);
     }
 
     /// Every raise without a fault of its own fails like this; `None` mends the store.
-    pub(crate) fn always(&self, fault: impl Into<Option<Fault>>) {
+    pub(crate) fn always(&self, fault: impl Into<Option<RaiseFault>>) {
         *self.always.lock().unwrap() = fault.into();
     }
 
@@ -113,17 +113,17 @@ impl SectionStore for Faulty {
         self.gate.acquire().await.expect("the gate is never closed").forget();
         let next = self.faults.lock().unwrap().pop_front();
         let fault = next.or(*self.always.lock().unwrap());
-        if !matches!(fault, Some(Fault::Fails | Fault::LostUnseen)) {
+        if !matches!(fault, Some(RaiseFault::Fails | RaiseFault::LostUnseen)) {
             let answers = self.inner.raise(owner, raises).await;
             if fault.is_none() {
                 return answers;
             }
         }
-        if fault == Some(Fault::Hangs) {
+        if fault == Some(RaiseFault::Hangs) {
             std::future::pending::<()>().await;
         }
         let error = match fault {
-            Some(Fault::Fails) => RaiseError::Unavailable("no disk".to_owned()),
+            Some(RaiseFault::Fails) => RaiseError::Unavailable("no disk".to_owned()),
             _ => RaiseError::Unknown("the answer was lost".to_owned()),
         };
         raises.iter().map(|_| Err(error.clone())).collect()

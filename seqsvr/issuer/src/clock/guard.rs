@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::Clock;
 use super::file::{HorizonError, HorizonFile};
-use super::keeper::Keeper;
-use super::state::{Known, Pace, target};
+use super::keeper::HorizonKeeper;
+use super::state::{ClockPace, ClockTimes, target};
 
 /// Settings of a [`Guard`].
 #[derive(Clone, Debug)]
@@ -83,7 +83,7 @@ pub enum OpenClockError {
 
 /// Why no millisecond may begin now; each may pass.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum Held {
+pub enum ClockHold {
     /// The clock is a little behind, or the last run's horizon is near: waiting is enough.
     #[error("the clock is {behind_ms} ms behind the last number; wait")]
     Wait {
@@ -153,17 +153,17 @@ pub struct ClockMetrics {
 /// Says whether a millisecond may begin. See the module.
 #[derive(Debug)]
 pub struct Guard {
-    shared: Arc<Shared>,
+    shared: Arc<GuardState>,
     stop: CancellationToken,
     keeper: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct GuardState {
     pub(super) clock: Clock,
     options: ClockOptions,
     floor: u64,
-    pace: StdMutex<Pace>,
+    pace: StdMutex<ClockPace>,
     latest: AtomicU64,
     pub(super) horizon: AtomicU64,
     asked: AtomicBool,
@@ -196,8 +196,8 @@ impl Guard {
             Some((file, floor)) => (Some(file), floor),
             None => (None, 0),
         };
-        let pace = Pace::new(clock.wall(), clock.boot());
-        let shared = Arc::new(Shared {
+        let pace = ClockPace::new(clock.wall(), clock.boot());
+        let shared = Arc::new(GuardState {
             clock,
             options,
             floor,
@@ -219,7 +219,7 @@ impl Guard {
         let stop = CancellationToken::new();
         let keeper = match file {
             Some(file) => {
-                let mut keeper = Keeper::new(file, Arc::clone(&shared), stop.clone());
+                let mut keeper = HorizonKeeper::new(file, Arc::clone(&shared), stop.clone());
                 keeper.first().await?;
                 Some(tokio::spawn(keeper.run()))
             }
@@ -248,11 +248,11 @@ impl Guard {
     ///
     /// # Errors
     ///
-    /// [`Held`] says what to wait for.
-    pub fn begin(&self, now: u64) -> Result<(), Held> {
+    /// [`ClockHold`] says what to wait for.
+    pub fn begin(&self, now: u64) -> Result<(), ClockHold> {
         let shared = &self.shared;
         if let Some(ahead_ms) = shared.ahead_at(now) {
-            return Err(Held::Ahead { ahead_ms });
+            return Err(ClockHold::Ahead { ahead_ms });
         }
         // In this order, so that `close` either sees this millisecond or makes the test below fail.
         shared.latest.fetch_max(now, Ordering::SeqCst);
@@ -262,7 +262,7 @@ impl Guard {
         }
         if now > horizon {
             let closed = shared.closed.load(Ordering::Acquire);
-            return Err(if closed { Held::Closed } else { Held::Unwritten });
+            return Err(if closed { ClockHold::Closed } else { ClockHold::Unwritten });
         }
         if shared.alarm.load(Ordering::Relaxed) {
             shared.observe();
@@ -271,13 +271,13 @@ impl Guard {
     }
 
     /// Takes note that a reading was `behind_ms` behind the last number, and says how to go on.
-    pub fn went_back(&self, behind_ms: u64) -> Held {
+    pub fn went_back(&self, behind_ms: u64) -> ClockHold {
         if !self.shared.known().is_alarming(behind_ms) {
-            return Held::Wait { behind_ms };
+            return ClockHold::Wait { behind_ms };
         }
         self.shared.refused.fetch_add(1, Ordering::Relaxed);
         self.shared.raise_alarm(behind_ms);
-        Held::Back { behind_ms }
+        ClockHold::Back { behind_ms }
     }
 
     /// Waits until the horizon has moved, or `patience` is over.
@@ -337,7 +337,7 @@ impl Drop for Guard {
     }
 }
 
-impl Shared {
+impl GuardState {
     /// By how much the clock has jumped, if it has and is not believed yet.
     fn ahead_at(&self, now: u64) -> Option<u64> {
         let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
@@ -352,8 +352,8 @@ impl Shared {
         self.options.ahead / 4
     }
 
-    fn known(&self) -> Known {
-        Known {
+    fn known(&self) -> ClockTimes {
+        ClockTimes {
             latest: self.latest.load(Ordering::Acquire),
             floor: self.floor,
             tolerance: self.options.tolerance.as_millis() as u64,

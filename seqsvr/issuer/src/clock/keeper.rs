@@ -6,18 +6,18 @@ use std::sync::atomic::Ordering;
 use tokio_util::sync::CancellationToken;
 
 use super::file::{HorizonError, HorizonFile};
-use super::guard::Shared;
+use super::guard::GuardState;
 
-pub(super) struct Keeper {
+pub(super) struct HorizonKeeper {
     file: Arc<HorizonFile>,
     /// The slot to write next: never the one that holds the newest confirmed horizon.
     slot: u64,
-    shared: Arc<Shared>,
+    shared: Arc<GuardState>,
     stop: CancellationToken,
 }
 
-impl Keeper {
-    pub(super) fn new(file: HorizonFile, shared: Arc<Shared>, stop: CancellationToken) -> Self {
+impl HorizonKeeper {
+    pub(super) fn new(file: HorizonFile, shared: Arc<GuardState>, stop: CancellationToken) -> Self {
         Self { file: Arc::new(file), slot: 0, shared, stop }
     }
 

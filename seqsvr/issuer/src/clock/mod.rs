@@ -17,7 +17,7 @@ mod state;
 
 pub use day::{day, moment};
 pub use file::HorizonError;
-pub use guard::{BadClockOption, ClockHealth, ClockMetrics, ClockOptions, Guard, Held, OpenClockError};
+pub use guard::{BadClockOption, ClockHealth, ClockHold, ClockMetrics, ClockOptions, Guard, OpenClockError};
 
 /// Where readings come from.
 pub trait TimeSource: Send + Sync {

@@ -3,7 +3,7 @@
 
 /// The times that decide a caller's request.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
+pub(super) struct ClockTimes {
     /// The newest millisecond that was begun, or the horizon that the last run left.
     pub latest: u64,
     /// The horizon that the last run left; 0 when there was none.
@@ -14,7 +14,7 @@ pub(super) struct Known {
     pub ahead: u64,
 }
 
-impl Known {
+impl ClockTimes {
     /// How far behind the newest millisecond `now` is.
     pub(super) fn behind(&self, now: u64) -> u64 {
         self.latest.saturating_sub(now)
@@ -46,7 +46,7 @@ const BELIEVED: u64 = 60_000;
 
 /// How the wall clock goes beside the boot clock.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
+pub(super) struct ClockPace {
     /// Both at the same moment, when the wall clock was last believed and furthest.
     wall: u64,
     boot: u64,
@@ -54,7 +54,7 @@ pub(super) struct Pace {
     jumped: Option<u64>,
 }
 
-impl Pace {
+impl ClockPace {
     pub(super) fn new(wall: u64, boot: u64) -> Self {
         Self { wall, boot, jumped: None }
     }
@@ -82,7 +82,7 @@ mod tests {
 
     use super::*;
 
-    const RUNNING: Known = Known { latest: 10_000, floor: 9_000, tolerance: 5, ahead: 2_000 };
+    const RUNNING: ClockTimes = ClockTimes { latest: 10_000, floor: 9_000, tolerance: 5, ahead: 2_000 };
 
     #[test]
     fn a_few_milliseconds_are_waited_out_and_more_is_an_alarm() {
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_run_that_was_cut_off_is_waited_out_to_its_horizon() {
-        let restarted = Known { floor: 10_000, ..RUNNING };
+        let restarted = ClockTimes { floor: 10_000, ..RUNNING };
         for (now, alarming) in [(9_999, false), (8_000, false), (7_999, true)] {
             assert_eq!(restarted.is_alarming(restarted.behind(now)), alarming, "{now}");
         }
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_jumps_ahead_is_believed_once_it_has_stood_there_for_a_minute() {
-        let mut pace = Pace::new(1_000_000, 500);
+        let mut pace = ClockPace::new(1_000_000, 500);
         assert_eq!(pace.ahead(1_060_010, 510), None, "a correction");
         assert_eq!(pace.ahead(9_000_000, 520), Some(9_000_000 - 1_060_020));
         assert_eq!(pace.ahead(1_060_030, 530), None, "it was a moment");
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_went_back_for_a_moment_does_not_jump_when_it_returns() {
-        let mut pace = Pace::new(1_000_000, 500);
+        let mut pace = ClockPace::new(1_000_000, 500);
         assert_eq!(pace.ahead(100, 510), None);
         assert_eq!(pace.ahead(1_000_020, 520), None);
         assert_eq!(pace.ahead(1_700_020, 700_520), None, "a machine that was suspended");
@@ -145,7 +145,7 @@ mod tests {
 
         #[test]
         fn a_clock_at_or_after_the_newest_millisecond_is_never_behind(latest: u64, later: u64) {
-            let known = Known { latest, ..RUNNING };
+            let known = ClockTimes { latest, ..RUNNING };
             prop_assert_eq!(known.behind(latest.saturating_add(later)), 0);
         }
     }

@@ -30,7 +30,7 @@ async fn nothing_begins_beyond_the_horizon_until_it_is_written() {
     let guard = open(&hands, &folder.path().join("a.clock")).await;
     assert_eq!(guard.begin(START + 2_000), Ok(()), "written two seconds ahead");
     hands.pass(2_001);
-    assert_eq!(guard.begin(START + 2_001), Err(Held::Unwritten));
+    assert_eq!(guard.begin(START + 2_001), Err(ClockHold::Unwritten));
     guard.moved(Duration::from_secs(10)).await;
     assert_eq!(guard.begin(START + 2_001), Ok(()));
 }
@@ -73,12 +73,12 @@ async fn a_small_step_back_is_waited_out_and_a_large_one_alarms_until_caught_up(
     let guard = Guard::open(ClockOptions::default(), hands.clock(), None).await.unwrap();
     guard.begin(START).unwrap();
     hands.set(START - 3);
-    assert_eq!(guard.went_back(3), Held::Wait { behind_ms: 3 });
+    assert_eq!(guard.went_back(3), ClockHold::Wait { behind_ms: 3 });
     assert_eq!((guard.health(), guard.metrics().alarms), (ClockHealth::Good, 0));
 
     hands.set(START - 60_000);
     for _ in 0..2 {
-        assert_eq!(guard.went_back(60_000), Held::Back { behind_ms: 60_000 });
+        assert_eq!(guard.went_back(60_000), ClockHold::Back { behind_ms: 60_000 });
     }
     assert_eq!(guard.health(), ClockHealth::Back { behind_ms: 60_000 });
     let metrics = guard.metrics();
@@ -101,7 +101,7 @@ async fn a_clock_that_is_a_year_ahead_for_a_moment_costs_a_moment() {
     let guard = open(&hands, &file).await;
     guard.begin(START).unwrap();
     hands.set(START + YEAR);
-    assert_eq!(guard.begin(START + YEAR), Err(Held::Ahead { ahead_ms: YEAR }));
+    assert_eq!(guard.begin(START + YEAR), Err(ClockHold::Ahead { ahead_ms: YEAR }));
     assert_eq!(guard.health(), ClockHealth::Ahead { ahead_ms: YEAR });
     // Meanwhile the keeper looks.
     tokio::time::sleep(Duration::from_secs(5)).await;
@@ -120,10 +120,10 @@ async fn a_clock_that_was_set_ahead_is_believed_after_a_minute() {
     let guard = open(&hands, &folder.path().join("a.clock")).await;
     guard.begin(START).unwrap();
     hands.set(START + 3_600_000);
-    assert_eq!(guard.begin(START + 3_600_000), Err(Held::Ahead { ahead_ms: 3_600_000 }));
+    assert_eq!(guard.begin(START + 3_600_000), Err(ClockHold::Ahead { ahead_ms: 3_600_000 }));
     hands.pass(60_000);
     let now = hands.clock().wall();
-    assert_eq!(guard.begin(now), Err(Held::Unwritten));
+    assert_eq!(guard.begin(now), Err(ClockHold::Unwritten));
     guard.moved(Duration::from_secs(10)).await;
     assert_eq!((guard.begin(now), guard.health()), (Ok(()), ClockHealth::Good));
 }
@@ -136,7 +136,7 @@ async fn a_clean_stop_leaves_nothing_to_wait_for() {
     let guard = open(&hands, &file).await;
     guard.begin(START + 7).unwrap();
     guard.close().await;
-    assert_eq!(guard.begin(START + 8), Err(Held::Closed));
+    assert_eq!(guard.begin(START + 8), Err(ClockHold::Closed));
     assert_eq!(open(&hands, &file).await.floor(), START + 7);
 }
 
@@ -152,7 +152,7 @@ async fn a_run_that_was_cut_off_leaves_its_horizon() {
     std::fs::copy(&file, &cut).unwrap();
     let next = open(&hands, &cut).await;
     assert_eq!(next.floor(), START + 2_000);
-    assert_eq!(next.went_back(2_000), Held::Wait { behind_ms: 2_000 });
+    assert_eq!(next.went_back(2_000), ClockHold::Wait { behind_ms: 2_000 });
     assert_eq!(next.health(), ClockHealth::Good);
 }
 

@@ -13,13 +13,13 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 pub use machine::{MachineConfig, SplitConfig};
-pub use tag::{CodeConfig, Kind, RejectedConfig, TagConfig, WhenDatabaseDown};
+pub use tag::{CodeConfig, RejectedConfig, StrategyKind, TagConfig, WhenDatabaseDown};
 
 use super::builder::Builder;
 use super::clock::{Clock, Guard};
 use super::error::OpenError;
 use super::machine::Holder;
-use super::plugins::{History, Plugin, Rate};
+use super::plugins::{CallHistory, Plugin, Rate};
 use super::repository::{MemoryRepository, PostgresRepository, Repository, SqliteRepository};
 use super::scramble::{CodeLedger, Codec, MemoryLedger, PostgresLedger, Scramble, SqliteLedger};
 use super::segment::Journal;
@@ -66,7 +66,7 @@ pub struct Running {
     /// The issuer.
     pub issuer: Issuer,
     /// The calls that the plugin `history` keeps.
-    pub history: Arc<History>,
+    pub history: Arc<CallHistory>,
     /// The counts of the plugin `rate`.
     pub rate: Arc<Rate>,
     /// The clock guard, when there are snowflakes.
@@ -105,8 +105,8 @@ impl IssuerConfig {
         if let Some(path) = &self.journal {
             builder = builder.journal(Journal::open(path, clock.clone())?);
         }
-        let (history, rate) = (Arc::new(History::new(self.history)), Arc::new(Rate::new()));
-        let has_snowflakes = self.tags.values().any(|tag| tag.strategy == Kind::Snowflake);
+        let (history, rate) = (Arc::new(CallHistory::new(self.history)), Arc::new(Rate::new()));
+        let has_snowflakes = self.tags.values().any(|tag| tag.strategy == StrategyKind::Snowflake);
         let identity = match has_snowflakes {
             true => Some(self.machine.open(clock, self.database.as_deref(), place).await?),
             false => None,
@@ -122,7 +122,7 @@ impl IssuerConfig {
             }
             for plugin in &tag.plugins {
                 let plugin: Arc<dyn Plugin> = match plugin.as_str() {
-                    "history" => Arc::<History>::clone(&history),
+                    "history" => Arc::<CallHistory>::clone(&history),
                     "rate" => Arc::<Rate>::clone(&rate),
                     other => {
                         let problem =
@@ -153,12 +153,12 @@ impl IssuerConfig {
     ) -> Result<Builder, OpenError> {
         tag.check().map_err(OpenError::Bad)?;
         let builder = match (tag.strategy, identity) {
-            (Kind::Segment, _) => builder.segment(name, tag.segment())?,
-            (Kind::Redis, _) => builder.redis(name, tag.redis(&self.redis))?,
-            (Kind::Snowflake, Some(identity)) => {
+            (StrategyKind::Segment, _) => builder.segment(name, tag.segment())?,
+            (StrategyKind::Redis, _) => builder.redis(name, tag.redis(&self.redis))?,
+            (StrategyKind::Snowflake, Some(identity)) => {
                 builder.strategy(name, "snowflake", Arc::new(identity.snowflake(tag)?))?
             }
-            (Kind::Snowflake, None) => return Err(OpenError::Bad("no machine id".to_owned())),
+            (StrategyKind::Snowflake, None) => return Err(OpenError::Bad("no machine id".to_owned())),
         };
         builder.max_count(name, tag.max_count)?.rejected(name, tag.rejected()?)
     }
@@ -181,7 +181,7 @@ impl IssuerConfig {
 
     /// The configuration says whether numbers outlive the process; no default does.
     fn check_database(&self) -> Result<(), OpenError> {
-        let stores = |tag: &&TagConfig| tag.strategy != Kind::Snowflake || tag.code.is_some();
+        let stores = |tag: &&TagConfig| tag.strategy != StrategyKind::Snowflake || tag.code.is_some();
         match (&self.database, self.tags.values().find(stores)) {
             (None, Some(_)) => Err(OpenError::Bad(
                 "[issuer]: name the database that keeps what was issued: sqlite:PATH or postgres://USER@HOST/NAME; \

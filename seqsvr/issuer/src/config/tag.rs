@@ -12,14 +12,14 @@ use crate::error::OpenError;
 use crate::range::Range;
 use crate::redis::{MAX_EXACT, RedisOptions, WhenHotDown};
 use crate::rejected::{FallBack, Log, Refuse, Rejected};
-use crate::scramble::{BASE_58, CodecOptions, Key, SHORTEST_SECRET};
+use crate::scramble::{BASE_58, CodeKey, CodecOptions, SHORTEST_SECRET};
 use crate::segment::SegmentOptions;
 use crate::tag::Tag;
 
 /// The strategy that makes a tag's numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum StrategyKind {
     /// Segments in the memory of each process.
     #[default]
     Segment,
@@ -87,7 +87,7 @@ fn base_58() -> String {
 #[serde(deny_unknown_fields, default)]
 pub struct TagConfig {
     /// The strategy that makes the numbers. Default `segment`.
-    pub strategy: Kind,
+    pub strategy: StrategyKind,
     /// The most numbers that one call may take. Default 10,000.
     pub max_count: u32,
     /// The first number of a new tag.
@@ -146,7 +146,7 @@ pub enum WhenRedisDown {
 impl Default for TagConfig {
     fn default() -> Self {
         Self {
-            strategy: Kind::Segment,
+            strategy: StrategyKind::Segment,
             max_count: MAX_COUNT,
             start: None,
             step: None,
@@ -195,9 +195,11 @@ impl TagConfig {
         let of_snowflakes = [("bits", self.bits.is_some()), ("epoch", self.epoch.is_some())];
         let stranger = |keys: &[(&'static str, bool)]| keys.iter().find(|key| key.1).map(|key| key.0);
         let stranger = match self.strategy {
-            Kind::Segment => stranger(&of_redis).or(stranger(&of_snowflakes)),
-            Kind::Redis => stranger(&of_snowflakes).or(stranger(&of_memory)),
-            Kind::Snowflake => stranger(&of_segments).or(stranger(&of_redis)).or(stranger(&of_memory)),
+            StrategyKind::Segment => stranger(&of_redis).or(stranger(&of_snowflakes)),
+            StrategyKind::Redis => stranger(&of_snowflakes).or(stranger(&of_memory)),
+            StrategyKind::Snowflake => {
+                stranger(&of_segments).or(stranger(&of_redis)).or(stranger(&of_memory))
+            }
         };
         if let Some(key) = stranger {
             return Err(format!("{key} does not belong to the tag's strategy; leave it out"));
@@ -282,7 +284,7 @@ impl CodeConfig {
             })?;
             let version =
                 u8::try_from(at + 1).map_err(|_| OpenError::Bad("too many key_files".to_owned()))?;
-            Ok(Key { version, secret: secret_of(secret) })
+            Ok(CodeKey { version, secret: secret_of(secret) })
         };
         Ok(CodecOptions {
             range: Range { first: self.first, last: self.last },

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::machine::{RedisRegistry, Registry as _};
-use tidemark_test_support::servers::redis::Server;
+use tidemark_test_support::servers::redis::RedisServer;
 
 const GOOD: &str = r#"
     database = "memory"
@@ -107,7 +107,7 @@ async fn machine_ids_are_registered_in_the_database() {
 
 #[tokio::test]
 async fn machine_ids_are_registered_in_redis() {
-    let redis = Server::start();
+    let redis = RedisServer::start();
     let [one, two] = registered("", &format!("redis = \"{}\"", redis.url())).await;
     assert_ne!(one, two);
     let rows = RedisRegistry::new(&redis.url(), "issuer").unwrap().rows().await.unwrap();

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::cache::{Cache, CacheError};
 use super::claim::Granted;
-use super::keeper::Keeper;
+use super::keeper::MachineKeeper;
 use super::options::{BadHolderOption, HolderOptions};
 use super::registry::Registry;
 use crate::clock::Clock;
@@ -89,12 +89,12 @@ impl Hold {
 
 /// Holds the machine id of this process. See the module.
 pub struct Holder {
-    shared: Arc<Shared>,
+    shared: Arc<HolderState>,
     stop: CancellationToken,
-    keeper: Mutex<Option<JoinHandle<Keeper>>>,
+    keeper: Mutex<Option<JoinHandle<MachineKeeper>>>,
 }
 
-pub(super) struct Shared {
+pub(super) struct HolderState {
     pub(super) clock: Clock,
     hold: RwLock<Option<Hold>>,
     /// The lease is over or the calendar passed what is registered: worth a renewal before its time.
@@ -126,7 +126,7 @@ impl Holder {
             None => None,
         };
         let (cache, cached) = cache.map_or((None, None), |(cache, cached)| (Some(cache), cached));
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(HolderState {
             clock,
             hold: RwLock::new(None),
             wanted: Notify::new(),
@@ -137,7 +137,7 @@ impl Holder {
             changes: AtomicU64::new(0),
         });
         let stop = CancellationToken::new();
-        let mut keeper = Keeper::new(options, registry, cache, Arc::clone(&shared), stop.clone());
+        let mut keeper = MachineKeeper::new(options, registry, cache, Arc::clone(&shared), stop.clone());
         keeper.begin(cached).await;
         let keeper = Mutex::new(Some(tokio::spawn(keeper.run())));
         Ok(Arc::new(Self { shared, stop, keeper }))
@@ -201,7 +201,7 @@ impl MachineId for Holder {
     }
 }
 
-impl Shared {
+impl HolderState {
     pub(super) fn hold(&self) -> Option<Hold> {
         *self.hold.read().unwrap_or_else(PoisonError::into_inner)
     }

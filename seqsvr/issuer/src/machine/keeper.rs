@@ -8,27 +8,27 @@ use tokio_util::sync::CancellationToken;
 
 use super::cache::{Cache, Cached};
 use super::claim::{Claim, ClaimError, claim, release};
-use super::holder::{Hold, Shared};
+use super::holder::{Hold, HolderState};
 use super::options::HolderOptions;
 use super::registry::{Registry, RegistryError};
 
-pub(super) struct Keeper {
+pub(super) struct MachineKeeper {
     options: HolderOptions,
     claim: Claim,
     registry: Arc<dyn Registry>,
     cache: Option<Arc<Cache>>,
-    shared: Arc<Shared>,
+    shared: Arc<HolderState>,
     stop: CancellationToken,
     /// Whether the last claim failed: what is logged once.
     failing: bool,
 }
 
-impl Keeper {
+impl MachineKeeper {
     pub(super) fn new(
         options: HolderOptions,
         registry: Arc<dyn Registry>,
         cache: Option<Cache>,
-        shared: Arc<Shared>,
+        shared: Arc<HolderState>,
         stop: CancellationToken,
     ) -> Self {
         let HolderOptions { instance, machines, lease, holder, .. } = options.clone();

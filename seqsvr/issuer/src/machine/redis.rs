@@ -76,8 +76,8 @@ impl RedisRegistry {
 impl Registry for RedisRegistry {
     async fn rows(&self) -> Result<Vec<Row>, RegistryError> {
         let mut connection = self.connection().await?;
-        type Answer = ((u64, u64), Vec<(u32, String)>);
-        let ((seconds, microseconds), fields): Answer = redis::pipe()
+        type RegistryAnswer = ((u64, u64), Vec<(u32, String)>);
+        let ((seconds, microseconds), fields): RegistryAnswer = redis::pipe()
             .atomic()
             .cmd("TIME")
             .hgetall(&self.key)
@@ -114,10 +114,10 @@ fn row(machine: u32, text: &str, now: u64) -> Option<Row> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidemark_test_support::servers::redis::Server;
+    use tidemark_test_support::servers::redis::RedisServer;
 
-    async fn fresh() -> (RedisRegistry, Server) {
-        let server = Server::start();
+    async fn fresh() -> (RedisRegistry, RedisServer) {
+        let server = RedisServer::start();
         (RedisRegistry::new(&server.url(), "test").unwrap(), server)
     }
 

@@ -14,7 +14,7 @@ use crate::tag::Tag;
 
 /// One call, as it ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct CallRecord {
     /// The tag.
     pub tag: Tag,
     /// The issued ranges, or why nothing was issued.
@@ -25,20 +25,20 @@ pub struct Record {
 
 /// A [`Plugin`] that keeps the last calls.
 #[derive(Debug)]
-pub struct History {
+pub struct CallHistory {
     most: usize,
     origin: Instant,
-    records: Mutex<VecDeque<Record>>,
+    records: Mutex<VecDeque<CallRecord>>,
 }
 
-impl History {
+impl CallHistory {
     /// Keeps up to `most` calls.
     pub fn new(most: usize) -> Self {
         Self { most, origin: Instant::now(), records: Mutex::default() }
     }
 
     /// The kept calls, oldest first.
-    pub fn records(&self) -> Vec<Record> {
+    pub fn records(&self) -> Vec<CallRecord> {
         self.lock().iter().cloned().collect()
     }
 
@@ -46,7 +46,7 @@ impl History {
         if self.most == 0 {
             return;
         }
-        let record = Record { tag: tag.clone(), outcome, at: self.origin.elapsed() };
+        let record = CallRecord { tag: tag.clone(), outcome, at: self.origin.elapsed() };
         let mut records = self.lock();
         if records.len() == self.most {
             records.pop_front();
@@ -54,13 +54,13 @@ impl History {
         records.push_back(record);
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Record>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<CallRecord>> {
         // Whole at any moment.
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Plugin for History {
+impl Plugin for CallHistory {
     fn name(&self) -> &str {
         "history"
     }
@@ -86,7 +86,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn only_the_last_calls_are_kept() {
-        let history = History::new(2);
+        let history = CallHistory::new(2);
         let tag = Tag::new("order").unwrap();
         for number in 1..=3 {
             tokio::time::advance(Duration::from_secs(1)).await;

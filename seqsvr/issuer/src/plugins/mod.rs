@@ -7,7 +7,7 @@ mod rate;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-pub use history::{History, Record};
+pub use history::{CallHistory, CallRecord};
 pub use rate::{Rate, RateOf};
 
 use super::error::NextError;

@@ -8,14 +8,14 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use redis::AsyncCommands as _;
 
-use super::hash::{Hash, Step};
-use super::turn::{Ask, FIELDS, Stored, Turn};
-use tidemark_test_support::servers::redis::Server;
+use super::hash::{Hash, HashStep};
+use super::turn::{Ask, FIELDS, StoredHash, Turn};
+use tidemark_test_support::servers::redis::RedisServer;
 
 const WAIT: Duration = Duration::from_secs(5);
 
 /// A hash of this life (`None` for `life` and `next`'s: another one's), and what is asked of it.
-fn case() -> impl Strategy<Value = (Stored, Ask)> {
+fn case() -> impl Strategy<Value = (StoredHash, Ask)> {
     let next = prop::option::of((any::<bool>(), 0_u64..150, 1_u64..50));
     let stored = (any::<bool>(), 0_u64..120, 0_u64..100, 0_u64..100, next, any::<bool>());
     let ask = (1_u64..40, 0_u64..120, 0_u8..100);
@@ -23,13 +23,13 @@ fn case() -> impl Strategy<Value = (Stored, Ask)> {
         let life = |mine: bool| if mine { "mine" } else { "another" }.to_owned();
         let next = next.map(|(mine, cur, count)| (life(mine), cur, cur + count));
         let (since, lasted) = (begun.then_some(1), begun.then_some(7));
-        let stored = Stored { life: Some(life(mine)), cur, max, mark, next, since, lasted };
+        let stored = StoredHash { life: Some(life(mine)), cur, max, mark, next, since, lasted };
         (stored, Ask { count, floor, prepare_at })
     })
 }
 
 /// The fields, with times as whether they are there: the clock is Redis's.
-fn shape(stored: &Stored) -> BTreeMap<&'static str, String> {
+fn shape(stored: &StoredHash) -> BTreeMap<&'static str, String> {
     let mut fields: BTreeMap<_, _> = stored.fields().into_iter().collect();
     for time in ["since", "lasted"] {
         fields.entry(time).and_modify(|value| "some".clone_into(value));
@@ -40,7 +40,7 @@ fn shape(stored: &Stored) -> BTreeMap<&'static str, String> {
 #[test]
 fn script_and_plain_commands_take_the_step_that_turn_describes() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let server = Server::start();
+    let server = RedisServer::start();
     let (redis, life) = runtime.block_on(async {
         let mut hash = Hash::new(vec![server.url()], "tag".to_owned(), WAIT, WAIT);
         let ask = Ask { count: 1, floor: 0, prepare_at: 0 };
@@ -69,11 +69,11 @@ fn script_and_plain_commands_take_the_step_that_turn_describes() {
                 hash.look();
             }
             let mut redis = redis.clone();
-            let (step, after): (Step, Stored) = runtime.block_on(async {
+            let (step, after): (HashStep, StoredHash) = runtime.block_on(async {
                 let _: () = redis.del(&["tag", "{tag}:claim"]).await.unwrap();
                 let _: () = redis.hset_multiple("tag", &stored.fields()).await.unwrap();
                 let step = hash.step(&ask).await.unwrap();
-                (step, Stored::read(redis.hmget("tag", &FIELDS).await.unwrap()))
+                (step, StoredHash::read(redis.hmget("tag", &FIELDS).await.unwrap()))
             });
             let taken = Turn { taken: step.taken, wants: step.claim.is_some() };
             prop_assert_eq!(&taken, &turn);

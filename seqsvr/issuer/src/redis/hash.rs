@@ -56,7 +56,7 @@ return {count, cur, left, 0, 1, lasted or -1, life}";
 
 /// The result of a step.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct HashStep {
     /// The caller's numbers, at most as many as were asked for; `None`: there are none that it may have.
     pub(super) taken: Option<Range>,
     /// How many numbers are left of the segment.
@@ -94,7 +94,7 @@ pub(super) struct Hash {
     urls: Vec<String>,
     timeout: Duration,
     keys: Keys,
-    link: Option<Link>,
+    link: Option<PrimaryLink>,
     step: Script,
     /// Scripts are forbidden here.
     plain: Option<Plain>,
@@ -111,7 +111,7 @@ pub(super) struct Keys {
 
 /// A connection to the primary.
 #[derive(Clone)]
-pub(super) struct Link {
+pub(super) struct PrimaryLink {
     connection: MultiplexedConnection,
     /// Cannot change as long as the connection lives.
     run: String,
@@ -126,20 +126,20 @@ impl Hash {
     }
 
     /// Takes numbers, switches, and says whether to prepare.
-    pub(super) async fn step(&mut self, ask: &Ask) -> Result<Step, HashError> {
-        let Link { mut connection, run } = self.link().await?;
+    pub(super) async fn step(&mut self, ask: &Ask) -> Result<HashStep, HashError> {
+        let PrimaryLink { mut connection, run } = self.link().await?;
         if self.plain.is_none() {
             let mut script = self.step.prepare_invoke();
             script.key(&self.keys.hash).key(&self.keys.claim).arg(ask.count).arg(ask.floor).arg(&run);
             script.arg(ask.prepare_at).arg(self.keys.claim_ms);
-            type Answer = (u64, u64, u64, u64, bool, i64, String);
-            let answer: Result<Answer, _> = script.invoke_async(&mut connection).await;
+            type ScriptAnswer = (u64, u64, u64, u64, bool, i64, String);
+            let answer: Result<ScriptAnswer, _> = script.invoke_async(&mut connection).await;
             match answer {
                 Ok((count, last, left, ahead, claimed, lasted, life)) => {
                     let taken = (count > 0).then(|| Range { first: last - count + 1, last });
                     let lasted = u64::try_from(lasted).ok().map(Duration::from_millis);
                     let claim = claimed.then_some(Claim { life, lasted });
-                    return Ok(Step { taken, left, ahead, claim });
+                    return Ok(HashStep { taken, left, ahead, claim });
                 }
                 Err(error) if forbidden(&error) => {
                     info!(key = %self.keys.hash, %error, "scripts are forbidden; using plain commands");
@@ -161,7 +161,7 @@ impl Hash {
     /// Lets a segment follow that was taken under a claim of that life. The first step that needs it finds out whether it may: a segment
     /// that is not above the present one is left out, as a gap.
     pub(super) async fn install(&mut self, segment: Range, life: &str) -> Result<(), HashError> {
-        let Link { mut connection, .. } = self.link().await?;
+        let PrimaryLink { mut connection, .. } = self.link().await?;
         let mut commands = redis::pipe();
         commands.atomic().cmd("HSET").arg(&self.keys.hash).arg("next_life").arg(life);
         commands.arg("next_cur").arg(segment.first - 1).arg("next_max").arg(segment.last);
@@ -171,18 +171,18 @@ impl Hash {
 
     /// Gives a claim back. Should it be another's by now, two prepare, which leaves a gap.
     pub(super) async fn release(&mut self) -> Result<(), HashError> {
-        let Link { mut connection, .. } = self.link().await?;
+        let PrimaryLink { mut connection, .. } = self.link().await?;
         let released = redis::cmd("DEL").arg(&self.keys.claim).exec_async(&mut connection).await;
         released.map_err(|error| self.failed(&error))
     }
 
     /// Looks for the primary.
-    pub(super) fn search(&self) -> impl Future<Output = Result<Link, HashError>> + Send + use<> {
+    pub(super) fn search(&self) -> impl Future<Output = Result<PrimaryLink, HashError>> + Send + use<> {
         search(self.urls.clone(), self.timeout)
     }
 
     /// Uses what a search has found.
-    pub(super) fn adopt(&mut self, link: Link) {
+    pub(super) fn adopt(&mut self, link: PrimaryLink) {
         self.link = Some(link);
     }
 
@@ -191,7 +191,7 @@ impl Hash {
         self.link().await.map(|_| ())
     }
 
-    async fn link(&mut self) -> Result<Link, HashError> {
+    async fn link(&mut self) -> Result<PrimaryLink, HashError> {
         match &self.link {
             Some(link) => Ok(link.clone()),
             None => Ok(self.link.insert(self.search().await?).clone()),
@@ -222,7 +222,7 @@ fn forbidden(error: &RedisError) -> bool {
     error.code() == Some("NOPERM") || unknown()
 }
 
-async fn search(urls: Vec<String>, timeout: Duration) -> Result<Link, HashError> {
+async fn search(urls: Vec<String>, timeout: Duration) -> Result<PrimaryLink, HashError> {
     let mut problems = Vec::new();
     let mut unanswered = false;
     for url in &urls {
@@ -246,7 +246,7 @@ fn shown(url: &str) -> &str {
 }
 
 /// A connection to a primary; `None`: it is not one.
-async fn connect(url: &str, timeout: Duration) -> Result<Option<Link>, RedisError> {
+async fn connect(url: &str, timeout: Duration) -> Result<Option<PrimaryLink>, RedisError> {
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(timeout))
         .set_response_timeout(Some(timeout));
@@ -263,7 +263,7 @@ async fn connect(url: &str, timeout: Duration) -> Result<Option<Link>, RedisErro
         return Ok(None);
     }
     let run = field(&server, "run_id").to_owned();
-    Ok(Some(Link { connection, run }))
+    Ok(Some(PrimaryLink { connection, run }))
 }
 
 /// A field of an answer to INFO.

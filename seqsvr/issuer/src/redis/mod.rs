@@ -28,8 +28,8 @@ use super::repository::Repository;
 use super::segment::{AskedStep, Journal, SegmentOptions, Source, Taker, TaskHandle};
 use super::strategy::{IssueError, Issued, Status, Strategy};
 use super::tag::Tag;
-use shared::Shared;
-use worker::{Request, Worker};
+use shared::RedisState;
+use worker::{IssueRequest, Worker};
 
 /// The largest number that Redis scripts count exactly: 2^53 - 1.
 pub const MAX_EXACT: u64 = (1 << 53) - 1;
@@ -99,9 +99,9 @@ impl RedisOptions {
 
 /// A [`Strategy`] of segments that all processes take from together, in Redis.
 pub struct RedisStrategy {
-    shared: Arc<Shared>,
+    shared: Arc<RedisState>,
     asked: Arc<AskedStep>,
-    requests: mpsc::Sender<Request>,
+    requests: mpsc::Sender<IssueRequest>,
     worker: TaskHandle<Worker>,
 }
 
@@ -122,7 +122,7 @@ impl RedisStrategy {
         let taker = Taker::new(repository, tag.clone(), options.segment.clone());
         let asked = taker.asked_step();
         let source = Source::new(taker, journal).map_err(wrong)?;
-        let shared = Arc::new(Shared::new(tag.clone()));
+        let shared = Arc::new(RedisState::new(tag.clone()));
         let (requests, received) = mpsc::channel(options.queue);
         let worker = |stop| Worker::new(Arc::clone(&shared), options, source, received, stop);
         let worker = TaskHandle::new(tag.clone(), worker);
@@ -141,7 +141,7 @@ impl Strategy for RedisStrategy {
         let full = |_| {
             IssueError::Retryable(format!("{}: too many calls wait for Redis; try again", self.shared.tag))
         };
-        self.requests.try_send(Request { count, answer }).map_err(full)?;
+        self.requests.try_send(IssueRequest { count, answer }).map_err(full)?;
         let stopped = |_| IssueError::Final(format!("{}: the issuer was shut down", self.shared.tag));
         answered.await.map_err(stopped)?
     }

@@ -7,11 +7,11 @@ use std::time::Duration;
 use redis::RedisError;
 use redis::aio::MultiplexedConnection;
 
-use super::hash::{Claim, Keys, Step, field};
-use super::turn::{Ask, FIELDS, Stored, Turn};
+use super::hash::{Claim, HashStep, Keys, field};
+use super::turn::{Ask, FIELDS, StoredHash, Turn};
 use crate::range::Range;
 
-type Fields = [Option<String>; 9];
+type HashFields = [Option<String>; 9];
 
 #[derive(Default)]
 pub(super) struct Plain {
@@ -31,7 +31,7 @@ impl Plain {
         keys: &Keys,
         run: &str,
         ask: &Ask,
-    ) -> Result<Step, RedisError> {
+    ) -> Result<HashStep, RedisError> {
         let added = match self.used_up {
             false => add(connection, keys, run, ask).await?,
             true => None,
@@ -41,7 +41,7 @@ impl Plain {
             None => match look(connection, keys, run, ask).await? {
                 Some(looked) => looked,
                 // Another was faster: look again.
-                None => return Ok(Step { taken: None, left: 0, ahead: 0, claim: None }),
+                None => return Ok(HashStep { taken: None, left: 0, ahead: 0, claim: None }),
             },
         };
         self.used_up = turn.taken.is_none();
@@ -50,7 +50,7 @@ impl Plain {
             false => None,
         };
         let left = stored.max.saturating_sub(stored.cur);
-        Ok(Step { taken: turn.taken, left, ahead: stored.ahead(ask.floor), claim })
+        Ok(HashStep { taken: turn.taken, left, ahead: stored.ahead(ask.floor), claim })
     }
 }
 
@@ -60,8 +60,8 @@ async fn add(
     keys: &Keys,
     run: &str,
     ask: &Ask,
-) -> Result<Option<(Stored, String, Turn)>, RedisError> {
-    let (cur, fields, replication): (u64, Fields, String) = redis::pipe()
+) -> Result<Option<(StoredHash, String, Turn)>, RedisError> {
+    let (cur, fields, replication): (u64, HashFields, String) = redis::pipe()
         .atomic()
         .hincr(&keys.hash, "cur", ask.count)
         .hmget(&keys.hash, &FIELDS)
@@ -69,7 +69,7 @@ async fn add(
         .arg("replication")
         .query_async(connection)
         .await?;
-    let (stored, life) = (Stored::read(fields), life(run, &replication));
+    let (stored, life) = (StoredHash::read(fields), life(run, &replication));
     let before = cur.saturating_sub(ask.count);
     if stored.life.as_ref() != Some(&life) || before < ask.floor || before >= stored.max {
         return Ok(None);
@@ -85,18 +85,19 @@ async fn look(
     keys: &Keys,
     run: &str,
     ask: &Ask,
-) -> Result<Option<(Stored, String, Turn)>, RedisError> {
+) -> Result<Option<(StoredHash, String, Turn)>, RedisError> {
     // The connection is this hash's own and has one call under way, so the watch is not another's.
-    let ((), fields, replication, (seconds, microseconds)): ((), Fields, String, (u64, u64)) = redis::pipe()
-        .cmd("WATCH")
-        .arg(&keys.hash)
-        .hmget(&keys.hash, &FIELDS)
-        .cmd("INFO")
-        .arg("replication")
-        .cmd("TIME")
-        .query_async(connection)
-        .await?;
-    let before = Stored::read(fields);
+    let ((), fields, replication, (seconds, microseconds)): ((), HashFields, String, (u64, u64)) =
+        redis::pipe()
+            .cmd("WATCH")
+            .arg(&keys.hash)
+            .hmget(&keys.hash, &FIELDS)
+            .cmd("INFO")
+            .arg("replication")
+            .cmd("TIME")
+            .query_async(connection)
+            .await?;
+    let before = StoredHash::read(fields);
     let (mut stored, life) = (before.clone(), life(run, &replication));
     let turn = stored.turn(&life, ask, seconds * 1_000 + microseconds / 1_000);
     if stored == before {
@@ -104,7 +105,7 @@ async fn look(
         return Ok(Some((stored, life, turn)));
     }
     if let Some(taken) = turn.taken
-        && stored == (Stored { cur: stored.cur, ..before })
+        && stored == (StoredHash { cur: stored.cur, ..before })
     {
         // There are numbers again: others, who take them all the time, would get into the way of a replacement.
         redis::cmd("UNWATCH").exec_async(connection).await?;

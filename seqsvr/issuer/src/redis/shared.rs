@@ -9,7 +9,7 @@ use crate::segment::lasts;
 use crate::strategy::Status;
 use crate::tag::Tag;
 
-pub(super) struct Shared {
+pub(super) struct RedisState {
     pub(super) tag: Tag,
     issued: AtomicU64,
     trouble: Mutex<Option<String>>,
@@ -25,7 +25,7 @@ struct Flow {
     refills: [(Instant, u64); 2],
 }
 
-impl Shared {
+impl RedisState {
     pub(super) fn new(tag: Tag) -> Self {
         let begun = (Instant::now(), 0);
         let flow = Flow { left: 0, used: 0, refills: [begun, begun] };
@@ -68,7 +68,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_is_left_lasts_as_long_as_the_rate_since_the_last_segment_but_one_says() {
-        let shared = Shared::new(Tag::new("order").unwrap());
+        let shared = RedisState::new(Tag::new("order").unwrap());
         assert_eq!(shared.status().lasts, None);
         shared.issued(1, 999);
         for left in [899, 1_799, 1_699] {

@@ -9,7 +9,7 @@ pub(super) const FIELDS: [&str; 9] =
 
 /// The contents of the hash. Numbers up to `cur` are taken, those up to `max` may be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Stored {
+pub(super) struct StoredHash {
     /// The life of Redis that it belongs to; in another one it counts as empty.
     pub(super) life: Option<String>,
     pub(super) cur: u64,
@@ -43,7 +43,7 @@ pub(super) struct Turn {
     pub(super) wants: bool,
 }
 
-impl Stored {
+impl StoredHash {
     /// Reads the answer to HMGET of [`FIELDS`]; a field that is no number counts as absent.
     pub(super) fn read(fields: [Option<String>; 9]) -> Self {
         let [life, cur, max, mark, next_life, next_cur, next_max, since, lasted] = fields;
@@ -132,31 +132,31 @@ mod tests {
         Ask { count, floor, prepare_at: 20 }
     }
 
-    fn with_next(life: &str, first: u64, last: u64) -> Stored {
-        Stored { next: Some((life.to_owned(), first - 1, last)), ..stored() }
+    fn with_next(life: &str, first: u64, last: u64) -> StoredHash {
+        StoredHash { next: Some((life.to_owned(), first - 1, last)), ..stored() }
     }
 
     /// 1 to 100, of which 30 are taken.
-    fn stored() -> Stored {
-        Stored {
+    fn stored() -> StoredHash {
+        StoredHash {
             life: Some("a".to_owned()),
             cur: 30,
             max: 100,
             mark: 20,
             since: Some(5),
-            ..Stored::default()
+            ..StoredHash::default()
         }
     }
 
     #[test]
     fn a_used_up_segment_is_followed_by_the_next_one_that_is_above() {
-        let mut hash = Stored { cur: 100, ..with_next("a", 101, 200) };
+        let mut hash = StoredHash { cur: 100, ..with_next("a", 101, 200) };
         let turn = hash.turn("a", &ask(7, 100), 65);
         assert_eq!(turn, Turn { taken: Some(Range { first: 101, last: 107 }), wants: false });
         assert_eq!((hash.cur, hash.max, hash.mark), (107, 200, 120));
         assert_eq!((hash.since, hash.lasted, hash.next), (Some(65), Some(60), None));
         for (life, first) in [("a", 51), ("old", 101)] {
-            let mut hash = Stored { cur: 100, ..with_next(life, first, 200) };
+            let mut hash = StoredHash { cur: 100, ..with_next(life, first, 200) };
             assert_eq!(hash.turn("a", &ask(7, 0), 65), Turn { taken: None, wants: true });
         }
     }
@@ -165,7 +165,7 @@ mod tests {
     fn beyond_the_mark_a_next_segment_is_wanted_until_there_is_one() {
         assert!(stored().turn("a", &ask(1, 30), 65).wants);
         assert!(!with_next("a", 101, 200).turn("a", &ask(1, 30), 65).wants);
-        assert!(!Stored { mark: 90, ..stored() }.turn("a", &ask(1, 30), 65).wants);
+        assert!(!StoredHash { mark: 90, ..stored() }.turn("a", &ask(1, 30), 65).wants);
     }
 
     #[test]
@@ -173,7 +173,7 @@ mod tests {
         let none = Turn { taken: None, wants: true };
         let mut other = with_next("a", 101, 200);
         assert_eq!(other.turn("b", &ask(1, 0), 65), none);
-        assert_eq!(other, Stored { life: Some("b".to_owned()), ..Stored::default() });
+        assert_eq!(other, StoredHash { life: Some("b".to_owned()), ..StoredHash::default() });
         assert_eq!(stored().turn("a", &ask(1, 31), 65), none);
         assert_eq!(
             with_next("a", 101, 200).turn("a", &ask(1, 50), 65).taken,
@@ -187,9 +187,9 @@ mod tests {
             life in prop::option::of("[ab]"), cur in 0_u64..120, max in 0_u64..100, mark in 0_u64..100,
             next in prop::option::of(("[ab]", 0_u64..150, 1_u64..50)), since in prop::option::of(0_u64..9),
             lasted in prop::option::of(0_u64..9),
-        ) -> Stored {
+        ) -> StoredHash {
             let next = next.map(|(life, cur, count)| (life, cur, cur + count));
-            Stored { life, cur, max, mark, next, since, lasted }
+            StoredHash { life, cur, max, mark, next, since, lasted }
         }
     }
 
@@ -213,7 +213,7 @@ mod tests {
         fn what_is_written_reads_the_same(hash in any_stored()) {
             let written = hash.fields();
             let field = |name| written.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
-            prop_assert_eq!(Stored::read(FIELDS.map(field)), hash);
+            prop_assert_eq!(StoredHash::read(FIELDS.map(field)), hash);
         }
     }
 }

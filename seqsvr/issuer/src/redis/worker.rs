@@ -11,10 +11,10 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout_at
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::hash::{Hash, HashError, Link, Step};
+use super::hash::{Hash, HashError, HashStep, PrimaryLink};
 use super::stock::{Stock, split};
 use super::turn::Ask;
-use super::{RedisOptions, Shared, WhenHotDown};
+use super::{RedisOptions, RedisState, WhenHotDown};
 use crate::range::Range;
 use crate::segment::{Source, Supply, Task};
 use crate::strategy::{IssueError, Issued};
@@ -29,7 +29,7 @@ const LOOK_PAUSES: (Duration, Duration) = (Duration::from_millis(2), Duration::f
 const TOGETHER: u64 = 100_000;
 
 /// A caller that waits.
-pub(super) struct Request {
+pub(super) struct IssueRequest {
     pub(super) count: u32,
     pub(super) answer: oneshot::Sender<Result<Issued, IssueError>>,
 }
@@ -44,11 +44,11 @@ struct Patience {
 }
 
 pub(super) struct Worker {
-    shared: Arc<Shared>,
+    shared: Arc<RedisState>,
     options: RedisOptions,
     hash: Hash,
     stock: Stock,
-    requests: mpsc::Receiver<Request>,
+    requests: mpsc::Receiver<IssueRequest>,
     stop: CancellationToken,
     /// The last number issued; every later one is larger.
     floor: u64,
@@ -58,15 +58,15 @@ pub(super) struct Worker {
     failed: bool,
     /// Redis is away, and the task that looks for it.
     away: bool,
-    probe: Option<JoinHandle<Result<Link, HashError>>>,
+    probe: Option<JoinHandle<Result<PrimaryLink, HashError>>>,
 }
 
 impl Worker {
     pub(super) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<RedisState>,
         options: RedisOptions,
         source: Source,
-        requests: mpsc::Receiver<Request>,
+        requests: mpsc::Receiver<IssueRequest>,
         stop: CancellationToken,
     ) -> Self {
         let key = format!("{}{}", options.prefix, shared.tag);
@@ -139,7 +139,7 @@ impl Task for Worker {
 
 impl Worker {
     /// Answers a caller and those that wait behind it.
-    async fn serve(&mut self, first: Request) {
+    async fn serve(&mut self, first: IssueRequest) {
         let mut total = u64::from(first.count);
         let mut waiting = vec![first];
         while total < TOGETHER
@@ -152,7 +152,7 @@ impl Worker {
         let outcome = self.take(total, &mut taken).await;
         let mut rest = taken.into_iter();
         let mut current: Option<Range> = rest.next();
-        for Request { count, answer } in waiting {
+        for IssueRequest { count, answer } in waiting {
             let mut missing = u64::from(count);
             let mut ranges = Vec::with_capacity(1);
             while missing > 0
@@ -247,7 +247,7 @@ impl Worker {
     async fn through_redis(&mut self, missing: u64) -> Result<Option<Range>, HashError> {
         self.install().await?;
         let ask = Ask { count: missing, floor: self.floor, prepare_at: self.options.segment.prepare_at };
-        let Step { taken, left, ahead, claim } = self.hash.step(&ask).await?;
+        let HashStep { taken, left, ahead, claim } = self.hash.step(&ask).await?;
         if let Some(claim) = claim {
             let count = if taken.is_some() { 1 } else { missing };
             self.stock.take(count, Some(claim.life), claim.lasted);

@@ -6,17 +6,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
-use super::{Extension, Repository, RepositoryError, Row, Values, check_forward};
+use super::{Extension, Repository, RepositoryError, TagRow, Values, check_forward};
 use crate::tag::Tag;
 
 /// A [`Repository`] whose data lives as long as the value. Its clock stands still: `updated_at` is 0.
 #[derive(Debug, Default)]
 pub struct MemoryRepository {
-    state: Mutex<State>,
+    state: Mutex<RepositoryState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct RepositoryState {
     rows: BTreeMap<Tag, Values>,
     extensions: BTreeMap<(Tag, u64), Extension>,
 }
@@ -27,23 +27,23 @@ impl MemoryRepository {
         Self::default()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, RepositoryState> {
         // No method panics half-way through a change, so a poisoned state is still whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn row((tag, &values): (&Tag, &Values)) -> Row {
-    Row { tag: tag.clone(), values, updated_at: 0 }
+fn row((tag, &values): (&Tag, &Values)) -> TagRow {
+    TagRow { tag: tag.clone(), values, updated_at: 0 }
 }
 
 #[async_trait]
 impl Repository for MemoryRepository {
-    async fn get(&self, tag: &Tag) -> Result<Option<Row>, RepositoryError> {
+    async fn get(&self, tag: &Tag) -> Result<Option<TagRow>, RepositoryError> {
         Ok(self.lock().rows.get_key_value(tag).map(row))
     }
 
-    async fn list(&self) -> Result<Vec<Row>, RepositoryError> {
+    async fn list(&self) -> Result<Vec<TagRow>, RepositoryError> {
         Ok(self.lock().rows.iter().map(row).collect())
     }
 

@@ -38,7 +38,7 @@ pub struct Values {
 
 /// The durable row of a tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct TagRow {
     /// The tag.
     pub tag: Tag,
     /// Its values.
@@ -74,14 +74,14 @@ pub trait Repository: Send + Sync {
     /// # Errors
     ///
     /// [`RepositoryError`].
-    async fn get(&self, tag: &Tag) -> Result<Option<Row>, RepositoryError>;
+    async fn get(&self, tag: &Tag) -> Result<Option<TagRow>, RepositoryError>;
 
     /// All rows, by name.
     ///
     /// # Errors
     ///
     /// [`RepositoryError`].
-    async fn list(&self) -> Result<Vec<Row>, RepositoryError>;
+    async fn list(&self) -> Result<Vec<TagRow>, RepositoryError>;
 
     /// Makes the row of `tag` unless there is one: whether it was made.
     ///

@@ -9,7 +9,7 @@ use sqlx::postgres::{PgConnection, PgPool, PgRow, Postgres};
 use sqlx::{Connection as _, Row as _};
 
 use super::sql::repository;
-use super::{Extension, Repository, RepositoryError, Row, Values, check_forward};
+use super::{Extension, Repository, RepositoryError, TagRow, Values, check_forward};
 use crate::range::Range;
 use crate::sql::{create, postgres_pool};
 use crate::tag::Tag;
@@ -61,8 +61,8 @@ impl PostgresRepository {
         Ok(Self { pool })
     }
 
-    async fn hold(&self) -> Result<Held, RepositoryError> {
-        self.pool.acquire().await.map(Held).map_err(unavailable)
+    async fn hold(&self) -> Result<PostgresHold, RepositoryError> {
+        self.pool.acquire().await.map(PostgresHold).map_err(unavailable)
     }
 
     fn unavailable(&self, error: sqlx::Error) -> RepositoryError {
@@ -75,9 +75,9 @@ fn unavailable(error: sqlx::Error) -> RepositoryError {
 }
 
 /// Goes back to the pool, which looks whether it still works.
-struct Held(PoolConnection<Postgres>);
+struct PostgresHold(PoolConnection<Postgres>);
 
-impl Held {
+impl PostgresHold {
     fn connection(&mut self) -> &mut PgConnection {
         &mut self.0
     }

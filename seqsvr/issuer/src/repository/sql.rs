@@ -11,10 +11,10 @@ macro_rules! repository {
     ($repository:ident, $row:ty, now = $now:literal, begin = $begin:literal) => {
         impl $repository {
             /// A row as `biz_tag, start, max, step, updated_at`.
-            fn row(stored: &$row) -> Result<Row, sqlx::Error> {
+            fn row(stored: &$row) -> Result<TagRow, sqlx::Error> {
                 let number = |index| stored.try_get::<i64, _>(index).map(i64::cast_unsigned);
                 let values = Values { start: number(1)?, max: number(2)?, step: number(3)? };
-                Ok(Row { tag: Self::tag(stored)?, values, updated_at: number(4)? })
+                Ok(TagRow { tag: Self::tag(stored)?, values, updated_at: number(4)? })
             }
 
             fn tag(stored: &$row) -> Result<Tag, sqlx::Error> {
@@ -30,7 +30,7 @@ macro_rules! repository {
 
         #[async_trait]
         impl Repository for $repository {
-            async fn get(&self, tag: &Tag) -> Result<Option<Row>, RepositoryError> {
+            async fn get(&self, tag: &Tag) -> Result<Option<TagRow>, RepositoryError> {
                 const GET: &str =
                     "SELECT biz_tag, start, max, step, updated_at FROM issuer_tags WHERE biz_tag = $1";
                 let mut held = self.hold().await?;
@@ -41,7 +41,7 @@ macro_rules! repository {
                 Ok(row)
             }
 
-            async fn list(&self) -> Result<Vec<Row>, RepositoryError> {
+            async fn list(&self) -> Result<Vec<TagRow>, RepositoryError> {
                 const LIST: &str = "SELECT biz_tag, start, max, step, updated_at FROM issuer_tags";
                 let mut held = self.hold().await?;
                 let found = sqlx::query(LIST).fetch_all(held.connection()).await;

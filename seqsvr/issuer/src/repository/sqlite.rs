@@ -10,7 +10,7 @@ use sqlx::{Connection as _, Row as _, SqliteConnection};
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::sql::repository;
-use super::{Extension, Repository, RepositoryError, Row, Values, check_forward};
+use super::{Extension, Repository, RepositoryError, TagRow, Values, check_forward};
 use crate::range::Range;
 use crate::sql::sqlite_connection;
 use crate::tag::Tag;
@@ -38,7 +38,7 @@ impl SqliteRepository {
     }
 
     /// The connection, opened if need be, out of its place.
-    async fn hold(&self) -> Result<Held<'_>, RepositoryError> {
+    async fn hold(&self) -> Result<SqliteHold<'_>, RepositoryError> {
         let mut slot = self.connection.lock().await;
         let connection = match slot.take() {
             Some(connection) => connection,
@@ -46,7 +46,7 @@ impl SqliteRepository {
                 .await
                 .map_err(|error| self.unavailable(error))?,
         };
-        Ok(Held { slot, connection })
+        Ok(SqliteHold { slot, connection })
     }
 
     fn unavailable(&self, error: sqlx::Error) -> RepositoryError {
@@ -55,12 +55,12 @@ impl SqliteRepository {
 }
 
 /// Dropped without having been kept, it closes the connection.
-struct Held<'a> {
+struct SqliteHold<'a> {
     slot: MutexGuard<'a, Option<SqliteConnection>>,
     connection: SqliteConnection,
 }
 
-impl Held<'_> {
+impl SqliteHold<'_> {
     fn connection(&mut self) -> &mut SqliteConnection {
         &mut self.connection
     }

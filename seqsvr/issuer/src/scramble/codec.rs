@@ -26,16 +26,16 @@ pub(crate) const SHORTEST_SECRET: usize = 16;
 
 /// A secret and its place in the order of rotations.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Key {
+pub struct CodeKey {
     /// 1 for the first, then upwards; at most the alphabet's size + 1.
     pub version: u8,
     /// At least 16 bytes, best drawn at random.
     pub secret: String,
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for CodeKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Key {{ version: {}, .. }}", self.version)
+        write!(f, "CodeKey {{ version: {}, .. }}", self.version)
     }
 }
 
@@ -49,7 +49,7 @@ pub struct CodecOptions {
     /// Whether codes end in a symbol that shows typing errors.
     pub check_symbol: bool,
     /// The keys that are in use, 1 and more; the highest version writes.
-    pub keys: Vec<Key>,
+    pub keys: Vec<CodeKey>,
 }
 
 /// Why a codec cannot be made.
@@ -161,7 +161,7 @@ impl fmt::Debug for Code {
 }
 
 /// One configured version.
-struct Version {
+struct KeyVersion {
     number: u8,
     /// The symbol in front; version 1 has none.
     symbol: Option<u8>,
@@ -176,7 +176,7 @@ pub struct Codec {
     check_symbol: bool,
     width: usize,
     /// In ascending order; never empty.
-    versions: Vec<Version>,
+    versions: Vec<KeyVersion>,
     /// Words that codes may not hold.
     words: Words,
 }
@@ -200,7 +200,7 @@ impl Codec {
             return Err(BadCodec::Range { first, last });
         }
         let size = last - first + 1;
-        let mut keys: Vec<&Key> = options.keys.iter().collect();
+        let mut keys: Vec<&CodeKey> = options.keys.iter().collect();
         keys.sort_by_key(|key| key.version);
         let most = (alphabet.base() as usize + 1).min(usize::from(u8::MAX));
         let twice = keys.windows(2).find(|pair| pair[0].version == pair[1].version).map(|pair| pair[0]);
@@ -214,7 +214,7 @@ impl Codec {
             if length < SHORTEST_SECRET {
                 return Err(BadCodec::ShortSecret { version, length });
             }
-            versions.push(Version {
+            versions.push(KeyVersion {
                 number: version,
                 symbol: usize::from(version).checked_sub(2).and_then(|value| alphabet.symbol(value)),
                 permutation: Permutation::new(size, key.secret.as_bytes(), tag.as_str().as_bytes()),
@@ -288,7 +288,7 @@ impl Codec {
     }
 
     /// `other`: which of the other spellings this is.
-    fn spell(&self, version: &Version, other: Option<u64>, place: u64) -> Code {
+    fn spell(&self, version: &KeyVersion, other: Option<u64>, place: u64) -> Code {
         let mut symbols = [0; LONGEST];
         let mut front = 0;
         if let Some(other) = other {

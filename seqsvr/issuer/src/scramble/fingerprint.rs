@@ -7,7 +7,7 @@ use std::str::FromStr;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use super::codec::{CodecOptions, Key};
+use super::codec::{CodeKey, CodecOptions};
 use crate::Tag;
 
 /// Identifies everything that decides the codes of one key version; 32 hex digits as text.
@@ -20,7 +20,7 @@ pub struct Fingerprint([u8; 16]);
     "tag {tag}: codes of key version {version} exist, and its secret, the alphabet, the range or check_symbol was \
      changed since: put them back, and add a new key version to change the secret"
 )]
-pub struct Changed {
+pub struct CodecChanged {
     /// The tag.
     pub tag: Tag,
     /// The version that does not match.
@@ -28,7 +28,7 @@ pub struct Changed {
 }
 
 impl Fingerprint {
-    pub(super) fn of(tag: &Tag, options: &CodecOptions, key: &Key) -> Self {
+    pub(super) fn of(tag: &Tag, options: &CodecOptions, key: &CodeKey) -> Self {
         let mut hash = Sha256::new();
         hash.update(b"seqsvr scramble fingerprint 1");
         let CodecOptions { range, alphabet, check_symbol, .. } = options;

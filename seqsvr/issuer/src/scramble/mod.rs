@@ -23,8 +23,8 @@ mod words;
 pub use alphabet::{Alphabet, BASE_58, BadAlphabet};
 #[cfg(feature = "service")]
 pub(crate) use codec::SHORTEST_SECRET;
-pub use codec::{BadCodec, Code, Codec, CodecOptions, DecodeError, EncodeError, Key};
-pub use fingerprint::{BadFingerprint, Changed, Fingerprint};
+pub use codec::{BadCodec, Code, CodeKey, Codec, CodecOptions, DecodeError, EncodeError};
+pub use fingerprint::{BadFingerprint, CodecChanged, Fingerprint};
 #[cfg(feature = "service")]
 pub use ledger::PostgresLedger;
 pub use ledger::{CodeLedger, LedgerError, MemoryLedger, SqliteLedger};

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use thiserror::Error;
 
 use super::codec::Codec;
-use super::fingerprint::Changed;
+use super::fingerprint::CodecChanged;
 use super::ledger::{CodeLedger, LedgerError};
 use crate::{Issued, Plugin, Tag};
 
@@ -18,7 +18,7 @@ const ORDER: i32 = 100;
 pub enum OpenScrambleError {
     /// A codec would write other codes than those that exist.
     #[error(transparent)]
-    Changed(#[from] Changed),
+    Changed(#[from] CodecChanged),
     /// The fingerprints cannot be read, so nobody knows.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -44,7 +44,7 @@ impl Scramble {
         for (tag, codec) in &codecs {
             for (version, fingerprint) in codec.fingerprints() {
                 if ledger.record(tag, version, fingerprint).await? != fingerprint {
-                    return Err(Changed { tag: tag.clone(), version }.into());
+                    return Err(CodecChanged { tag: tag.clone(), version }.into());
                 }
             }
         }

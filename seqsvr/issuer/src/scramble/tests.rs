@@ -11,8 +11,8 @@ fn tag(name: &str) -> Tag {
     Tag::new(name).unwrap()
 }
 
-fn key(version: u8) -> Key {
-    Key { version, secret: format!("secret number {version:03}") }
+fn key(version: u8) -> CodeKey {
+    CodeKey { version, secret: format!("secret number {version:03}") }
 }
 
 fn options(first: u64, last: u64) -> CodecOptions {
@@ -125,7 +125,7 @@ async fn changes_are_refused_and_rotations_are_not(ledger: &dyn CodeLedger) {
     for _ in 0..2 {
         open(&options(0, 999), ledger).await.unwrap();
     }
-    let other_secret = Key { version: 1, secret: "another secret of mine".to_owned() };
+    let other_secret = CodeKey { version: 1, secret: "another secret of mine".to_owned() };
     let other_alphabet = BASE_58.chars().rev().collect();
     for changed in [
         CodecOptions { keys: vec![other_secret], ..options(0, 999) },
@@ -135,15 +135,15 @@ async fn changes_are_refused_and_rotations_are_not(ledger: &dyn CodeLedger) {
         options(1, 999),
     ] {
         let error = open(&changed, ledger).await.unwrap_err();
-        assert_eq!(error, OpenScrambleError::Changed(Changed { tag: tag("invite"), version: 1 }));
+        assert_eq!(error, OpenScrambleError::Changed(CodecChanged { tag: tag("invite"), version: 1 }));
         assert!(error.to_string().contains("put them back, and add a new key version"), "{error}");
     }
     let keys = |keys| CodecOptions { keys, ..options(0, 999) };
     open(&keys(vec![key(1), key(2)]), ledger).await.unwrap();
     open(&keys(vec![key(2)]), ledger).await.unwrap();
-    let other_second = Key { version: 2, ..key(3) };
+    let other_second = CodeKey { version: 2, ..key(3) };
     let error = open(&keys(vec![key(1), other_second]), ledger).await.unwrap_err();
-    assert_eq!(error, OpenScrambleError::Changed(Changed { tag: tag("invite"), version: 2 }));
+    assert_eq!(error, OpenScrambleError::Changed(CodecChanged { tag: tag("invite"), version: 2 }));
 }
 
 #[tokio::test]
@@ -192,7 +192,7 @@ fn each_wrong_setting_has_its_own_error() {
     assert!(error(options(5, 4)).contains("is empty"));
     assert!(error(options(0, 1 << 63)).contains("more than 2^63"));
     assert!(error(keys(vec![])).contains("add one with version 1"));
-    let short = Key { version: 1, secret: "short".to_owned() };
+    let short = CodeKey { version: 1, secret: "short".to_owned() };
     assert!(error(keys(vec![short])).contains("has 5 bytes; use at least 16"));
     assert!(error(keys(vec![key(0)])).contains("version 0 stands twice or is not within 1 and 59"));
     assert!(error(keys(vec![key(2), key(2)])).contains("version 2 stands twice"));

@@ -19,7 +19,7 @@ struct Apart<T>(T);
 
 /// The result of a careful take.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Take {
+pub(crate) enum BufferTake {
     /// These are the caller's, in increasing order.
     Taken(Vec<Range>),
     /// There are not enough numbers: segments that hold this many must be put first. Nobody got any; where others took
@@ -56,7 +56,7 @@ struct Segments {
 
 /// How a buffer stands, for the shell and for metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct BufferStanding {
     /// Numbers left in the segment in use.
     pub(crate) left: u64,
     /// Numbers in the segments behind it.
@@ -121,13 +121,13 @@ impl SegmentBuffer {
             return Some(drawn);
         }
         match self.take_locked(&mut segments, 1, now) {
-            Take::Taken(ranges) => ranges.first().map(|range| range.first),
-            Take::Need(_) => None,
+            BufferTake::Taken(ranges) => ranges.first().map(|range| range.first),
+            BufferTake::Need(_) => None,
         }
     }
 
     /// Takes `count` numbers, 1 or more, going on to the next segments where the current one ends.
-    pub(crate) fn take(&self, count: u64, now: Duration) -> Take {
+    pub(crate) fn take(&self, count: u64, now: Duration) -> BufferTake {
         self.take_locked(&mut self.lock(), count, now)
     }
 
@@ -146,12 +146,12 @@ impl SegmentBuffer {
     }
 
     /// How the buffer stands.
-    pub(crate) fn standing(&self) -> Standing {
+    pub(crate) fn standing(&self) -> BufferStanding {
         let segments = self.lock();
         let left = self.left(&segments);
         let length = length(segments.current);
         let cursor = segments.current.last - left;
-        Standing {
+        BufferStanding {
             left,
             behind: segments.behind.iter().map(|range| length_of(*range)).sum(),
             used: length - left,
@@ -163,7 +163,7 @@ impl SegmentBuffer {
         }
     }
 
-    fn take_locked(&self, segments: &mut Segments, count: u64, now: Duration) -> Take {
+    fn take_locked(&self, segments: &mut Segments, count: u64, now: Duration) -> BufferTake {
         let mut ranges: Vec<Range> = Vec::with_capacity(1);
         let mut missing = count;
         loop {
@@ -177,7 +177,7 @@ impl SegmentBuffer {
                     if left > 0 {
                         self.open(segments, seen);
                     }
-                    return Take::Need(missing - left - behind);
+                    return BufferTake::Need(missing - left - behind);
                 }
             }
             let part = left.min(missing);
@@ -192,7 +192,7 @@ impl SegmentBuffer {
             }
             if missing == 0 {
                 self.open(segments, seen + part);
-                return Take::Taken(ranges);
+                return BufferTake::Taken(ranges);
             }
             self.switch(segments, now);
         }

@@ -20,7 +20,7 @@ use crate::tag::Tag;
 
 /// The result of the last attempt to get a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum FillOutcome {
     Fine,
     /// Storage is away, and ranges that were taken ahead are used.
     Extended(String),
@@ -30,7 +30,7 @@ pub(super) enum Outcome {
     Ended(String),
 }
 
-impl Outcome {
+impl FillOutcome {
     /// The error for a caller that gets no numbers.
     pub(super) fn refusal(&self) -> Result<(), IssueError> {
         match self {
@@ -42,12 +42,12 @@ impl Outcome {
 }
 
 /// The state that callers and the filler share.
-pub(super) struct Shared {
+pub(super) struct FillerState {
     pub(super) tag: Tag,
     pub(super) buffer: SegmentBuffer,
     pub(super) wait: Duration,
     /// Changes after every attempt; waiting callers then look again.
-    pub(super) rounds: watch::Sender<Outcome>,
+    pub(super) rounds: watch::Sender<FillOutcome>,
     asked: Notify,
     /// The largest count that a caller waits for.
     need: AtomicU64,
@@ -56,13 +56,13 @@ pub(super) struct Shared {
     origin: Instant,
 }
 
-impl Shared {
+impl FillerState {
     pub(super) fn new(tag: Tag, options: &SegmentOptions) -> Self {
         Self {
             tag,
             buffer: SegmentBuffer::new(options.prepare_at, options.reserve),
             wait: options.wait,
-            rounds: watch::Sender::new(Outcome::Fine),
+            rounds: watch::Sender::new(FillOutcome::Fine),
             asked: Notify::new(),
             need: AtomicU64::new(0),
             ahead: AtomicU64::new(0),
@@ -81,7 +81,7 @@ impl Shared {
         self.asked.notify_one();
     }
 
-    pub(super) fn tell(&self, outcome: Outcome) {
+    pub(super) fn tell(&self, outcome: FillOutcome) {
         self.rounds.send_replace(outcome);
     }
 
@@ -90,8 +90,8 @@ impl Shared {
         let left = standing.left + standing.behind + self.ahead.load(Ordering::Relaxed);
         let lasts = pace::lasts(left, standing.used, self.now().saturating_sub(standing.begun));
         let trouble = match &*self.rounds.borrow() {
-            Outcome::Fine => None,
-            Outcome::Extended(problem) | Outcome::Down(problem) | Outcome::Ended(problem) => {
+            FillOutcome::Fine => None,
+            FillOutcome::Extended(problem) | FillOutcome::Down(problem) | FillOutcome::Ended(problem) => {
                 Some(problem.clone())
             }
         };
@@ -109,7 +109,7 @@ impl Shared {
 }
 
 pub(super) struct Filler {
-    shared: Arc<Shared>,
+    shared: Arc<FillerState>,
     pub(super) source: Source,
     stop: CancellationToken,
     /// The switches after which the step was last adapted.
@@ -117,7 +117,7 @@ pub(super) struct Filler {
 }
 
 impl Filler {
-    pub(super) fn new(shared: Arc<Shared>, source: Source, stop: CancellationToken) -> Self {
+    pub(super) fn new(shared: Arc<FillerState>, source: Source, stop: CancellationToken) -> Self {
         Self { shared, source, stop, adapted: 0 }
     }
 }
@@ -126,12 +126,12 @@ impl Task for Filler {
     async fn load(&mut self) -> Result<(), IssueError> {
         match self.source.load().await {
             Err(IssueError::Retryable(problem)) if self.source.ahead() > 0 => {
-                self.shared.tell(Outcome::Extended(problem));
+                self.shared.tell(FillOutcome::Extended(problem));
                 Ok(())
             }
             Err(IssueError::Retryable(problem)) => {
                 warn!(%problem, "starting without numbers; they come when the database is there");
-                self.shared.tell(Outcome::Down(problem));
+                self.shared.tell(FillOutcome::Down(problem));
                 Ok(())
             }
             loaded => loaded,
@@ -156,7 +156,7 @@ impl Task for Filler {
                 continue;
             };
             let outcome = self.fill(count).await;
-            let failed = matches!(outcome, Outcome::Down(_) | Outcome::Ended(_));
+            let failed = matches!(outcome, FillOutcome::Down(_) | FillOutcome::Ended(_));
             self.tell(outcome);
             if failed {
                 tokio::select! {
@@ -170,12 +170,12 @@ impl Task for Filler {
             }
         }
         let stopped = format!("{}: the issuer was shut down", self.shared.tag);
-        self.shared.tell(Outcome::Ended(stopped));
+        self.shared.tell(FillOutcome::Ended(stopped));
     }
 }
 
 impl Filler {
-    async fn fill(&mut self, count: u64) -> Outcome {
+    async fn fill(&mut self, count: u64) -> FillOutcome {
         let standing = self.shared.buffer.standing();
         // One segment changes the step once.
         let lasted = standing.lasted.filter(|_| standing.switches != self.adapted);
@@ -189,10 +189,10 @@ impl Filler {
                     }
                 }
                 self.shared.ahead.store(self.source.ahead(), Ordering::Relaxed);
-                away.map_or(Outcome::Fine, Outcome::Extended)
+                away.map_or(FillOutcome::Fine, FillOutcome::Extended)
             }
-            Err(IssueError::Retryable(problem)) => Outcome::Down(problem),
-            Err(IssueError::Final(problem)) => Outcome::Ended(problem),
+            Err(IssueError::Retryable(problem)) => FillOutcome::Down(problem),
+            Err(IssueError::Final(problem)) => FillOutcome::Ended(problem),
         }
     }
 
@@ -204,25 +204,25 @@ impl Filler {
         let done = self.source.catch_up().await;
         self.shared.ahead.store(self.source.ahead(), Ordering::Relaxed);
         match done {
-            Ok(()) => self.tell(Outcome::Fine),
+            Ok(()) => self.tell(FillOutcome::Fine),
             // Numbers are there, so nobody is refused.
             Err(IssueError::Retryable(problem) | IssueError::Final(problem)) => {
-                self.tell(Outcome::Extended(problem));
+                self.tell(FillOutcome::Extended(problem));
             }
         }
         self.source.lags()
     }
 
     /// Lets waiting callers look again, and says once that something changed.
-    fn tell(&self, outcome: Outcome) {
+    fn tell(&self, outcome: FillOutcome) {
         if *self.shared.rounds.borrow() != outcome {
             match &outcome {
-                Outcome::Fine => info!(tag = %self.shared.tag, "segments come again"),
-                Outcome::Extended(problem) | Outcome::Down(problem) => {
+                FillOutcome::Fine => info!(tag = %self.shared.tag, "segments come again"),
+                FillOutcome::Extended(problem) | FillOutcome::Down(problem) => {
                     let lasts = self.shared.status().lasts.map(|lasts| lasts.as_secs() / 60);
                     warn!(%problem, minutes_left = ?lasts, "no new segment");
                 }
-                Outcome::Ended(problem) => error!(%problem, "no new segments"),
+                FillOutcome::Ended(problem) => error!(%problem, "no new segments"),
             }
         }
         self.shared.tell(outcome);

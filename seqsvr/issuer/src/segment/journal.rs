@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use seqsvr_core::file_lock::FileLock;
 
-use super::ledger::{Entry, Event, Ledger};
+use super::ledger::{JournalEntry, RangeEvent, RangeLedger};
 use crate::clock::Clock;
 use crate::error::OpenError;
 use crate::range::Range;
@@ -23,15 +23,15 @@ const LONGEST: usize = 10_000;
 pub struct Journal {
     path: PathBuf,
     clock: Clock,
-    state: Mutex<State>,
+    state: Mutex<JournalState>,
     /// Locked as long as the journal is open.
     _lock: FileLock,
 }
 
 #[derive(Debug)]
-struct State {
+struct JournalState {
     file: File,
-    ledger: Ledger,
+    ledger: RangeLedger,
     lines: usize,
 }
 
@@ -57,10 +57,10 @@ impl Journal {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(io(error)),
         };
-        let mut ledger = Ledger::default();
+        let mut ledger = RangeLedger::default();
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
         for (at, line) in lines.iter().enumerate() {
-            match line.strip_suffix('\n').and_then(Entry::parse) {
+            match line.strip_suffix('\n').and_then(JournalEntry::parse) {
                 Some(entry) => ledger.note(&entry),
                 // A write that was cut short was not confirmed, so nothing came of it.
                 None if at + 1 == lines.len() => {}
@@ -72,7 +72,7 @@ impl Journal {
                 }
             }
         }
-        let state = Mutex::new(State::written(&path, ledger).map_err(io)?);
+        let state = Mutex::new(JournalState::written(&path, ledger).map_err(io)?);
         Ok(Arc::new(Self { path, clock, state, _lock: lock }))
     }
 
@@ -81,23 +81,24 @@ impl Journal {
     /// # Errors
     ///
     /// The system's error; then nothing may come of the events.
-    pub(super) fn note(&self, tag: &Tag, events: &[(Event, Range)]) -> io::Result<()> {
+    pub(super) fn note(&self, tag: &Tag, events: &[(RangeEvent, Range)]) -> io::Result<()> {
         let at = self.clock.wall();
-        let entry = |&(event, range): &(Event, Range)| Entry { event, tag: tag.clone(), range, at };
-        let entries: Vec<Entry> = events.iter().map(entry).collect();
-        let lines: String = entries.iter().map(Entry::line).collect();
+        let entry =
+            |&(event, range): &(RangeEvent, Range)| JournalEntry { event, tag: tag.clone(), range, at };
+        let entries: Vec<JournalEntry> = events.iter().map(entry).collect();
+        let lines: String = entries.iter().map(JournalEntry::line).collect();
         // After a panic half-way through, the file is at least as far as the ledger.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let written = state.file.write_all(lines.as_bytes()).and_then(|()| state.file.sync_data());
         if let Err(error) = written {
             // The file's contents are unknown now, so it is written anew from the ledger.
-            *state = State::written(&self.path, std::mem::take(&mut state.ledger))?;
+            *state = JournalState::written(&self.path, std::mem::take(&mut state.ledger))?;
             return Err(error);
         }
         entries.iter().for_each(|entry| state.ledger.note(entry));
         state.lines += entries.len();
         if state.lines > LONGEST {
-            *state = State::written(&self.path, std::mem::take(&mut state.ledger))?;
+            *state = JournalState::written(&self.path, std::mem::take(&mut state.ledger))?;
         }
         Ok(())
     }
@@ -113,19 +114,19 @@ impl Journal {
     }
 }
 
-impl State {
+impl JournalState {
     /// Writes the lines that matter to a new file and puts it in the place of the old one.
-    fn written(path: &Path, ledger: Ledger) -> io::Result<Self> {
+    fn written(path: &Path, ledger: RangeLedger) -> io::Result<Self> {
         let live = ledger.live();
         let fresh = beside(path, "new");
         let mut file = File::create(&fresh)?;
-        file.write_all(live.iter().map(Entry::line).collect::<String>().as_bytes())?;
+        file.write_all(live.iter().map(JournalEntry::line).collect::<String>().as_bytes())?;
         file.sync_all()?;
         fs::rename(&fresh, path)?;
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             File::open(folder)?.sync_all()?;
         }
-        let mut kept = Ledger::default();
+        let mut kept = RangeLedger::default();
         live.iter().for_each(|entry| kept.note(entry));
         Ok(Self { file, ledger: kept, lines: live.len() })
     }
@@ -156,9 +157,16 @@ mod tests {
         let range = |first| Range { first, last: first + 99 };
         let journal = open(&path).unwrap();
         journal
-            .note(&tag, &[(Event::Ahead, range(1)), (Event::Ahead, range(101)), (Event::Ahead, range(201))])
+            .note(
+                &tag,
+                &[
+                    (RangeEvent::Ahead, range(1)),
+                    (RangeEvent::Ahead, range(101)),
+                    (RangeEvent::Ahead, range(201)),
+                ],
+            )
             .unwrap();
-        journal.note(&tag, &[(Event::Begun, range(1)), (Event::Extended, range(101))]).unwrap();
+        journal.note(&tag, &[(RangeEvent::Begun, range(1)), (RangeEvent::Extended, range(101))]).unwrap();
         assert!(matches!(open(&path), Err(OpenError::Bad(text)) if text.contains("another process uses it")));
         drop(journal);
         for _ in 0..2 {
@@ -181,7 +189,7 @@ mod tests {
         let tag = Tag::new("order").unwrap();
         let journal = open(&path).unwrap();
         for first in [1, 101] {
-            journal.note(&tag, &[(Event::Ahead, Range { first, last: first + 99 })]).unwrap();
+            journal.note(&tag, &[(RangeEvent::Ahead, Range { first, last: first + 99 })]).unwrap();
         }
         drop(journal);
         let whole = fs::read_to_string(&path).unwrap();

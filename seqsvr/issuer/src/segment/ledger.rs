@@ -15,7 +15,7 @@ const VERSION: &str = "1";
 
 /// An event of a range. Its words are stored and must stay stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
+pub(crate) enum RangeEvent {
     /// Taken from the database ahead of need.
     Ahead,
     /// Put in use, with the database there.
@@ -28,25 +28,25 @@ pub(crate) enum Event {
     Void,
 }
 
-const WORDS: [(Event, &str); 5] = [
-    (Event::Ahead, "ahead"),
-    (Event::Begun, "begun"),
-    (Event::Extended, "extended"),
-    (Event::Reported, "told"),
-    (Event::Void, "void"),
+const WORDS: [(RangeEvent, &str); 5] = [
+    (RangeEvent::Ahead, "ahead"),
+    (RangeEvent::Begun, "begun"),
+    (RangeEvent::Extended, "extended"),
+    (RangeEvent::Reported, "told"),
+    (RangeEvent::Void, "void"),
 ];
 
 /// One line of the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
-    pub(crate) event: Event,
+pub(crate) struct JournalEntry {
+    pub(crate) event: RangeEvent,
     pub(crate) tag: Tag,
     pub(crate) range: Range,
     /// Milliseconds since 1970.
     pub(crate) at: u64,
 }
 
-impl Entry {
+impl JournalEntry {
     /// The line, with its checksum and its end.
     pub(crate) fn line(&self) -> String {
         let word = WORDS.iter().find(|(event, _)| *event == self.event).map_or("", |(_, word)| word);
@@ -85,21 +85,21 @@ fn checksum(body: &str) -> String {
 
 /// The state after all lines, for each tag. Reading the same lines twice changes nothing.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ledger {
-    tags: BTreeMap<Tag, BTreeMap<u64, Held>>,
+pub(crate) struct RangeLedger {
+    tags: BTreeMap<Tag, BTreeMap<u64, HeldRange>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Held {
+struct HeldRange {
     range: Range,
-    event: Event,
+    event: RangeEvent,
     at: u64,
 }
 
-impl Ledger {
+impl RangeLedger {
     /// Takes note of a line.
-    pub(crate) fn note(&mut self, entry: &Entry) {
-        let held = Held { range: entry.range, event: entry.event, at: entry.at };
+    pub(crate) fn note(&mut self, entry: &JournalEntry) {
+        let held = HeldRange { range: entry.range, event: entry.event, at: entry.at };
         let ranges = self.tags.entry(entry.tag.clone()).or_default();
         let known = ranges.entry(entry.range.first).or_insert(held);
         // A range only moves on: what was put in use is not ahead again.
@@ -110,22 +110,22 @@ impl Ledger {
 
     /// The ranges of `tag` that were taken ahead and not put in use, in order.
     pub(crate) fn ahead(&self, tag: &Tag) -> VecDeque<Range> {
-        self.of(tag, Event::Ahead).map(|held| held.range).collect()
+        self.of(tag, RangeEvent::Ahead).map(|held| held.range).collect()
     }
 
     /// The extensions of `tag` that the database must still be told about.
     pub(crate) fn unreported(&self, tag: &Tag) -> Vec<Extension> {
-        let unreported = self.of(tag, Event::Extended);
+        let unreported = self.of(tag, RangeEvent::Extended);
         unreported.map(|held| Extension { tag: tag.clone(), range: held.range, used_at: held.at }).collect()
     }
 
     /// The lines that still matter.
-    pub(crate) fn live(&self) -> Vec<Entry> {
+    pub(crate) fn live(&self) -> Vec<JournalEntry> {
         let mut live = Vec::new();
         for tag in self.tags.keys() {
-            for event in [Event::Ahead, Event::Extended] {
+            for event in [RangeEvent::Ahead, RangeEvent::Extended] {
                 let entries = self.of(tag, event);
-                live.extend(entries.map(|held| Entry {
+                live.extend(entries.map(|held| JournalEntry {
                     event,
                     tag: tag.clone(),
                     range: held.range,
@@ -136,16 +136,16 @@ impl Ledger {
         live
     }
 
-    fn of(&self, tag: &Tag, event: Event) -> impl Iterator<Item = &Held> {
+    fn of(&self, tag: &Tag, event: RangeEvent) -> impl Iterator<Item = &HeldRange> {
         self.tags.get(tag).into_iter().flat_map(BTreeMap::values).filter(move |held| held.event == event)
     }
 }
 
-fn rank(event: Event) -> u8 {
+fn rank(event: RangeEvent) -> u8 {
     match event {
-        Event::Ahead => 0,
-        Event::Begun | Event::Extended | Event::Void => 1,
-        Event::Reported => 2,
+        RangeEvent::Ahead => 0,
+        RangeEvent::Begun | RangeEvent::Extended | RangeEvent::Void => 1,
+        RangeEvent::Reported => 2,
     }
 }
 
@@ -155,19 +155,19 @@ mod tests {
 
     use super::*;
 
-    fn entry() -> impl Strategy<Value = Entry> {
+    fn entry() -> impl Strategy<Value = JournalEntry> {
         let event = proptest::sample::select(WORDS.map(|(event, _)| event).to_vec());
         let tag = proptest::sample::select(vec!["order", "user.id"]);
         (event, tag, 0_u64..5, any::<u64>()).prop_map(|(event, tag, part, at)| {
             let range = Range { first: part * 100 + 1, last: part * 100 + 100 };
-            Entry { event, tag: Tag::new(tag).unwrap(), range, at }
+            JournalEntry { event, tag: Tag::new(tag).unwrap(), range, at }
         })
     }
 
     proptest! {
         #[test]
         fn a_line_reads_as_it_was_written(entry in entry()) {
-            prop_assert_eq!(Entry::parse(entry.line().trim_end()), Some(entry));
+            prop_assert_eq!(JournalEntry::parse(entry.line().trim_end()), Some(entry));
         }
 
         #[test]
@@ -176,14 +176,14 @@ mod tests {
             let mut bytes = line.clone().into_bytes();
             bytes[at.index(line.len())] = byte;
             let changed = String::from_utf8(bytes).unwrap();
-            prop_assert_eq!(Entry::parse(&changed).is_some(), changed == line);
+            prop_assert_eq!(JournalEntry::parse(&changed).is_some(), changed == line);
         }
 
         #[test]
         fn reading_the_same_lines_twice_changes_nothing(entries in prop::collection::vec(entry(), 0..30)) {
-            let mut once = Ledger::default();
+            let mut once = RangeLedger::default();
             entries.iter().for_each(|entry| once.note(entry));
-            let mut twice = Ledger::default();
+            let mut twice = RangeLedger::default();
             entries.iter().chain(&entries).for_each(|entry| twice.note(entry));
             for tag in ["order", "user.id"].map(|name| Tag::new(name).unwrap()) {
                 prop_assert_eq!(once.ahead(&tag), twice.ahead(&tag));

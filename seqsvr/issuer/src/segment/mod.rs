@@ -32,8 +32,8 @@ use super::repository::Repository;
 use super::strategy::{IssueError, Issued, Status, Strategy, TryIssueError};
 use super::tag::Tag;
 pub(super) use asked::AskedStep;
-use buffer::Take;
-use filler::{Filler, Shared};
+use buffer::BufferTake;
+use filler::{Filler, FillerState};
 #[cfg(feature = "service")]
 pub(super) use pace::lasts;
 pub(super) use source::Source;
@@ -49,7 +49,7 @@ pub(super) use task::TaskHandle;
 /// Strictly increasing within the process, under any concurrency; unique across all processes that share the
 /// repository. The rest of a segment is lost at a restart, which leaves a gap.
 pub struct SegmentStrategy {
-    shared: Arc<Shared>,
+    shared: Arc<FillerState>,
     asked: Arc<AskedStep>,
     filler: TaskHandle<Filler>,
 }
@@ -68,7 +68,7 @@ impl SegmentStrategy {
     ) -> Result<Self, IssueError> {
         let wrong = |problem| IssueError::Final(format!("{tag}: {problem}"));
         options.check().map_err(wrong)?;
-        let shared = Arc::new(Shared::new(tag.clone(), &options));
+        let shared = Arc::new(FillerState::new(tag.clone(), &options));
         let taker = Taker::new(repository, tag.clone(), options);
         let asked = taker.asked_step();
         let source = Source::new(taker, journal).map_err(wrong)?;
@@ -107,13 +107,13 @@ impl Strategy for SegmentStrategy {
         let deadline = Instant::now() + shared.wait;
         loop {
             match shared.buffer.take(u64::from(count), shared.now()) {
-                Take::Taken(ranges) => {
+                BufferTake::Taken(ranges) => {
                     if shared.buffer.standing().wants {
                         shared.ask(0);
                     }
                     return Ok(Issued::new(ranges));
                 }
-                Take::Need(_) => shared.ask(u64::from(count)),
+                BufferTake::Need(_) => shared.ask(u64::from(count)),
             }
             rounds.borrow_and_update().refusal()?;
             if timeout_at(deadline, rounds.changed()).await.is_err() {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::pace::Pace;
+use super::pace::StepPace;
 use crate::repository::MAX_NUMBER;
 
 /// Settings of a [`SegmentStrategy`](super::SegmentStrategy).
@@ -111,8 +111,8 @@ impl SegmentOptions {
         Ok(())
     }
 
-    pub(super) fn pace(&self) -> Pace {
-        Pace { smallest: self.step_min, largest: self.step_max, short: self.short, long: self.long }
+    pub(super) fn pace(&self) -> StepPace {
+        StepPace { smallest: self.step_min, largest: self.step_max, short: self.short, long: self.long }
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The limits within which a step follows the rate of issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Pace {
+pub(crate) struct StepPace {
     /// The smallest step, 1 or more.
     pub(crate) smallest: u64,
     /// The largest step, `smallest` or more.
@@ -15,7 +15,7 @@ pub(crate) struct Pace {
     pub(crate) long: Duration,
 }
 
-impl Pace {
+impl StepPace {
     /// The step after `step`, once a segment lasted this long.
     pub(crate) fn next(&self, step: u64, lasted: Option<Duration>) -> u64 {
         let next = match lasted {
@@ -42,7 +42,7 @@ mod tests {
 
     use super::*;
 
-    const PACE: Pace = Pace {
+    const PACE: StepPace = StepPace {
         smallest: 100,
         largest: 10_000,
         short: Duration::from_secs(15 * 60),

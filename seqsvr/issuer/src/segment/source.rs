@@ -10,7 +10,7 @@ use std::time::Duration;
 use tracing::{info, warn};
 
 use super::journal::Journal;
-use super::ledger::Event;
+use super::ledger::RangeEvent;
 use super::taker::Taker;
 use crate::range::Range;
 use crate::repository::Extension;
@@ -52,7 +52,7 @@ impl Source {
         let left = journal.ahead(&self.taker.tag);
         match &loaded {
             Ok(()) => {
-                let events = left.into_iter().map(|range| (Event::Void, range)).collect();
+                let events = left.into_iter().map(|range| (RangeEvent::Void, range)).collect();
                 self.note(events).await?;
                 self.tell().await?;
             }
@@ -77,9 +77,9 @@ impl Source {
             Err(error) => Err(error),
         };
         let (event, new, away) = match taken {
-            Ok(range) => (Event::Begun, Some(range), None),
+            Ok(range) => (RangeEvent::Begun, Some(range), None),
             Err(IssueError::Retryable(problem)) if self.ahead() >= count => {
-                (Event::Extended, None, Some(problem))
+                (RangeEvent::Extended, None, Some(problem))
             }
             Err(error) => return Err(error),
         };
@@ -92,7 +92,7 @@ impl Source {
             numbers += range.count();
             segments.push(range);
         }
-        let mut events: Vec<_> = new.map(|range| (Event::Ahead, range)).into_iter().collect();
+        let mut events: Vec<_> = new.map(|range| (RangeEvent::Ahead, range)).into_iter().collect();
         events.extend(segments.iter().map(|&range| (event, range)));
         // When this fails the ranges are lost, which leaves a gap.
         self.note(events).await?;
@@ -112,7 +112,7 @@ impl Source {
         self.tell().await?;
         while self.queue.len() < self.depth {
             let range = self.taker.take(1, None).await?;
-            self.note(vec![(Event::Ahead, range)]).await?;
+            self.note(vec![(RangeEvent::Ahead, range)]).await?;
             self.queue.push_back(range);
         }
         Ok(())
@@ -122,7 +122,7 @@ impl Source {
     async fn tell(&mut self) -> Result<(), IssueError> {
         for extension in self.unreported() {
             self.taker.reconcile(&extension).await?;
-            self.note(vec![(Event::Reported, extension.range)]).await?;
+            self.note(vec![(RangeEvent::Reported, extension.range)]).await?;
             let Range { first, last } = extension.range;
             info!(tag = %self.taker.tag, first, last, "numbers that were issued without the database were reported to it");
         }
@@ -133,7 +133,7 @@ impl Source {
         self.journal.as_ref().map(|journal| journal.unreported(&self.taker.tag)).unwrap_or_default()
     }
 
-    async fn note(&self, events: Vec<(Event, Range)>) -> Result<(), IssueError> {
+    async fn note(&self, events: Vec<(RangeEvent, Range)>) -> Result<(), IssueError> {
         let Some(journal) = self.journal.clone().filter(|_| !events.is_empty()) else { return Ok(()) };
         let tag = self.taker.tag.clone();
         let noted = tokio::task::spawn_blocking(move || journal.note(&tag, &events)).await;

@@ -23,10 +23,10 @@ pub(crate) trait Task: Send + 'static {
 pub(crate) struct TaskHandle<T> {
     tag: Tag,
     stop: CancellationToken,
-    state: Mutex<State<T>>,
+    state: Mutex<TaskState<T>>,
 }
 
-enum State<T> {
+enum TaskState<T> {
     Waits(Box<T>),
     Runs(JoinHandle<()>),
     Ended,
@@ -36,7 +36,7 @@ impl<T: Task> TaskHandle<T> {
     /// The task that `make` makes, which stops when its token is cancelled.
     pub(crate) fn new(tag: Tag, make: impl FnOnce(CancellationToken) -> T) -> Self {
         let stop = CancellationToken::new();
-        let state = Mutex::new(State::Waits(Box::new(make(stop.clone()))));
+        let state = Mutex::new(TaskState::Waits(Box::new(make(stop.clone()))));
         Self { tag, stop, state }
     }
 
@@ -47,19 +47,19 @@ impl<T: Task> TaskHandle<T> {
     /// [`IssueError::Final`] when it was started before, and what [`Task::load`] answers; it has ended then.
     pub(crate) async fn start(&self) -> Result<(), IssueError> {
         let mut state = self.state.lock().await;
-        let State::Waits(mut task) = mem::replace(&mut *state, State::Ended) else {
+        let TaskState::Waits(mut task) = mem::replace(&mut *state, TaskState::Ended) else {
             return Err(IssueError::Final(format!("{}: init was called twice", self.tag)));
         };
         task.load().await?;
-        *state = State::Runs(tokio::spawn(task.run()));
+        *state = TaskState::Runs(tokio::spawn(task.run()));
         Ok(())
     }
 
     /// Stops it, and waits until it has ended.
     pub(crate) async fn shutdown(&self) {
         self.stop.cancel();
-        let state = mem::replace(&mut *self.state.lock().await, State::Ended);
-        if let State::Runs(task) = state
+        let state = mem::replace(&mut *self.state.lock().await, TaskState::Ended);
+        if let TaskState::Runs(task) = state
             && let Err(error) = task.await
         {
             tracing::error!(tag = %self.tag, %error, "the task that brings the numbers of a tag panicked");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::buffer::{SegmentBuffer, Take};
+use super::buffer::{BufferTake, SegmentBuffer};
 use super::{SegmentOptions, SegmentStrategy};
 use crate::range::Range;
 use crate::repository::{MemoryRepository, Repository};
@@ -14,17 +14,17 @@ use crate::strategy::{IssueError, Strategy as _};
 use crate::tag::Tag;
 
 #[derive(Clone, Debug)]
-enum Step {
+enum BufferStep {
     One,
     Some(u64),
     Put { gap: u64, length: u64 },
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = BufferStep> {
     prop_oneof![
-        Just(Step::One),
-        (1_u64..12).prop_map(Step::Some),
-        (0_u64..3, 1_u64..10).prop_map(|(gap, length)| Step::Put { gap, length }),
+        Just(BufferStep::One),
+        (1_u64..12).prop_map(BufferStep::Some),
+        (0_u64..3, 1_u64..10).prop_map(|(gap, length)| BufferStep::Put { gap, length }),
     ]
 }
 
@@ -39,24 +39,26 @@ proptest! {
         let (mut model, mut end, mut newest) = (VecDeque::new(), 0, 0);
         for step in steps {
             let count = match step {
-                Step::Put { gap, length } => {
+                BufferStep::Put { gap, length } => {
                     let range = Range { first: end + gap + 1, last: end + gap + length };
                     end = range.last;
                     prop_assert!(buffer.put(range, Duration::ZERO));
                     model.extend(range.first..=range.last);
                     continue;
                 }
-                Step::Some(count) => count,
-                Step::One => 1,
+                BufferStep::Some(count) => count,
+                BufferStep::One => 1,
             };
             let taken: Vec<u64> = match step {
-                Step::One => {
+                BufferStep::One => {
                     let number = buffer.take_one().or_else(|drawn| buffer.resolve(drawn, Duration::ZERO).ok_or(()));
                     number.into_iter().collect()
                 }
                 _ => match buffer.take(count, Duration::ZERO) {
-                    Take::Taken(ranges) => ranges.iter().flat_map(|range| range.first..=range.last).collect(),
-                    Take::Need(missing) => {
+                    BufferTake::Taken(ranges) => {
+                        ranges.iter().flat_map(|range| range.first..=range.last).collect()
+                    }
+                    BufferTake::Need(missing) => {
                         prop_assert!(missing + model.len() as u64 >= count);
                         vec![]
                     }

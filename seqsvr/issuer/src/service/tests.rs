@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::super::rejected::{FallBack, Refuse};
 use super::super::segment::SegmentOptions;
 use super::super::strategy::{IssueError, Strategy};
-use super::super::{History, OpenError, Rate};
+use super::super::{CallHistory, OpenError, Rate};
 use super::*;
 use crate::Builder;
 
@@ -113,7 +113,7 @@ async fn a_veto_stops_the_rest_of_the_chain_and_the_issue() {
 
 #[tokio::test]
 async fn plugins_and_tags_are_many_to_many() {
-    let (history, rate) = (Arc::new(History::new(10)), Arc::new(Rate::new()));
+    let (history, rate) = (Arc::new(CallHistory::new(10)), Arc::new(Rate::new()));
     let mut builder = Issuer::builder();
     for tag in ["a", "b", "c"] {
         builder = builder.segment(tag, SegmentOptions::default()).unwrap();
@@ -187,7 +187,7 @@ async fn what_cannot_work_is_refused_when_opening() {
     assert!(matches!(twice, Err(OpenError::Bad(text)) if text.contains("twice")));
     assert!(matches!(never().max_count("ticket", 0), Err(OpenError::Bad(_))));
     assert!(matches!(never().segment("Bad", SegmentOptions::default()), Err(OpenError::BadTag(_))));
-    let same = || Arc::new(History::new(1)) as Arc<dyn Plugin>;
+    let same = || Arc::new(CallHistory::new(1)) as Arc<dyn Plugin>;
     let two = never().plugin(same(), &["spare"]).unwrap().plugin(same(), &["ticket"]).unwrap();
     assert!(matches!(two.open().await, Err(OpenError::Bad(text)) if text.contains("two plugins")));
 }

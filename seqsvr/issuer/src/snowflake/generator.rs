@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::layout::{Layout, Parts, Step};
+use super::layout::{IdParts, IdStep, Layout};
 use crate::Range;
-use crate::clock::{ClockHealth, Guard, Held};
+use crate::clock::{ClockHealth, ClockHold, Guard};
 
 /// The machine id of this process in the ids, and until when it holds. Asked once a millisecond.
 pub trait MachineId: Send + Sync {
@@ -42,7 +42,7 @@ pub enum NotNow {
     Full,
     /// The clock does not allow it.
     #[error(transparent)]
-    Clock(#[from] Held),
+    Clock(#[from] ClockHold),
     /// The machine id does not allow it.
     #[error(transparent)]
     Machine(#[from] Unheld),
@@ -112,7 +112,7 @@ impl Snowflake {
     }
 
     /// Takes an id apart; see [`Layout::decode`].
-    pub fn decode(&self, id: u64) -> Option<Parts> {
+    pub fn decode(&self, id: u64) -> Option<IdParts> {
         self.layout.decode(id)
     }
 
@@ -138,18 +138,18 @@ impl Snowflake {
             let now = self.guard.clock().wall();
             let step = self.layout.step(before, now, count);
             let (first, last) = match step {
-                Step::Within { first, last } => (first, last),
-                Step::Begin => self.begin(newest, now, count)?,
-                Step::Full => {
+                IdStep::Within { first, last } => (first, last),
+                IdStep::Begin => self.begin(newest, now, count)?,
+                IdStep::Full => {
                     self.full.fetch_add(1, Ordering::Relaxed);
                     return Err(NotNow::Full);
                 }
-                Step::Behind { milliseconds } => return Err(self.guard.went_back(milliseconds).into()),
-                Step::RanOut => return Err(NotNow::RanOut),
+                IdStep::Behind { milliseconds } => return Err(self.guard.went_back(milliseconds).into()),
+                IdStep::RanOut => return Err(NotNow::RanOut),
             };
             // The last id is the whole state: the thread that advances it owns the ids between.
             if self.last.compare_exchange_weak(before, last, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-                if step == Step::Begin {
+                if step == IdStep::Begin {
                     self.settled.fetch_add(self.used(before), Ordering::Relaxed);
                 }
                 return Ok(Range { first, last });
@@ -195,9 +195,9 @@ impl Snowflake {
         let guard = &self.guard;
         let held = match guard.health() {
             ClockHealth::Good => None,
-            ClockHealth::Back { behind_ms } => Some(Held::Back { behind_ms }),
-            ClockHealth::Ahead { ahead_ms } => Some(Held::Ahead { ahead_ms }),
-            ClockHealth::Unwritten => Some(Held::Unwritten),
+            ClockHealth::Back { behind_ms } => Some(ClockHold::Back { behind_ms }),
+            ClockHealth::Ahead { ahead_ms } => Some(ClockHold::Ahead { ahead_ms }),
+            ClockHealth::Unwritten => Some(ClockHold::Unwritten),
         };
         if let Some(held) = held {
             return Some(held.to_string());

@@ -92,7 +92,7 @@ pub struct Layout {
 
 /// The parts of an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parts {
+pub struct IdParts {
     /// When its millisecond began: milliseconds since 1970-01-01 UTC.
     pub unix_ms: u64,
     /// The whole machine part.
@@ -107,7 +107,7 @@ pub struct Parts {
 
 /// The next step towards new ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum IdStep {
     /// The millisecond of the last id goes on: these ids are next.
     Within { first: u64, last: u64 },
     /// A new millisecond begins.
@@ -206,12 +206,12 @@ impl Layout {
     }
 
     /// Takes an id apart; `None` for a number with the sign bit set, which no format of this kind makes.
-    pub fn decode(&self, id: u64) -> Option<Parts> {
+    pub fn decode(&self, id: u64) -> Option<IdParts> {
         if id >> 63 != 0 {
             return None;
         }
         let machine = ((id >> self.bits.sequence) & mask(self.machine_bits())) as u32;
-        Some(Parts {
+        Some(IdParts {
             unix_ms: self.epoch.saturating_add(id >> self.time_shift()),
             machine,
             data_centre: machine >> self.bits.worker,
@@ -235,24 +235,24 @@ impl Layout {
     }
 
     /// The step after `last` when the clock reads `now` and `count` (1 or more) ids are wanted.
-    pub(super) fn step(&self, last: u64, now: u64, count: u64) -> Step {
+    pub(super) fn step(&self, last: u64, now: u64, count: u64) -> IdStep {
         let last_time = last >> self.time_shift();
         let Some(time) = now.checked_sub(self.epoch) else {
-            return Step::Behind { milliseconds: (self.epoch - now).saturating_add(last_time) };
+            return IdStep::Behind { milliseconds: (self.epoch - now).saturating_add(last_time) };
         };
         if time > mask(self.bits.time) {
-            return Step::RanOut;
+            return IdStep::RanOut;
         }
         if time > last_time {
-            return Step::Begin;
+            return IdStep::Begin;
         }
         if time < last_time {
-            return Step::Behind { milliseconds: last_time - time };
+            return IdStep::Behind { milliseconds: last_time - time };
         }
         let free = mask(self.bits.sequence) - self.sequence(last);
         match free.min(count) {
-            0 => Step::Full,
-            taken => Step::Within { first: last + 1, last: last + taken },
+            0 => IdStep::Full,
+            taken => IdStep::Within { first: last + 1, last: last + taken },
         }
     }
 

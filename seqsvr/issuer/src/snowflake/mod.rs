@@ -13,4 +13,4 @@ mod strategy;
 mod tests;
 
 pub use generator::{MachineId, NotNow, Snowflake, SnowflakeMetrics, SnowflakeOptions, Unheld};
-pub use layout::{BadLayout, Bits, DEFAULT_EPOCH, Layout, MOST_MACHINE_BITS, Parts};
+pub use layout::{BadLayout, Bits, DEFAULT_EPOCH, IdParts, Layout, MOST_MACHINE_BITS};

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 
 use super::generator::{NotNow, Snowflake, SnowflakeMetrics, Unheld};
-use crate::clock::{Held, moment};
+use crate::clock::{ClockHold, moment};
 use crate::{IssueError, Issued, Part, Range, Status, Strategy, TryIssueError};
 
 impl Snowflake {
@@ -31,7 +31,7 @@ impl Snowflake {
                         return Err(reason);
                     };
                     match reason {
-                        NotNow::Clock(Held::Unwritten) => self.guard.moved(pause).await,
+                        NotNow::Clock(ClockHold::Unwritten) => self.guard.moved(pause).await,
                         _ => tokio::time::sleep(pause).await,
                     }
                 }
@@ -44,12 +44,12 @@ impl Snowflake {
 /// How long to wait for what is missing; `None` for what is refused at once.
 fn pause(reason: NotNow) -> Option<Duration> {
     match reason {
-        NotNow::Clock(Held::Wait { behind_ms }) => Some(Duration::from_millis(behind_ms)),
+        NotNow::Clock(ClockHold::Wait { behind_ms }) => Some(Duration::from_millis(behind_ms)),
         NotNow::Machine(Unheld::Used { wait_ms }) => Some(Duration::from_millis(wait_ms)),
-        NotNow::Clock(Held::Unwritten) => Some(Duration::from_millis(50)),
+        NotNow::Clock(ClockHold::Unwritten) => Some(Duration::from_millis(50)),
         NotNow::Full => Some(Duration::ZERO),
         NotNow::Machine(Unheld::Over)
-        | NotNow::Clock(Held::Back { .. } | Held::Ahead { .. } | Held::Closed) => None,
+        | NotNow::Clock(ClockHold::Back { .. } | ClockHold::Ahead { .. } | ClockHold::Closed) => None,
         NotNow::Misfit(_) | NotNow::RanOut => None,
     }
 }
@@ -57,7 +57,7 @@ fn pause(reason: NotNow) -> Option<Duration> {
 impl From<NotNow> for IssueError {
     fn from(reason: NotNow) -> Self {
         match reason {
-            NotNow::Misfit(_) | NotNow::RanOut | NotNow::Clock(Held::Closed) => {
+            NotNow::Misfit(_) | NotNow::RanOut | NotNow::Clock(ClockHold::Closed) => {
                 Self::Final(reason.to_string())
             }
             _ => Self::Retryable(reason.to_string()),

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::layout::Step;
+use super::layout::IdStep;
 use super::*;
 use crate::clock::manual::Hands;
-use crate::clock::{Clock, ClockOptions, Guard, Held};
+use crate::clock::{Clock, ClockHold, ClockOptions, Guard};
 use crate::{IssueError, Strategy as _};
 
 const NOW: u64 = DEFAULT_EPOCH + 60_000_000_000;
@@ -105,18 +105,18 @@ proptest! {
         let (begun, _) = layout.begin(DEFAULT_EPOCH + last_passed, 0, 1);
         let before = begun + used % layout.per_millisecond();
         match layout.step(before, DEFAULT_EPOCH + now_passed, count) {
-            Step::Within { first, last } => {
+            IdStep::Within { first, last } => {
                 prop_assert!(before < first && first <= last && last - first < count);
                 prop_assert_eq!(layout.decode(first).unwrap().unix_ms, layout.decode(last).unwrap().unix_ms);
                 prop_assert_eq!(now_passed, last_passed);
             }
-            Step::Begin => {
+            IdStep::Begin => {
                 prop_assert!(now_passed > last_passed);
                 prop_assert!(layout.begin(DEFAULT_EPOCH + now_passed, 0, count).0 > before);
             }
-            Step::Full => prop_assert_eq!(before % layout.per_millisecond(), layout.per_millisecond() - 1),
-            Step::Behind { milliseconds } => prop_assert_eq!(now_passed + milliseconds, last_passed),
-            Step::RanOut => prop_assert!(false, "ten seconds fit into every format"),
+            IdStep::Full => prop_assert_eq!(before % layout.per_millisecond(), layout.per_millisecond() - 1),
+            IdStep::Behind { milliseconds } => prop_assert_eq!(now_passed + milliseconds, last_passed),
+            IdStep::RanOut => prop_assert!(false, "ten seconds fit into every format"),
         }
     }
 
@@ -185,11 +185,11 @@ async fn a_clock_that_went_back_is_refused_until_it_has_caught_up() {
     let tag = tag(layout(), &guard);
     let last = tag.try_next().unwrap();
     hands.set(NOW - 10_000);
-    assert_eq!(tag.try_next(), Err(NotNow::Clock(Held::Back { behind_ms: 10_000 })));
+    assert_eq!(tag.try_next(), Err(NotNow::Clock(ClockHold::Back { behind_ms: 10_000 })));
     let refused = tag.issue(1).await.unwrap_err();
     assert!(matches!(&refused, IssueError::Retryable(text) if text.contains("10000 ms behind")), "{refused}");
     hands.pass(9_999);
-    assert_eq!(tag.try_next(), Err(NotNow::Clock(Held::Wait { behind_ms: 1 })));
+    assert_eq!(tag.try_next(), Err(NotNow::Clock(ClockHold::Wait { behind_ms: 1 })));
     hands.pass(1);
     assert_eq!(tag.try_next(), Ok(last + 1));
 }

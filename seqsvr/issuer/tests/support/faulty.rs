@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use seqsvr_issuer::Tag;
-use seqsvr_issuer::repository::{Extension, MemoryRepository, Repository, RepositoryError, Row, Values};
+use seqsvr_issuer::repository::{Extension, MemoryRepository, Repository, RepositoryError, TagRow, Values};
 
 /// A database that may be away.
 #[derive(Default)]
@@ -51,11 +51,11 @@ impl FaultyRepository {
 
 #[async_trait]
 impl Repository for FaultyRepository {
-    async fn get(&self, tag: &Tag) -> Result<Option<Row>, RepositoryError> {
+    async fn get(&self, tag: &Tag) -> Result<Option<TagRow>, RepositoryError> {
         self.pass().await?.get(tag).await
     }
 
-    async fn list(&self) -> Result<Vec<Row>, RepositoryError> {
+    async fn list(&self) -> Result<Vec<TagRow>, RepositoryError> {
         self.pass().await?.list().await
     }
 

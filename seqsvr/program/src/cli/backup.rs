@@ -13,7 +13,7 @@ use super::{ExitError, load};
 use seqsvr_cluster::arbiter::config::ArbiterConfig;
 use seqsvr_cluster::store::Stores;
 use seqsvr_cluster::store::backup_file::BackupFile;
-use seqsvr_cluster::store::quorum::{Changed, Moved, Quorum};
+use seqsvr_cluster::store::quorum::{ChangedConfiguration, Moved, Quorum};
 use seqsvr_core::flaws::Flaws;
 use seqsvr_core::store::backup::{AHEAD, Restoring, restore};
 use seqsvr_core::store::configuration::Given;
@@ -93,7 +93,7 @@ pub(super) struct RestoreArgs {
 }
 
 /// Stores, and the names of their cluster and Set.
-struct Open {
+struct NamedStores {
     cluster: String,
     set: u32,
     sections: Arc<dyn SectionStore>,
@@ -103,8 +103,9 @@ struct Open {
 }
 
 impl Which {
-    async fn open(&self) -> Result<Open, ExitError> {
-        let alone = |sections| Open { cluster: String::new(), set: 0, sections, tables: None, new: None };
+    async fn open(&self) -> Result<NamedStores, ExitError> {
+        let alone =
+            |sections| NamedStores { cluster: String::new(), set: 0, sections, tables: None, new: None };
         match self {
             Self { config: Some(config), .. } => {
                 let config: ArbiterConfig = load(config)?;
@@ -112,7 +113,7 @@ impl Which {
                 let (cluster, set) = (config.cluster, config.set.number);
                 let stores = config.stores.patient().open(&cluster, set).map_err(ExitError::usage)?;
                 let (sections, tables) = (Arc::clone(&stores.sections), Some(Arc::clone(&stores.tables)));
-                Ok(Open { cluster, set, sections, tables, new: Some((stores, terms)) })
+                Ok(NamedStores { cluster, set, sections, tables, new: Some((stores, terms)) })
             }
             Self { sqlite: Some(path), .. } => {
                 if !path.is_file() {
@@ -158,7 +159,7 @@ pub(super) async fn backup(args: BackupArgs) -> Result<(), ExitError> {
     args.which.answer(&text, &json)
 }
 
-impl Open {
+impl NamedStores {
     /// The stores of a cluster, if they are StoreSvrs, and the terms of a new Set.
     fn quorum(&self) -> Result<(&Quorum, &SetTerms), ExitError> {
         let new = self.new.as_ref().and_then(|(stores, terms)| Some((stores.quorum.as_deref()?, terms)));
@@ -168,7 +169,12 @@ impl Open {
 }
 
 /// Gives uids up, and writes a file with their data. If it is cut off at any moment, run it again.
-async fn give(args: &BackupArgs, open: &Open, uids: &RangeInclusive<u32>, to: u32) -> Result<(), ExitError> {
+async fn give(
+    args: &BackupArgs,
+    open: &NamedStores,
+    uids: &RangeInclusive<u32>,
+    to: u32,
+) -> Result<(), ExitError> {
     if to == open.set {
         return Err(ExitError::usage(format!("--to {to} is the Set that has them; name another one")));
     }
@@ -206,7 +212,8 @@ async fn take(args: &RestoreArgs, file: BackupFile, given: Given) -> Result<(), 
     let by = Move { from: file.set, number: given.number };
     let moved = Moved { uids: given.uids, to: given.to, by, backup: file.backup };
     let (quorum, terms) = open.quorum()?;
-    let Changed { configuration, .. } = quorum.take(&moved, terms).await.map_err(ExitError::failed)?;
+    let ChangedConfiguration { configuration, .. } =
+        quorum.take(&moved, terms).await.map_err(ExitError::failed)?;
     let (first, last) = (*configuration.uids.start(), *configuration.uids.end());
     let text = format!(
         "uids {} to {} are taken in: Set {} has {first} to {last}. Set first_uid = {first} and last_uid = {last} in the files of its \

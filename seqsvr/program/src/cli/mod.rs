@@ -56,11 +56,11 @@ pub(crate) struct Cli {
     #[arg(long, global = true, env = "SEQSVR_LOG", value_name = "FILTER")]
     log: Option<Targets>,
     #[command(subcommand)]
-    command: Command,
+    command: SeqsvrCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum SeqsvrCommand {
     /// Hands out numbers for the sections that the arbiters give it
     Alloc(alloc::AllocArgs),
     /// Decides who serves which sections of a Set, or stands by for the one that does
@@ -103,10 +103,10 @@ enum Command {
     Manual(Manual),
 }
 
-impl Command {
+impl SeqsvrCommand {
     /// Gives one answer and ends; a role goes on until it is stopped.
     fn answers(&self) -> bool {
-        use Command::{
+        use SeqsvrCommand::{
             Add, Backup, Current, Drain, Issue, Manual, Next, Rebalance, Remove, Restore, Route, Status,
             Tags, Verify,
         };
@@ -114,7 +114,7 @@ impl Command {
         let of_the_cluster = changes || matches!(self, Next(_) | Current(_) | Status(_) | Route(_));
         of_the_cluster
             || matches!(self, Issue(_) | Tags(_) | Backup(_) | Restore(_) | Verify(_) | Manual(_))
-            || matches!(self, Command::Store(args) if args.answers())
+            || matches!(self, SeqsvrCommand::Store(args) if args.answers())
     }
 }
 
@@ -143,24 +143,24 @@ impl Cli {
             allow_many_files();
         }
         match self.command {
-            Command::Next(args) => next::run(args).await,
-            Command::Current(args) => current::run(args).await,
-            Command::Status(args) => status::run(args).await,
-            Command::Route(args) => route::run(args).await,
-            Command::Drain(args) => change::drain(args).await,
-            Command::Add(args) => change::add(args).await,
-            Command::Backup(args) => backup::backup(args).await,
-            Command::Restore(args) => backup::restore_file(args).await,
-            Command::Verify(args) => verify::run(args).await,
-            Command::Remove(args) => change::remove(args).await,
-            Command::Rebalance(args) => change::rebalance(args).await,
-            Command::Alloc(args) => alloc::run(args, version).await,
-            Command::Arbiter(args) => arbiter::run(args, version).await,
-            Command::Store(args) => store::run(args, version).await,
-            Command::Issuer(args) => issuer::run(args, version).await,
-            Command::Issue(args) => issue::issue(args).await,
-            Command::Tags(args) => issue::tags(args).await,
-            Command::Manual(manual) => Ok(manual.write::<Self>(version)?),
+            SeqsvrCommand::Next(args) => next::run(args).await,
+            SeqsvrCommand::Current(args) => current::run(args).await,
+            SeqsvrCommand::Status(args) => status::run(args).await,
+            SeqsvrCommand::Route(args) => route::run(args).await,
+            SeqsvrCommand::Drain(args) => change::drain(args).await,
+            SeqsvrCommand::Add(args) => change::add(args).await,
+            SeqsvrCommand::Backup(args) => backup::backup(args).await,
+            SeqsvrCommand::Restore(args) => backup::restore_file(args).await,
+            SeqsvrCommand::Verify(args) => verify::run(args).await,
+            SeqsvrCommand::Remove(args) => change::remove(args).await,
+            SeqsvrCommand::Rebalance(args) => change::rebalance(args).await,
+            SeqsvrCommand::Alloc(args) => alloc::run(args, version).await,
+            SeqsvrCommand::Arbiter(args) => arbiter::run(args, version).await,
+            SeqsvrCommand::Store(args) => store::run(args, version).await,
+            SeqsvrCommand::Issuer(args) => issuer::run(args, version).await,
+            SeqsvrCommand::Issue(args) => issue::issue(args).await,
+            SeqsvrCommand::Tags(args) => issue::tags(args).await,
+            SeqsvrCommand::Manual(manual) => Ok(manual.write::<Self>(version)?),
         }
     }
 }

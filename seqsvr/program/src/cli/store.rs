@@ -12,7 +12,7 @@ use tidemark_process::Version;
 use super::{ExitError, Signals, load};
 use seqsvr_cluster::arbiter::config::ArbiterConfig;
 use seqsvr_cluster::replica::{Replica, ServeError, Start, StoreConfig};
-use seqsvr_cluster::store::quorum::{Changed, Quorum};
+use seqsvr_cluster::store::quorum::{ChangedConfiguration, Quorum};
 
 /// The flags of the role, or a command about the stores of a Set.
 #[derive(Debug, Args)]
@@ -148,7 +148,7 @@ impl WhichStores {
     }
 
     /// Says `done`, and lists the members.
-    fn members(&self, done: &str, Changed { configuration, already }: &Changed) {
+    fn members(&self, done: &str, ChangedConfiguration { configuration, already }: &ChangedConfiguration) {
         let members = || configuration.members.iter();
         let (number, write) = (configuration.number, configuration.write);
         let shown: Vec<_> = members().map(|one| format!("{} at {}", one.name, one.addr)).collect();
@@ -201,7 +201,7 @@ async fn set_write(args: WriteArgs) -> Result<(), ExitError> {
 /// Changes the lease. If it is cut off at any moment, run it again.
 async fn lease(args: LeaseArgs) -> Result<(), ExitError> {
     let wanted = Duration::from_millis(args.milliseconds);
-    let Changed { configuration, already } =
+    let ChangedConfiguration { configuration, already } =
         args.stores.quorum()?.set_lease(wanted).await.map_err(ExitError::failed)?;
     let number = configuration.number;
     let done = if already { "was the lease before" } else { "is the lease from now on" };

@@ -42,7 +42,7 @@ pub(super) struct VerifyArgs {
 }
 
 /// A file, by its role.
-enum Role {
+enum RoleFile {
     Arbiter(Box<ArbiterConfig>),
     Alloc(Box<AllocConfig>),
     Store(Box<StoreConfig>),
@@ -51,12 +51,12 @@ enum Role {
 
 /// A Set, as its stores say.
 #[derive(Clone)]
-struct Stored {
+struct StoredSet {
     configuration: Option<Arc<Configuration>>,
     table: Option<Arc<Table>>,
 }
 
-type Sets = BTreeMap<SetName, Stored>;
+type Sets = BTreeMap<SetName, StoredSet>;
 
 /// Prints the settings that do not fit, file by file.
 pub(super) async fn run(args: VerifyArgs) -> Result<(), ExitError> {
@@ -66,7 +66,7 @@ pub(super) async fn run(args: VerifyArgs) -> Result<(), ExitError> {
     for (_, role) in &roles {
         for (key, stores) in role.stores()? {
             if let (Some(quorum), false) = (stores.quorum, sets.contains_key(&key)) {
-                sets.insert(key, Stored::look(quorum).await);
+                sets.insert(key, StoredSet::look(quorum).await);
             }
         }
     }
@@ -97,17 +97,17 @@ pub(super) async fn run(args: VerifyArgs) -> Result<(), ExitError> {
 }
 
 /// Tells by the sections that only one role has.
-fn read(file: &Path) -> Result<Role, ExitError> {
+fn read(file: &Path) -> Result<RoleFile, ExitError> {
     let text = std::fs::read_to_string(file);
     let text = text.map_err(|why| ExitError::usage(format!("cannot read {}: {why}", file.display())))?;
     let table: toml::Table =
         text.parse().map_err(|why| ExitError::usage(format!("{}: {why}", file.display())))?;
     let sets = table.get("sets").and_then(|sets| sets.as_array()?.first()?.as_table());
     Ok(match sets {
-        Some(set) if set.contains_key("stores") => Role::Alloc(Box::new(load(file)?)),
-        Some(_) => Role::Client(Box::new(ClientConfig::read(file).map_err(ExitError::usage)?)),
-        None if table.contains_key("allocators") => Role::Arbiter(Box::new(load(file)?)),
-        None if table.contains_key("directory") => Role::Store(Box::new(load(file)?)),
+        Some(set) if set.contains_key("stores") => RoleFile::Alloc(Box::new(load(file)?)),
+        Some(_) => RoleFile::Client(Box::new(ClientConfig::read(file).map_err(ExitError::usage)?)),
+        None if table.contains_key("allocators") => RoleFile::Arbiter(Box::new(load(file)?)),
+        None if table.contains_key("directory") => RoleFile::Store(Box::new(load(file)?)),
         None => {
             let file = file.display();
             return Err(ExitError::usage(format!(
@@ -117,7 +117,7 @@ fn read(file: &Path) -> Result<Role, ExitError> {
     })
 }
 
-impl Stored {
+impl StoredSet {
     async fn look(quorum: Arc<Quorum>) -> Self {
         let reading = quorum.read_table(&Revisions::default(), Duration::ZERO).await.ok();
         let configuration = quorum.configuration();
@@ -125,7 +125,7 @@ impl Stored {
     }
 }
 
-impl Role {
+impl RoleFile {
     /// The stores that the file names, by cluster and Set.
     fn stores(&self) -> Result<Vec<(SetName, Stores)>, ExitError> {
         let open = |stores: &seqsvr_cluster::store::StoresConfig, cluster: &str, set: u32| {
@@ -193,7 +193,7 @@ impl Role {
     }
 }
 
-impl Stored {
+impl StoredSet {
     fn differs(&self, terms: &Terms, uids: Option<&std::ops::RangeInclusive<u32>>) -> Vec<String> {
         let differs = self.configuration.as_ref().and_then(|stored| stored.differs(terms));
         differs.into_iter().chain(uids.and_then(|uids| self.uids(uids))).collect()

@@ -7,7 +7,7 @@ mod version;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use process::{Place, refusal, set_of};
+use process::{StoreFolder, refusal, set_of};
 use seqsvr_cluster::store::quorum::Link;
 use seqsvr_core::store::message::{Answer, Misaddressed, Question, Raised};
 use seqsvr_core::store::{Address, Ceiling, Layout, Owner, SectionStore};
@@ -53,7 +53,7 @@ async fn raise_until_it_dies(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn confirmed_raises_survive_being_killed() {
-    let place = Place::new("s1", "file_bytes = 65536");
+    let place = StoreFolder::new("s1", "file_bytes = 65536");
     let mut replica = place.start(&["--init"]);
     set_of(&[&replica]).await;
     let confirmed: Vec<_> = (0..8).map(|_| watch::Sender::new(0)).collect();
@@ -85,7 +85,7 @@ async fn confirmed_raises_survive_being_killed() {
 
 #[tokio::test]
 async fn a_stop_ends_held_back_reads_and_the_next_start_goes_on() {
-    let place = Place::new("s1", "");
+    let place = StoreFolder::new("s1", "");
     let replica = place.start(&["--init"]);
     set_of(&[&replica]).await;
     let link = replica.member().await;
@@ -105,7 +105,7 @@ async fn a_stop_ends_held_back_reads_and_the_next_start_goes_on() {
 
 #[tokio::test]
 async fn callers_of_another_cluster_or_set_are_refused() {
-    let place = Place::new("s1", "");
+    let place = StoreFolder::new("s1", "");
     let replica = place.start(&["--init"]);
     for (cluster, set) in [("other", 0), ("test", 1)] {
         let why = replica.link_as(cluster, set).ask(Question::Copy).await.unwrap_err();
@@ -117,13 +117,13 @@ async fn callers_of_another_cluster_or_set_are_refused() {
 
 #[test]
 fn an_empty_directory_and_a_second_process_are_refused() {
-    let place = Place::new("s1", "");
+    let place = StoreFolder::new("s1", "");
     let line = refusal(&place, &[]);
     assert!(line.contains("start once with --init"), "{line}");
     let _replica = place.start(&["--init"]);
     let line = refusal(&place, &[]);
     assert!(line.contains("used by another process"), "{line}");
-    let other = Place::new("s1", "step = 1");
+    let other = StoreFolder::new("s1", "step = 1");
     let line = refusal(&other, &["--init"]);
     assert!(line.contains("step = 1 is wrong"), "{line}");
 }
@@ -133,9 +133,9 @@ fn an_empty_directory_and_a_second_process_are_refused() {
 async fn a_store_that_lost_its_disk_comes_back_as_a_new_member() {
     let port = free_port();
     let places = [
-        Place::new("s1", ""),
-        Place::new("s2", ""),
-        Place::new("s3", &format!("listen = \"127.0.0.1:{port}\"")),
+        StoreFolder::new("s1", ""),
+        StoreFolder::new("s2", ""),
+        StoreFolder::new("s3", &format!("listen = \"127.0.0.1:{port}\"")),
     ];
     let mut stores = places.each_ref().map(|place| place.start(&["--init"]));
     let set = set_of(&stores.each_ref()).await;
@@ -168,7 +168,7 @@ async fn a_store_that_lost_its_disk_comes_back_as_a_new_member() {
 
 #[tokio::test]
 async fn stores_that_were_not_asked_for_by_an_arbiter_answer_no_call() {
-    let store = Place::new("s1", "").start(&["--init"]);
+    let store = StoreFolder::new("s1", "").start(&["--init"]);
     let claim = Question::Claim { sections: sections(9), owner: owner(1), layout: LAYOUT };
     let answer = store.link().ask(claim).await;
     let refused = Misaddressed::Unconfigured;

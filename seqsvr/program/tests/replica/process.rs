@@ -17,18 +17,18 @@ use seqsvr_rpc::security::{Call, CallConfig};
 use tempfile::TempDir;
 
 /// A directory with a configuration.
-pub(crate) struct Place {
+pub(crate) struct StoreFolder {
     at: TempDir,
     config: PathBuf,
 }
 
 /// A running replica; killed when it is dropped.
-pub(crate) struct Running {
+pub(crate) struct RunningReplica {
     child: Child,
     pub(crate) addr: String,
 }
 
-impl Place {
+impl StoreFolder {
     /// `more` is added to the configuration.
     pub(crate) fn new(name: &str, more: &str) -> Self {
         let at = tempfile::tempdir().unwrap();
@@ -59,8 +59,8 @@ impl Place {
     }
 
     /// Starts it and waits until it listens.
-    pub(crate) fn start(&self, how: &[&str]) -> Running {
-        Running::of(self.command(how))
+    pub(crate) fn start(&self, how: &[&str]) -> RunningReplica {
+        RunningReplica::of(self.command(how))
     }
 }
 
@@ -72,13 +72,13 @@ fn command(role: &str, config: &Path, how: &[&str]) -> Command {
 }
 
 /// Starts another role with the configuration `text`, in `folder`.
-pub(crate) fn start(role: &str, folder: &Path, text: &str) -> Running {
+pub(crate) fn start(role: &str, folder: &Path, text: &str) -> RunningReplica {
     let config = folder.join(format!("{role}.toml"));
     std::fs::write(&config, text).unwrap();
-    Running::of(command(role, &config, &[]))
+    RunningReplica::of(command(role, &config, &[]))
 }
 
-impl Running {
+impl RunningReplica {
     /// Waits until it listens.
     fn of(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
@@ -106,7 +106,7 @@ impl Running {
 }
 
 /// The one line with which it refuses to start.
-pub(crate) fn refusal(place: &Place, how: &[&str]) -> String {
+pub(crate) fn refusal(place: &StoreFolder, how: &[&str]) -> String {
     let output = place.command(how).output().unwrap();
     assert!(!output.status.success());
     let reported = String::from_utf8(output.stderr).unwrap();
@@ -115,7 +115,7 @@ pub(crate) fn refusal(place: &Place, how: &[&str]) -> String {
 }
 
 /// The Set of these stores, which are new.
-pub(crate) async fn set_of(stores: &[&Running]) -> Arc<Quorum> {
+pub(crate) async fn set_of(stores: &[&RunningReplica]) -> Arc<Quorum> {
     let addrs: Vec<&str> = stores.iter().map(|store| store.addr.as_str()).collect();
     let config: StoresConfig = toml::from_str(&format!("replicas = {addrs:?}\npatience_ms = 5000")).unwrap();
     let quorum = config.open("test", 0).unwrap().quorum.unwrap();
@@ -133,26 +133,26 @@ pub(crate) async fn set_of(stores: &[&Running]) -> Arc<Quorum> {
 }
 
 /// The way to a member of the first configuration.
-pub(crate) struct Member {
+pub(crate) struct MemberLink {
     remote: Remote,
     to: Address,
 }
 
 #[async_trait]
-impl Link for Member {
+impl Link for MemberLink {
     async fn ask(&self, question: Question) -> Result<Answer, String> {
         self.remote.call(self.to, question).await
     }
 }
 
-impl Running {
+impl RunningReplica {
     /// The way to it, which is a member of the first configuration.
-    pub(crate) async fn member(&self) -> Member {
+    pub(crate) async fn member(&self) -> MemberLink {
         let remote = self.link();
         let Ok(Answer::Described(what)) = remote.ask(Question::Describe).await else {
             panic!("it says what it is")
         };
-        Member { remote, to: Address { number: 1, member: what.id } }
+        MemberLink { remote, to: Address { number: 1, member: what.id } }
     }
 
     /// The way to it.
@@ -180,7 +180,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningReplica {
     fn drop(&mut self) {
         // It may have ended already.
         let _ = self.child.kill();

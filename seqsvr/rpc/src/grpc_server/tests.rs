@@ -15,17 +15,17 @@ use crate::security::{Call, CallConfig, ListenConfig};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-struct Open {
+struct ServerUnderTest {
     addr: SocketAddr,
     limiter: ConnectionLimiter,
     _stop: DropGuard,
 }
 
-async fn open(most: usize, first_request_ms: u64) -> Open {
+async fn open(most: usize, first_request_ms: u64) -> ServerUnderTest {
     open_with(&ListenConfig::default(), most, first_request_ms).await
 }
 
-async fn open_with(security: &ListenConfig, most: usize, first_request_ms: u64) -> Open {
+async fn open_with(security: &ListenConfig, most: usize, first_request_ms: u64) -> ServerUnderTest {
     let addr = SocketAddr::from(([127, 0, 0, 1], 0));
     let listen = Listen::load(security, addr, false).expect("good files");
     let connections = ConnectionsConfig { most, first_request_ms, ..ConnectionsConfig::default() };
@@ -33,7 +33,7 @@ async fn open_with(security: &ListenConfig, most: usize, first_request_ms: u64) 
     let (addr, limiter, stop) =
         (server.address().expect("bound"), server.limiter(), CancellationToken::new());
     tokio::spawn(server.serve(stop.clone()));
-    Open { addr, limiter, _stop: stop.drop_guard() }
+    ServerUnderTest { addr, limiter, _stop: stop.drop_guard() }
 }
 
 /// Waits until the other end has closed.
@@ -44,7 +44,7 @@ async fn closed(mut stream: TcpStream) {
     drop(ended);
 }
 
-impl Open {
+impl ServerUnderTest {
     async fn dial(&self) -> TcpStream {
         TcpStream::connect(self.addr).await.expect("it listens")
     }
@@ -98,7 +98,7 @@ async fn who_never_gets_to_a_request_loses_the_permit() {
 }
 
 /// Whether a caller is served by one connection for longer than a first request may take.
-async fn keeps_its_permit(server: Open, mut client: HealthClient<Channel>) {
+async fn keeps_its_permit(server: ServerUnderTest, mut client: HealthClient<Channel>) {
     client.check(question()).await.expect("served");
     // One that came later loses its permit, so the time of the first one has passed, too.
     closed(server.dial().await).await;

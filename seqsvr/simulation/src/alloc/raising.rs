@@ -4,7 +4,7 @@
 use super::Alloc;
 use crate::cx::Cx;
 use crate::message::Tick;
-use seqsvr_cluster::alloc::node::Event;
+use seqsvr_cluster::alloc::node::NodeEvent;
 use seqsvr_core::alloc::raised::{After, Pauses, after};
 use seqsvr_core::store::{Ceiling, Owner, RaiseError};
 
@@ -41,7 +41,7 @@ impl Alloc {
             }
         }
         for section in lost {
-            self.feed(cx, Event::Lost { owner, section });
+            self.feed(cx, NodeEvent::Lost { owner, section });
         }
         let Some(life) = &mut self.life else { return };
         let (first, longest) = self.setup.pauses;

@@ -15,7 +15,7 @@ use seqsvr_client::metrics::Counters;
 use seqsvr_client::outbox::{self, Bounds, CallRequest, Next, Outbox, TICKS};
 use seqsvr_client::reply_dispatcher::ReplyDispatcher;
 use seqsvr_client::route_cache::RouteCache;
-use seqsvr_client::seen::Seen;
+use seqsvr_client::seen::SeenNumbers;
 use seqsvr_core::flaws::Flaws;
 use seqsvr_core::ids::Granted;
 use seqsvr_core::routing::Table;
@@ -29,19 +29,24 @@ const BOUNDS: Bounds = Bounds { calls: 32, gather: 3 };
 const REMEMBERED: usize = 8;
 
 /// State that all streams of one life of a caller share.
-pub(super) struct Shared {
+pub(super) struct StreamsShared {
     pub(super) routes: Arc<RouteCache>,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<SeenNumbers>>,
     counters: Arc<Counters>,
     flaws: Flaws,
 }
 
-impl Shared {
+impl StreamsShared {
     /// Of a Set of `uids`.
     pub(super) fn new(uids: u32, flaws: Flaws) -> Self {
         let counters = Arc::new(Counters::default());
         let routes = RouteCache::new(0, 0..=uids - 1, Arc::clone(&counters), None);
-        Self { routes: Arc::new(routes), seen: Arc::new(Mutex::new(Seen::new(REMEMBERED))), counters, flaws }
+        Self {
+            routes: Arc::new(routes),
+            seen: Arc::new(Mutex::new(SeenNumbers::new(REMEMBERED))),
+            counters,
+            flaws,
+        }
     }
 }
 
@@ -66,14 +71,14 @@ pub(super) struct Connection {
     to: Place,
     outbox: Outbox,
     dispatcher: ReplyDispatcher,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<SeenNumbers>>,
     /// The streams so far, each with its number in the outbox; the last one is the current.
     streams: Vec<(u64, u32)>,
 }
 
 impl Connection {
     /// The first stream of this life, under a number that no other has.
-    pub(super) fn open(cx: &mut Cx<'_>, to: Place, stream: u64, shared: &Shared) -> Self {
+    pub(super) fn open(cx: &mut Cx<'_>, to: Place, stream: u64, shared: &StreamsShared) -> Self {
         let mut outbox = Outbox::new(BOUNDS, shared.flaws);
         let streams = vec![(stream, outbox.begin())];
         let dispatcher = ReplyDispatcher {

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use super::{Leg, Move, Protocol, Wire, World};
-use crate::owner::{Call, Lane};
+use super::{Leg, Move, Protocol, ProtocolState, Wire};
+use crate::owner::{Lane, OwnerCall};
 pub(super) use seqsvr_cluster::store::quorum::rounds::{Ask, ChangeRound, Round as _};
 use seqsvr_core::clock::Moment;
 use seqsvr_core::store::Address;
@@ -18,7 +18,7 @@ impl Protocol {
     }
 
     /// The moves that could come next; some may turn out to be impossible.
-    pub(super) fn moves(&self, world: &World) -> Vec<Move> {
+    pub(super) fn moves(&self, world: &ProtocolState) -> Vec<Move> {
         let lanes = [Lane::Read, Lane::Claim, Lane::Raise, Lane::Release];
         let idle = |lane: &Lane| !world.calls.iter().any(|(one, ..)| one == lane);
         let mut moves: Vec<Move> = (0..world.wires.len()).map(Move::Arrive).collect();
@@ -36,7 +36,7 @@ impl Protocol {
     }
 
     /// The state after a move, if the move is possible.
-    pub(super) fn after(&self, world: &World, one: Move) -> Option<World> {
+    pub(super) fn after(&self, world: &ProtocolState, one: Move) -> Option<ProtocolState> {
         let mut after = world.clone();
         match one {
             Move::Arrive(index) => self.arrive(&mut after, index)?,
@@ -59,7 +59,7 @@ impl Protocol {
                 let (current, next) = (self.configuration(1), self.configuration(2));
                 let mut round = ChangeRound::new(current, next, turn as u64, self.flaws);
                 let asks = round.open();
-                self.begin(&mut after, Lane::Change(turn), (Call::Change(round), asks));
+                self.begin(&mut after, Lane::Change(turn), (OwnerCall::Change(round), asks));
             }
             Move::BringUp(index) => {
                 let install = Question::Install { next: self.configuration(2), copy: Arc::default() };
@@ -69,7 +69,7 @@ impl Protocol {
         Some(after)
     }
 
-    fn begin(&self, world: &mut World, lane: Lane, (call, asks): (Call, Vec<Ask>)) {
+    fn begin(&self, world: &mut ProtocolState, lane: Lane, (call, asks): (OwnerCall, Vec<Ask>)) {
         let serial = world.owners.iter().map(|owner| owner.serials()).sum::<u8>();
         let number = world.known.get(lane.owner()).copied().unwrap_or(1);
         world.calls.push((lane, serial, Arc::new(call)));
@@ -77,7 +77,7 @@ impl Protocol {
     }
 
     /// A question reaches its replica, or an answer its caller.
-    fn arrive(&self, world: &mut World, index: usize) -> Option<()> {
+    fn arrive(&self, world: &mut ProtocolState, index: usize) -> Option<()> {
         let Wire { lane, serial, number, replica, leg } = world.wires.remove(index);
         let awaited = matches!(leg, Leg::Out(_)) && position(world, lane, serial).is_some();
         match leg {
@@ -106,7 +106,7 @@ impl Protocol {
     }
 
     /// A caller counts no answer to this question any more; it may still reach the replica.
-    fn give_up(&self, world: &mut World, index: usize) -> Option<()> {
+    fn give_up(&self, world: &mut ProtocolState, index: usize) -> Option<()> {
         let Wire { lane, serial, number, replica, leg } = world.wires.remove(index);
         let call = position(world, lane, serial)?;
         match leg {
@@ -124,7 +124,7 @@ impl Protocol {
 
     fn answered(
         &self,
-        world: &mut World,
+        world: &mut ProtocolState,
         call: usize,
         (replica, number): (usize, u64),
         answer: Result<Answer, String>,
@@ -149,7 +149,7 @@ impl Protocol {
 }
 
 /// The call of this lane and number, if it is under way.
-fn position(world: &World, lane: Lane, serial: u8) -> Option<usize> {
+fn position(world: &ProtocolState, lane: Lane, serial: u8) -> Option<usize> {
     world.calls.iter().position(|(one, number, _)| (*one, *number) == (lane, serial))
 }
 
@@ -158,7 +158,7 @@ fn idle(question: &Question) -> bool {
     matches!(question, Question::Read { .. } | Question::Copy)
 }
 
-fn sort(world: &mut World) {
+fn sort(world: &mut ProtocolState) {
     let leg = |wire: &Wire| match wire.leg {
         Leg::Out(_) => 0,
         Leg::Back(_) => 1,
@@ -168,7 +168,7 @@ fn sort(world: &mut World) {
 }
 
 /// A step of a history, for people.
-pub(super) fn tell(before: &World, one: Move, after: &World) -> String {
+pub(super) fn tell(before: &ProtocolState, one: Move, after: &ProtocolState) -> String {
     match one {
         Move::Arrive(index) => {
             let Wire { lane, replica, leg, .. } = &before.wires[index];
@@ -193,7 +193,7 @@ pub(super) fn tell(before: &World, one: Move, after: &World) -> String {
     }
 }
 
-pub(super) fn send(world: &mut World, lane: Lane, (serial, number): (u8, u64), asks: Vec<Ask>) {
+pub(super) fn send(world: &mut ProtocolState, lane: Lane, (serial, number): (u8, u64), asks: Vec<Ask>) {
     let wires = asks.into_iter().map(|(replica, question)| (replica, Leg::Out(Arc::new(question))));
     let wires = wires.map(|(replica, leg)| Wire { lane, serial, number, replica, leg });
     world.wires.extend(wires);

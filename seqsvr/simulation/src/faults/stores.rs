@@ -1,14 +1,14 @@
 //! Faults of whole replicas: they die, are replaced, come back, become more and fewer.
 
 use super::{Faults, Next};
-use crate::cluster::Cluster;
+use crate::cluster::SimulatedCluster;
 use crate::quorum::member_at;
 use crate::replacer::Task;
 use crate::{MILLI, Place, SECOND};
 
 impl Faults {
     /// Packets from some AllocSvr to these replicas are late or lost for a while.
-    fn strain(&mut self, cluster: &mut Cluster, slow: &[Place], lost: &[Place], longer: u64) {
+    fn strain(&mut self, cluster: &mut SimulatedCluster, slow: &[Place], lost: &[Place], longer: u64) {
         let caller = *cluster.world.chance.pick(&cluster.allocs);
         slow.iter().for_each(|&replica| cluster.world.network.slow(caller, replica, longer));
         lost.iter().for_each(|&replica| cluster.world.network.cut(caller, replica));
@@ -29,7 +29,7 @@ impl Faults {
     /// In half of the cases the old one is dead, for good or until somebody starts it again; else it lives on, and may not hear of it.
     /// Often while an AllocSvr reaches the old one more easily than those that stay. The replacer may end in the middle, and go on
     /// later.
-    pub(super) fn replace(&mut self, cluster: &mut Cluster) {
+    pub(super) fn replace(&mut self, cluster: &mut SimulatedCluster) {
         let idle = Self::idle(cluster);
         let mut members = cluster.members();
         let (missing, most) = (self.missing(&members), Self::most(&members));
@@ -63,7 +63,7 @@ impl Faults {
     }
 
     /// One more, one fewer, or another W. The replacer may end in the middle, and go on later.
-    pub(super) fn resize(&mut self, cluster: &mut Cluster) {
+    pub(super) fn resize(&mut self, cluster: &mut SimulatedCluster) {
         let Some(replacer) = Self::idle(cluster).filter(|_| cluster.shape.spares > 0) else { return };
         let mut members = cluster.members();
         if self.missing(&members) > 0 {
@@ -92,7 +92,7 @@ impl Faults {
 
     /// To half or twice as long as it was at first, or back. Often while an AllocSvr that callers reach does not hear of it. The
     /// replacer may end while the earlier lease is still held.
-    pub(super) fn lease(&mut self, cluster: &mut Cluster) {
+    pub(super) fn lease(&mut self, cluster: &mut SimulatedCluster) {
         let members = cluster.members();
         let Some(replacer) = Self::idle(cluster).filter(|_| cluster.shape.spares > 0) else { return };
         // The command asks first whether enough of them are there.
@@ -112,12 +112,12 @@ impl Faults {
     }
 
     /// Somebody who has nothing to do.
-    fn idle(cluster: &mut Cluster) -> Option<Place> {
+    fn idle(cluster: &mut SimulatedCluster) -> Option<Place> {
         let mut replacers = cluster.replacers.clone().into_iter();
         replacers.find(|&one| cluster.task(one).is_some_and(|task| task.is_none()))
     }
 
-    fn begin(&self, cluster: &mut Cluster, replacer: Place, task: Task) {
+    fn begin(&self, cluster: &mut SimulatedCluster, replacer: Place, task: Task) {
         if let Some(open) = cluster.task(replacer) {
             *open = Some(task);
         }

@@ -22,7 +22,7 @@ const MOST_BYTES: usize = 64 << 20;
 
 /// Which server, and who asks.
 #[derive(Debug, Args)]
-pub(super) struct Server {
+pub(super) struct TableServer {
     /// Where the server serves tables, http://HOST:PORT, or https://HOST before a proxy with TLS
     #[arg(
         long,
@@ -43,17 +43,17 @@ pub(super) struct Server {
 }
 
 /// A connection to a server.
-pub(super) struct Client {
+pub(super) struct TableConnection {
     credentials: Credentials,
     endpoint: String,
     host: String,
     requests: SendRequest<Body>,
 }
 
-impl Server {
+impl TableServer {
     /// Connects to it.
-    pub(super) async fn connect(self) -> Result<Client, ExitError> {
-        let Server { endpoint, instance, access_key_id, access_key_secret } = self;
+    pub(super) async fn connect(self) -> Result<TableConnection, ExitError> {
+        let TableServer { endpoint, instance, access_key_id, access_key_secret } = self;
         let address = Address::of(&endpoint).map_err(ExitError::usage)?;
         let unreachable = |why: &dyn std::fmt::Display| {
             ExitError::failed(format!(
@@ -67,11 +67,11 @@ impl Server {
         // A failure of the connection fails the request on it, which reports it.
         tokio::spawn(connection);
         let credentials = Credentials { instance, access_key_id, access_key_secret };
-        Ok(Client { credentials, endpoint, host: address.host, requests })
+        Ok(TableConnection { credentials, endpoint, host: address.host, requests })
     }
 }
 
-impl Client {
+impl TableConnection {
     /// Asks for an operation, and returns the answer's body when it is one.
     pub(super) async fn call(&mut self, operation: &str, body: Vec<u8>) -> Result<Vec<u8>, ExitError> {
         let date = Clock::system().now().to_rfc3339();
@@ -101,12 +101,12 @@ impl Client {
     }
 }
 
-type Answer = (u16, Vec<(String, String)>, Vec<u8>);
+type ServerAnswer = (u16, Vec<(String, String)>, Vec<u8>);
 
 async fn answer(
     requests: &mut SendRequest<Body>,
     request: Request<Body>,
-) -> Result<Answer, Box<dyn std::error::Error + Send + Sync>> {
+) -> Result<ServerAnswer, Box<dyn std::error::Error + Send + Sync>> {
     requests.ready().await?;
     let answer: hyper::Response<Incoming> = requests.send_request(request).await?;
     let status = answer.status().as_u16();

@@ -25,7 +25,7 @@ Examples:
 
 /// Commands for access keys.
 #[derive(Debug, Subcommand)]
-pub(super) enum Key {
+pub(super) enum KeyCommand {
     /// Make a key and print it; its secret is never shown again
     Create(Create),
     /// List all keys, without their secrets
@@ -58,24 +58,24 @@ pub(super) struct Create {
     json: bool,
 }
 
-pub(super) async fn run(what: Key, config: &Config) -> Result<(), ExitError> {
+pub(super) async fn run(what: KeyCommand, config: &Config) -> Result<(), ExitError> {
     let storage = Storage::open_for_access_keys(config).await?;
     let done = carry_out(what, &storage).await;
     storage.close().await.map_err(BootError::from)?;
     done
 }
 
-async fn carry_out(what: Key, storage: &Storage) -> Result<(), ExitError> {
+async fn carry_out(what: KeyCommand, storage: &Storage) -> Result<(), ExitError> {
     let keys = &*storage.access_keys;
     match what {
-        Key::Create(Create { instance, read_only, inbox, json }) => {
+        KeyCommand::Create(Create { instance, read_only, inbox, json }) => {
             let new = NewAccessKey { instance, may_write: !read_only, inbox: inbox.map(Uid) };
             let made = create_access_key(new, keys, &*storage.directory, &Clock::system()).await;
             show_new(&made.map_err(ExitError::failed)?, json);
             Ok(())
         }
-        Key::List { json } => list(keys, json).await,
-        Key::Revoke { access_key_id } => {
+        KeyCommand::List { json } => list(keys, json).await,
+        KeyCommand::Revoke { access_key_id } => {
             if keys.remove_access_key(&access_key_id).await.map_err(ExitError::failed)? {
                 println!("{access_key_id} is revoked");
                 return Ok(());

@@ -29,16 +29,16 @@ The server serves tables when its configuration says so: TIDEMARK_TABLE__ENABLED
 /// Commands for tables.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Table {
+pub(super) struct TableArguments {
     #[command(subcommand)]
-    command: Command,
+    command: TableCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum TableCommand {
     /// Make, list and revoke access keys; also while the server serves
     #[command(subcommand, after_help = key::EXAMPLES)]
-    Key(key::Key),
+    Key(key::KeyCommand),
     /// List the tables of the instance
     Ls(rows::Ls),
     /// Show the key, the columns and the options of a table
@@ -51,13 +51,13 @@ enum Command {
     Put(rows::Put),
 }
 
-pub(super) async fn run(what: Table, config: &Config) -> Result<(), ExitError> {
+pub(super) async fn run(what: TableArguments, config: &Config) -> Result<(), ExitError> {
     match what.command {
-        Command::Key(what) => key::run(what, config).await,
-        Command::Ls(what) => rows::ls(what).await,
-        Command::Describe(what) => rows::describe(what).await,
-        Command::Get(what) => rows::get(what).await,
-        Command::Range(what) => rows::range(what).await,
-        Command::Put(what) => rows::put(what).await,
+        TableCommand::Key(what) => key::run(what, config).await,
+        TableCommand::Ls(what) => rows::ls(what).await,
+        TableCommand::Describe(what) => rows::describe(what).await,
+        TableCommand::Get(what) => rows::get(what).await,
+        TableCommand::Range(what) => rows::range(what).await,
+        TableCommand::Put(what) => rows::put(what).await,
     }
 }

@@ -9,7 +9,7 @@ use tidemark_table::KeyValue;
 use tidemark_table::wire::plain_buffer::{KeyPart, ReceivedRow, decode_rows, encode_sent};
 use tidemark_table::wire::proto;
 
-use super::client::{Client, Server};
+use super::client::{TableConnection, TableServer};
 use super::values::{column, key_part, key_shown, shown};
 use crate::cli::ExitError;
 
@@ -17,7 +17,7 @@ use crate::cli::ExitError;
 #[derive(Debug, Args)]
 pub(super) struct Ls {
     #[command(flatten)]
-    server: Server,
+    server: TableServer,
 }
 
 /// Describe a table.
@@ -26,7 +26,7 @@ pub(super) struct Describe {
     /// The table
     table: String,
     #[command(flatten)]
-    server: Server,
+    server: TableServer,
 }
 
 /// Show a row.
@@ -38,7 +38,7 @@ pub(super) struct Get {
     #[arg(required = true, num_args = 1..=4, allow_negative_numbers = true)]
     key: Vec<String>,
     #[command(flatten)]
-    server: Server,
+    server: TableServer,
 }
 
 /// Show rows.
@@ -62,7 +62,7 @@ pub(super) struct Range {
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     #[command(flatten)]
-    server: Server,
+    server: TableServer,
 }
 
 /// Put a row.
@@ -74,7 +74,7 @@ pub(super) struct Put {
     #[arg(required = true, num_args = 1.., allow_negative_numbers = true, value_name = "KEY… COLUMN")]
     words: Vec<String>,
     #[command(flatten)]
-    server: Server,
+    server: TableServer,
 }
 
 pub(super) async fn ls(what: Ls) -> Result<(), ExitError> {
@@ -222,13 +222,16 @@ fn just_below(key: &mut [(String, KeyPart)]) -> Result<(), ExitError> {
     }
 }
 
-async fn description(client: &mut Client, table: &str) -> Result<proto::DescribeTableResponse, ExitError> {
+async fn description(
+    client: &mut TableConnection,
+    table: &str,
+) -> Result<proto::DescribeTableResponse, ExitError> {
     let request = proto::DescribeTableRequest { table_name: table.to_owned() };
     call(client, "DescribeTable", &request).await
 }
 
 async fn call<A: Message + Default>(
-    client: &mut Client,
+    client: &mut TableConnection,
     operation: &str,
     request: &impl Message,
 ) -> Result<A, ExitError> {

@@ -135,7 +135,7 @@ pub(super) fn page_rows(asked: Option<&str>, most: usize) -> Result<usize, Probl
 /// Which part of a history.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(in crate::http) struct History {
+pub(in crate::http) struct HistoryQuery {
     /// Only rows with smaller ids.
     before: Option<u64>,
     /// At most so many rows; more than `[limits] page_rows` is taken as that.
@@ -157,7 +157,7 @@ struct HistoryPage {
 /// Get rows of one conversation, newest first.
 #[utoipa::path(
     get, path = "/api/v1/conversations/{id}/messages", operation_id = "history", tag = "Conversations",
-    params(("id" = String, Path, pattern = "^[ug]:[0-9]+$", description = "`u:UID` or `g:GID`"), History),
+    params(("id" = String, Path, pattern = "^[ug]:[0-9]+$", description = "`u:UID` or `g:GID`"), HistoryQuery),
     responses((status = 200, body = HistoryPage, description = "A page")),
     extensions(("x-codes" = json!(["rate_limited"]))),
 )]
@@ -168,7 +168,7 @@ pub(in crate::http) async fn messages(
     caller: Caller,
     Session(session): Session,
     Segment(conversation): Segment<Conversation>,
-    Params(History { before, limit: asked }): Params<History>,
+    Params(HistoryQuery { before, limit: asked }): Params<HistoryQuery>,
 ) -> Result<Response, Problem> {
     let rows = page_rows(asked.as_deref(), settings.limits.page_rows)?;
     // An id beyond every row sets no bound.

@@ -28,7 +28,7 @@ const AT_ONCE: usize = 200;
 const USUAL_PART: usize = 256 * 1_024;
 
 /// The part that is written next.
-enum Part {
+enum DownloadPart {
     Head,
     Sessions,
     Friends(Option<Uid>),
@@ -79,7 +79,7 @@ pub(in crate::http) async fn download(
     let named = format!("attachment; filename=\"tidemark-{}.jsonl\"", session.uid);
     let network = ClientNetwork::of(caller.address);
     let download = Download { state, session, network, charge: None, lines: 0 };
-    let parts = stream::unfold(Some((download, Part::Head)), |at| async move {
+    let parts = stream::unfold(Some((download, DownloadPart::Head)), |at| async move {
         let (mut download, part) = at?;
         match download.next(part).await {
             Ok((text, next)) => Some((Ok(Bytes::from(text)), next.map(|next| (download, next)))),
@@ -93,7 +93,7 @@ pub(in crate::http) async fn download(
 
 impl Download {
     /// The text of a part, and the part after it.
-    async fn next(&mut self, part: Part) -> Result<(String, Option<Part>), Cut> {
+    async fn next(&mut self, part: DownloadPart) -> Result<(String, Option<DownloadPart>), Cut> {
         // The part before this one has left.
         self.charge = None;
         self.wait_turn().await?;
@@ -123,20 +123,20 @@ impl Download {
         }
     }
 
-    async fn read(&self, part: Part) -> Result<(Vec<String>, Option<Part>), Problem> {
+    async fn read(&self, part: DownloadPart) -> Result<(Vec<String>, Option<DownloadPart>), Problem> {
         let (state, uid) = (&self.state, self.session.uid);
         let text = |value: Value| value.to_string();
         Ok(match part {
-            Part::Head => {
+            DownloadPart::Head => {
                 let name = state.accounts.name(uid).await?.unwrap_or_default();
                 let left = state.accounts.recovery_codes_left(uid).await?;
                 let head = json!({
                     "type": "account", "format": "tidemark-account", "version": 1, "made_at": state.clock.now().to_rfc3339(),
                     "history": state.sync.history().to_string(), "uid": uid.0, "name": name, "recovery_codes_left": left,
                 });
-                (vec![text(head)], Some(Part::Sessions))
+                (vec![text(head)], Some(DownloadPart::Sessions))
             }
-            Part::Sessions => {
+            DownloadPart::Sessions => {
                 let open =
                     state.accounts.sessions(&self.session, state.settings.limits.listed_sessions).await?;
                 let line = |OpenSession { id, created_at, expires_at, label, .. }: OpenSession| {
@@ -145,9 +145,9 @@ impl Download {
                         "created_at": created_at.to_rfc3339(), "expires_at": expires_at.to_rfc3339(),
                     }))
                 };
-                (open.into_iter().map(line).collect(), Some(Part::Friends(None)))
+                (open.into_iter().map(line).collect(), Some(DownloadPart::Friends(None)))
             }
-            Part::Friends(after) => {
+            DownloadPart::Friends(after) => {
                 let friends = state.people.friends(uid, after, AT_ONCE).await?;
                 let last = friends.last().filter(|_| friends.len() == AT_ONCE).map(|friend| friend.uid);
                 let lines = friends.into_iter().map(|friend| {
@@ -156,10 +156,11 @@ impl Download {
                         "theirs": friend.friendship.theirs, "changed_at": friend.changed_at.to_rfc3339(),
                     }))
                 });
-                let next = last.map_or(Part::Conversations(None), |last| Part::Friends(Some(last)));
+                let next =
+                    last.map_or(DownloadPart::Conversations(None), |last| DownloadPart::Friends(Some(last)));
                 (lines.collect(), Some(next))
             }
-            Part::Conversations(before) => {
+            DownloadPart::Conversations(before) => {
                 let limit = AT_ONCE.min(state.settings.limits.conversations);
                 let page = state.conversations.list(uid, before, Some(limit)).await?;
                 // A page may be short, and only the last one is empty.
@@ -170,10 +171,10 @@ impl Download {
                         "read_to": line.summary.read_to.get(),
                     }))
                 });
-                let next = last.map_or(Part::Rows(0), |last| Part::Conversations(Some(last)));
+                let next = last.map_or(DownloadPart::Rows(0), |last| DownloadPart::Conversations(Some(last)));
                 (lines.collect(), Some(next))
             }
-            Part::Rows(start) => {
+            DownloadPart::Rows(start) => {
                 let query = RangeQuery::new(Bound::Id(start), Bound::InfMax, Direction::Forward, AT_ONCE)?;
                 let page = state.sync.range(uid, query).await?;
                 let line = |entry| {
@@ -183,11 +184,14 @@ impl Download {
                     line
                 };
                 let lines = aside(weight(&page.rows), || page.rows.iter().map(line).collect()).await;
-                let next =
-                    page.rows.last().filter(|_| page.more).map(|last| Part::Rows(last.message_id.get() + 1));
-                (lines, Some(next.unwrap_or(Part::Foot)))
+                let next = page
+                    .rows
+                    .last()
+                    .filter(|_| page.more)
+                    .map(|last| DownloadPart::Rows(last.message_id.get() + 1));
+                (lines, Some(next.unwrap_or(DownloadPart::Foot)))
             }
-            Part::Foot => (vec![text(json!({"type": "end", "lines": self.lines}))], None),
+            DownloadPart::Foot => (vec![text(json!({"type": "end", "lines": self.lines}))], None),
         })
     }
 }

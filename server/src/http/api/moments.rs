@@ -154,7 +154,7 @@ pub(in crate::http) async fn delete(
 /// Which part of the feed.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(in crate::http) struct Part {
+pub(in crate::http) struct FeedQuery {
     /// Only rows with smaller ids.
     before: Option<u64>,
     /// At most so many rows; more than `[limits] page_rows` is taken as that.
@@ -179,7 +179,7 @@ struct MomentsPage {
 /// Get what friends share, newest first.
 #[utoipa::path(
     get, path = "/api/v1/moments", operation_id = "moments", tag = "Moments",
-    params(Part),
+    params(FeedQuery),
     responses((status = 200, body = MomentsPage, description = "A page")),
     extensions(("x-codes" = json!(["rate_limited"]))),
 )]
@@ -189,7 +189,7 @@ pub(in crate::http) async fn feed(
     State(reads): State<Reads>,
     caller: Caller,
     Session(session): Session,
-    Params(Part { before, limit: asked }): Params<Part>,
+    Params(FeedQuery { before, limit: asked }): Params<FeedQuery>,
 ) -> Result<Response, Problem> {
     let rows = page_rows(asked.as_deref(), settings.limits.page_rows)?;
     let reading = reads.begin(session.uid, caller, rows).await?;

@@ -135,7 +135,7 @@ pub(in crate::http) async fn show(
 /// Which people.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(in crate::http) struct Wanted {
+pub(in crate::http) struct PeopleQuery {
     /// Uids with commas between them, at most 100.
     #[param(example = "10001,10002")]
     uids: String,
@@ -144,7 +144,7 @@ pub(in crate::http) struct Wanted {
 /// Get what is seen of several users.
 #[utoipa::path(
     get, path = "/api/v1/profiles", operation_id = "profiles", tag = "People",
-    params(Wanted),
+    params(PeopleQuery),
     responses((status = 200, body = Vec<ShownPerson>, description = "Those who exist, in the order of the request")),
     extensions(("x-codes" = json!(["rate_limited"]))),
 )]
@@ -152,7 +152,7 @@ pub(in crate::http) async fn profiles(
     State(people): State<People>,
     State(rates): State<Arc<Rates>>,
     Session(session): Session,
-    Params(Wanted { uids }): Params<Wanted>,
+    Params(PeopleQuery { uids }): Params<PeopleQuery>,
 ) -> Result<Response, Problem> {
     let uids: Result<Vec<Uid>, _> = uids.split(',').take(PROFILES + 1).map(str::parse).collect();
     let uids = uids.ok().filter(|uids| uids.len() <= PROFILES).ok_or_else(|| {

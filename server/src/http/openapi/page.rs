@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use tidemark_web::{self as web, Answer, Call, Field, Refusal, Tag, Type};
+use tidemark_web::{self as web, ApiAnswer, ApiCall, ApiRefusal, Field, Tag, Type};
 
 use super::{operations, resolved};
 use crate::http::codes::{CODES, Code, code};
@@ -32,7 +32,7 @@ pub(super) fn render(document: &Value) -> String {
         })
         .filter(|kind| !kind.fields.is_empty())
         .collect();
-    let codes: Vec<Refusal> = CODES.iter().copied().map(refusal).collect();
+    let codes: Vec<ApiRefusal> = CODES.iter().copied().map(refusal).collect();
     let about = text(&document["info"]["description"]);
     web::docs(&web::Docs { about: &about, tags: &tags, codes: &codes, types: &types })
 }
@@ -41,7 +41,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn call(document: &Value, path: &str, method: &str, operation: &Value) -> Call {
+fn call(document: &Value, path: &str, method: &str, operation: &Value) -> ApiCall {
     let parameters = operation["parameters"].as_array().into_iter().flatten();
     let parameters = parameters.map(|parameter| Field {
         place: text(&parameter["in"]),
@@ -61,7 +61,7 @@ fn call(document: &Value, path: &str, method: &str, operation: &Value) -> Call {
             None => answers.push(success(document, status, answer)),
         }
     }
-    Call {
+    ApiCall {
         id: text(&operation["operationId"]),
         method: method.to_uppercase(),
         path: path.to_owned(),
@@ -75,13 +75,13 @@ fn call(document: &Value, path: &str, method: &str, operation: &Value) -> Call {
     }
 }
 
-fn refusal(Code { status, code, retryable, why }: Code) -> Refusal {
-    Refusal { status, code: code.to_owned(), why: why.to_owned(), retryable }
+fn refusal(Code { status, code, retryable, why }: Code) -> ApiRefusal {
+    ApiRefusal { status, code: code.to_owned(), why: why.to_owned(), retryable }
 }
 
-fn success(document: &Value, status: &str, answer: &Value) -> Answer {
+fn success(document: &Value, status: &str, answer: &Value) -> ApiAnswer {
     let mut found =
-        Answer { status: status.to_owned(), about: text(&answer["description"]), ..Answer::default() };
+        ApiAnswer { status: status.to_owned(), about: text(&answer["description"]), ..ApiAnswer::default() };
     let Some((kind, content)) = answer["content"].as_object().and_then(|content| content.iter().next())
     else {
         found.kind = "No body.".to_owned();

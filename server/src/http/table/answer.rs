@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::super::budget::Charge;
 use super::busy;
-use super::head::{ANSWER_COMPRESSION, DEFLATE, Head, MD5};
+use super::head::{ANSWER_COMPRESSION, CheckedHead, DEFLATE, MD5};
 use crate::domain::Timestamp;
 use crate::workers::aside;
 
@@ -50,7 +50,7 @@ fn date(now: Timestamp) -> String {
 /// An operation was done; `message` is its answer.
 pub(super) async fn success(
     named: &Named,
-    head: Option<&Head>,
+    head: Option<&CheckedHead>,
     message: Vec<u8>,
     charge: Charge,
 ) -> Response<Body> {
@@ -69,7 +69,7 @@ pub(super) async fn success(
 }
 
 /// An operation was not done.
-pub(super) fn refusal(named: &Named, head: Option<&Head>, error: &TableError) -> Response<Body> {
+pub(super) fn refusal(named: &Named, head: Option<&CheckedHead>, error: &TableError) -> Response<Body> {
     let status = StatusCode::from_u16(error.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let bytes = encode_error(error);
     response(status, named, head, content_md5(&bytes), Vec::new(), Body::from(bytes))
@@ -79,7 +79,7 @@ pub(super) fn refusal(named: &Named, head: Option<&Head>, error: &TableError) ->
 fn response(
     status: StatusCode,
     named: &Named,
-    head: Option<&Head>,
+    head: Option<&CheckedHead>,
     md5: String,
     extra: Vec<(&'static str, String)>,
     body: Body,

@@ -12,7 +12,7 @@ use tidemark_table::{ErrorCode, TableError};
 use tokio_util::sync::CancellationToken;
 
 use super::busy;
-use super::head::{Head, MD5};
+use super::head::{CheckedHead, MD5};
 use crate::config::TableSection;
 use crate::workers::aside;
 
@@ -27,7 +27,7 @@ const MOST_PACKED: usize = 1_032;
 /// # Errors
 ///
 /// Either is more than `most`: nothing is read.
-pub(super) fn claimed(body: &Incoming, head: &Head, most: usize) -> Result<usize, TableError> {
+pub(super) fn claimed(body: &Incoming, head: &CheckedHead, most: usize) -> Result<usize, TableError> {
     // In pieces, it may have as many as there may be.
     let length =
         body.size_hint().exact().map_or(most, |length| usize::try_from(length).unwrap_or(usize::MAX));
@@ -45,7 +45,7 @@ pub(super) fn claimed(body: &Incoming, head: &Head, most: usize) -> Result<usize
 /// It does not come whole, or in time; it is too large; it is another one than the head says. While the server stops, it has a second.
 pub(super) async fn read(
     body: Incoming,
-    head: &Head,
+    head: &CheckedHead,
     settings: &TableSection,
     stopping: &CancellationToken,
 ) -> Result<Bytes, TableError> {
@@ -70,7 +70,7 @@ pub(super) async fn read(
 }
 
 /// The message in a whole body.
-fn checked(bytes: Bytes, head: &Head, most: usize) -> Result<Bytes, TableError> {
+fn checked(bytes: Bytes, head: &CheckedHead, most: usize) -> Result<Bytes, TableError> {
     if content_md5(&bytes) != head.md5 {
         let message = format!("Mismatch between MD5 value of request body and {MD5} in header.");
         return Err(TableError::new(ErrorCode::AuthFailed, message));

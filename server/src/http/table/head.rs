@@ -9,7 +9,7 @@ use tidemark_table::{ErrorCode, TableError};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::{Parts, busy};
+use super::{ExchangeParts, busy};
 use crate::store::{AccessKey, StoreError};
 
 const DATE: &str = "x-ots-date";
@@ -42,7 +42,7 @@ pub(super) struct Received<'a> {
 }
 
 /// A head that was found good.
-pub(super) struct Head {
+pub(super) struct CheckedHead {
     /// The operation's name.
     pub(super) operation: String,
     /// The caller's access key.
@@ -57,7 +57,7 @@ pub(super) struct Head {
     pub(super) compress: bool,
 }
 
-impl Head {
+impl CheckedHead {
     /// The path of the operation, as it is signed.
     pub(super) fn path(&self) -> String {
         format!("/{}", self.operation)
@@ -70,7 +70,7 @@ impl Head {
 ///
 /// Another method than POST, an address that is no operation, a header that is missing or wrong, a clock that differs, an unknown access
 /// key or instance, a wrong signature.
-pub(super) async fn check(state: &Parts, received: &Received<'_>) -> Result<Head, TableError> {
+pub(super) async fn check(state: &ExchangeParts, received: &Received<'_>) -> Result<CheckedHead, TableError> {
     if received.method != Method::POST {
         let message = format!("{} is not allowed; use POST.", received.method);
         return Err(TableError::new(ErrorCode::MethodNotAllowed, message));
@@ -103,7 +103,7 @@ pub(super) async fn check(state: &Parts, received: &Received<'_>) -> Result<Head
     if instance != key.instance {
         return Err(denied("The instance is not found."));
     }
-    let head = Head {
+    let head = CheckedHead {
         operation: operation.to_owned(),
         key,
         signer,

@@ -38,7 +38,7 @@ use crate::telemetry::Metrics;
 use crate::workers::watched;
 
 use answer::Named;
-use head::{Head, Received};
+use head::{CheckedHead, Received};
 
 /// The operations that there are; any other is counted as `other`.
 const OPERATIONS: [&str; 14] = [
@@ -75,10 +75,10 @@ pub struct Tables {
 /// Answers requests; a cheap clone is the same one. It is no router, since all addresses are answered alike: the layers of one took 3 of
 /// the 49 µs of a PutRow.
 #[derive(Clone)]
-pub(super) struct Exchange(Arc<Parts>);
+pub(super) struct Exchange(Arc<ExchangeParts>);
 
 /// The parts that a request needs.
-struct Parts {
+struct ExchangeParts {
     service: TableService,
     keys: Arc<RememberedKeys>,
     settings: TableSection,
@@ -109,7 +109,7 @@ pub(super) fn listener(
         writing: Duration::from_secs(config.server.write_seconds.into()),
         full: answer::full().into(),
     };
-    let exchange = Exchange(Arc::new(Parts {
+    let exchange = Exchange(Arc::new(ExchangeParts {
         service,
         keys,
         budget: Budget::new(settings.buffered_bytes, settings.buffered_bytes),
@@ -144,7 +144,7 @@ impl Service<Request<Incoming>> for Exchange {
     }
 }
 
-impl Parts {
+impl ExchangeParts {
     /// A request and its answer.
     async fn exchange(&self, request: Request<Incoming>) -> Response<Body> {
         let began = Instant::now();
@@ -178,7 +178,7 @@ impl Parts {
     }
 
     /// Reads the body and does what it asks; the answer's message, and what is charged for it.
-    async fn operate(&self, head: &Head, body: Incoming) -> Result<(Vec<u8>, Charge), TableError> {
+    async fn operate(&self, head: &CheckedHead, body: Incoming) -> Result<(Vec<u8>, Charge), TableError> {
         let (key, claimed) = (&head.key, body::claimed(&body, head, self.settings.body_bytes)?);
         // A request that waits for its key's turn takes no room.
         let _turn = self.service.enter(&key.id, &head.operation, claimed).await?;

@@ -29,9 +29,9 @@ use super::refusals;
 use super::state::HttpState;
 use crate::app::RememberedKeys;
 use crate::store::AccessKey;
-use crate::table::{self, Described, Found, TableService};
+use crate::table::{self, Described, RangeRows, TableService};
 
-use place::{Go, Place, Query, percent_encoded, row_address, rows_address};
+use place::{Go, Query, RowsPlace, percent_encoded, row_address, rows_address};
 use session::Token;
 
 pub(super) use sign_in::{card, sign_in, sign_out};
@@ -53,7 +53,7 @@ pub(super) async fn list(
     caller: Caller,
     OriginalUri(uri): OriginalUri,
     headers: HeaderMap,
-) -> Result<Response, Page> {
+) -> Result<Response, RefusalPage> {
     let (charge, reader) = reader(&state, caller, &uri, &headers).await?;
     let tables = reader.service.tables(&reader.caller).await?;
     let tables: Vec<_> = tables.iter().map(show::table).collect();
@@ -67,7 +67,7 @@ pub(super) async fn table(
     Path(name): Path<String>,
     OriginalUri(uri): OriginalUri,
     headers: HeaderMap,
-) -> Result<Response, Page> {
+) -> Result<Response, RefusalPage> {
     let (charge, reader) = reader(&state, caller, &uri, &headers).await?;
     let table = reader.table(&name).await?;
     let query = query(&uri)?;
@@ -105,14 +105,14 @@ pub(super) async fn row(
     Path(name): Path<String>,
     OriginalUri(uri): OriginalUri,
     headers: HeaderMap,
-) -> Result<Response, Page> {
+) -> Result<Response, RefusalPage> {
     let (charge, reader) = reader(&state, caller, &uri, &headers).await?;
     let table = reader.table(&name).await?;
     let query = query(&uri)?;
     let key = query.key(&table.definition).map_err(|(at, why)| {
         let column = &table.definition.key[at].name;
         let detail = format!("The address names no key of the table: {column} is wrong. {why}");
-        Page::refused(StatusCode::BAD_REQUEST, "There is no such row", detail)
+        RefusalPage::refused(StatusCode::BAD_REQUEST, "There is no such row", detail)
             .on(&reader.address(&table), "To the table")
     })?;
     let selection = Selection { start_column: query.column.clone(), ..everything() };
@@ -142,22 +142,22 @@ pub(super) async fn row(
 }
 
 /// Somebody who is signed in.
-struct Reader {
+struct PageReader {
     key: Arc<AccessKey>,
     caller: table::Caller,
     service: TableService,
 }
 
-impl Reader {
-    fn shown(&self) -> web::Reader<'_> {
-        web::Reader { instance: &self.key.instance, key_id: &self.key.id }
+impl PageReader {
+    fn shown(&self) -> web::TablesReader<'_> {
+        web::TablesReader { instance: &self.key.instance, key_id: &self.key.id }
     }
 
     fn address(&self, table: &Described) -> String {
         format!("/tables/{}", table.definition.name)
     }
 
-    async fn table(&self, name: &str) -> Result<Described, Page> {
+    async fn table(&self, name: &str) -> Result<Described, RefusalPage> {
         self.service.table(&self.caller, name).await.map_err(|error| match error.code {
             ErrorCode::ObjectNotExist => {
                 let shown: String = name.chars().take(64).collect();
@@ -165,7 +165,7 @@ impl Reader {
                     "The instance {} has no table {shown:?}. It may have been deleted.",
                     self.key.instance
                 );
-                Page::refused(StatusCode::NOT_FOUND, "There is no such table", detail)
+                RefusalPage::refused(StatusCode::NOT_FOUND, "There is no such table", detail)
                     .on("/tables", "All tables")
             }
             _ => error.into(),
@@ -173,9 +173,14 @@ impl Reader {
     }
 
     /// The rows of a page, in the order of their keys.
-    async fn rows(&self, table: &Described, query: &Query, place: Place) -> Result<web::Rows, Page> {
+    async fn rows(
+        &self,
+        table: &Described,
+        query: &Query,
+        place: RowsPlace,
+    ) -> Result<web::ShownRows, RefusalPage> {
         let definition = &table.definition;
-        let Place { forward, start, except } = place;
+        let RowsPlace { forward, start, except } = place;
         let open = if forward { BoundValue::InfMax } else { BoundValue::InfMin };
         let range = Range {
             forward,
@@ -185,7 +190,7 @@ impl Reader {
             selection: Selection { max_versions: Some(1), ..everything() },
         };
         let found = self.service.rows(&self.caller, &definition.name, &range).await?;
-        let Found { mut rows, mut next, consumed } = found;
+        let RangeRows { mut rows, mut next, consumed } = found;
         rows.retain(|row| except.as_ref() != Some(&row.key));
         // The one that was to be left out is gone.
         if rows.len() > ROWS {
@@ -213,7 +218,7 @@ impl Reader {
         };
         let (earlier, later) = if forward { (back, beyond) } else { (beyond, back) };
         let (columns, lines) = show::rows(table, &rows);
-        Ok(web::Rows {
+        Ok(web::ShownRows {
             caption: caption(query, forward, lines.len()),
             columns,
             has_more: lines.iter().any(|line| line.more > 0),
@@ -260,12 +265,12 @@ async fn reader(
     caller: Caller,
     uri: &Uri,
     headers: &HeaderMap,
-) -> Result<(Charge, Reader), Page> {
-    let tables = state.tables.as_ref().ok_or_else(Page::switched_off)?;
+) -> Result<(Charge, PageReader), RefusalPage> {
+    let tables = state.tables.as_ref().ok_or_else(RefusalPage::switched_off)?;
     let Some(cookie) = TABLES.of(headers, is_secure(caller, &state.settings)) else {
-        return Err(Page::SignIn { next: next(uri), ended: false });
+        return Err(RefusalPage::SignIn { next: next(uri), ended: false });
     };
-    let ended = || Page::SignIn { next: next(uri), ended: true };
+    let ended = || RefusalPage::SignIn { next: next(uri), ended: true };
     let token = Token::read(cookie, state.clock.now()).ok_or_else(ended)?;
     refusals::wait_turn(state, caller.address).await;
     let key = tables.keys.access_key(token.key_id).await.map_err(Problem::from)?;
@@ -276,7 +281,7 @@ async fn reader(
     let charge = state.budget.take_soon(ClientNetwork::of(caller.address), MAX_BYTES).await?;
     let (id, instance) = (key.id.clone(), key.instance.clone());
     let caller = table::Caller { key: id, instance, may_write: false, inbox: key.inbox };
-    Ok((charge, Reader { key, caller, service: tables.service.clone() }))
+    Ok((charge, PageReader { key, caller, service: tables.service.clone() }))
 }
 
 /// Where somebody wanted to go.
@@ -284,90 +289,91 @@ fn next(uri: &Uri) -> String {
     uri.path_and_query().map_or("/tables", |next| next.as_str()).to_owned()
 }
 
-fn query(uri: &Uri) -> Result<Query, Page> {
+fn query(uri: &Uri) -> Result<Query, RefusalPage> {
     let Decoded(query) = Decoded::<Query>::try_from_uri(uri).map_err(|_| {
         let detail = "The address names no place in a table. Follow the links of the table's page.";
-        Page::refused(StatusCode::BAD_REQUEST, "The address is wrong", detail).on("/tables", "All tables")
+        RefusalPage::refused(StatusCode::BAD_REQUEST, "The address is wrong", detail)
+            .on("/tables", "All tables")
     })?;
     Ok(query)
 }
 
 /// A page that is charged until it has left.
-fn page(charge: Charge, html: String) -> Result<Response, Page> {
+fn page(charge: Charge, html: String) -> Result<Response, RefusalPage> {
     Ok(([(header::CONTENT_TYPE, "text/html; charset=utf-8")], charge.body(html)?).into_response())
 }
 
 /// The page that is shown instead of a table.
 #[derive(Debug)]
-pub(super) enum Page {
+pub(super) enum RefusalPage {
     /// A refusal.
     Refused { status: StatusCode, title: &'static str, detail: String, on: Option<(String, &'static str)> },
     /// The way to the card, and from there back to `next`.
     SignIn { next: String, ended: bool },
 }
 
-impl Page {
-    fn refused(status: StatusCode, title: &'static str, detail: impl Into<String>) -> Page {
-        Page::Refused { status, title, detail: detail.into(), on: None }
+impl RefusalPage {
+    fn refused(status: StatusCode, title: &'static str, detail: impl Into<String>) -> RefusalPage {
+        RefusalPage::Refused { status, title, detail: detail.into(), on: None }
     }
 
-    fn on(self, href: &str, name: &'static str) -> Page {
+    fn on(self, href: &str, name: &'static str) -> RefusalPage {
         match self {
-            Page::Refused { status, title, detail, .. } => {
-                Page::Refused { status, title, detail, on: Some((href.to_owned(), name)) }
+            RefusalPage::Refused { status, title, detail, .. } => {
+                RefusalPage::Refused { status, title, detail, on: Some((href.to_owned(), name)) }
             }
-            Page::SignIn { .. } => self,
+            RefusalPage::SignIn { .. } => self,
         }
     }
 
-    fn switched_off() -> Page {
+    fn switched_off() -> RefusalPage {
         let detail = "Tables are switched off on this server. Its operator switches them on by `enabled = true` in the section \
                       `[table]` of its configuration, or by `TIDEMARK_TABLE__ENABLED=true`, and starts it again.";
-        Page::refused(StatusCode::NOT_FOUND, "There are no tables here", detail)
+        RefusalPage::refused(StatusCode::NOT_FOUND, "There are no tables here", detail)
     }
 }
 
-impl From<TableError> for Page {
-    fn from(error: TableError) -> Page {
+impl From<TableError> for RefusalPage {
+    fn from(error: TableError) -> RefusalPage {
         let TableError { code, message } = error;
         let status = StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         match code {
             ErrorCode::ServerBusy | ErrorCode::Timeout => {
                 let detail = "The database does not answer right now. Load the page again in a moment.";
-                Page::refused(status, "Not available right now", detail)
+                RefusalPage::refused(status, "Not available right now", detail)
             }
             ErrorCode::ObjectNotExist => {
                 let detail = "The table was deleted a moment ago.";
-                Page::refused(status, "There is no such table", detail).on("/tables", "All tables")
+                RefusalPage::refused(status, "There is no such table", detail).on("/tables", "All tables")
             }
             ErrorCode::InternalServerError => {
-                Page::refused(status, "Something went wrong here", "The server's log says what.")
+                RefusalPage::refused(status, "Something went wrong here", "The server's log says what.")
             }
-            _ => Page::refused(status, "This cannot be shown", message).on("/tables", "All tables"),
+            _ => RefusalPage::refused(status, "This cannot be shown", message).on("/tables", "All tables"),
         }
     }
 }
 
-impl From<Problem> for Page {
-    fn from(problem: Problem) -> Page {
+impl From<Problem> for RefusalPage {
+    fn from(problem: Problem) -> RefusalPage {
         let title = problem.status.canonical_reason().unwrap_or("Refused");
         let mut detail = problem.detail.into_owned();
         if let Some(first) = detail.get_mut(..1) {
             first.make_ascii_uppercase();
         }
-        Page::refused(problem.status, title, detail + ".")
+        RefusalPage::refused(problem.status, title, detail + ".")
     }
 }
 
-impl IntoResponse for Page {
+impl IntoResponse for RefusalPage {
     fn into_response(self) -> Response {
         match self {
-            Page::Refused { status, title, detail, on } => {
+            RefusalPage::Refused { status, title, detail, on } => {
                 let on = on.as_ref().map(|(href, name)| (href.as_str(), *name));
                 let view = web::TablesFailure { status: status.as_u16(), title, detail: &detail, on };
                 (status, Html(web::tables_failure(&view))).into_response()
             }
-            Page::SignIn { next, ended } => {
+            RefusalPage::SignIn { next, ended } => {
                 let ended = if ended { "&ended=yes" } else { "" };
                 Redirect::to(&format!("/tables/sign-in?next={}{ended}", percent_encoded(&next)))
                     .into_response()

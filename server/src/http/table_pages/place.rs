@@ -47,7 +47,7 @@ pub(super) enum Go {
 
 /// A place where rows are looked for.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Place {
+pub(super) struct RowsPlace {
     /// Whether the rows from there on are asked for, not those up to there.
     pub(super) forward: bool,
     /// Where to begin, inclusive.
@@ -94,14 +94,14 @@ impl Query {
     }
 
     /// Where to look for rows.
-    pub(super) fn place(&self, table: &Described) -> Result<Place, Wrong> {
+    pub(super) fn place(&self, table: &Described) -> Result<RowsPlace, Wrong> {
         let forward = !self.is_upward();
         let definition = &table.definition;
         if !matches!(self.go, Go::From | Go::To) {
             let key = self.key(definition)?;
             let start = key.iter().map(|(_, value)| BoundValue::Value(value.clone())).collect();
             let except = matches!(self.go, Go::After | Go::Before).then_some(key);
-            return Ok(Place { forward, start, except });
+            return Ok(RowsPlace { forward, start, except });
         }
         let mut typed = self.typed().map(|typed| typed.unwrap_or_default().to_owned());
         if let (true, "", Ok(uid)) = (table.is_inbox(), typed[0].trim(), typed[1].trim().parse()) {
@@ -123,7 +123,7 @@ impl Query {
                 (false, _) => BoundValue::InfMax,
             });
         }
-        Ok(Place { forward, start, except: None })
+        Ok(RowsPlace { forward, start, except: None })
     }
 }
 
@@ -242,7 +242,7 @@ mod tests {
             ] {
                 let place = query(&rows_address("orders", &key, go)).place(&table).expect("a place");
                 let start = values.iter().cloned().map(BoundValue::Value).collect();
-                assert_eq!(place, Place { forward, start, except: except.then(|| key.clone()) });
+                assert_eq!(place, RowsPlace { forward, start, except: except.then(|| key.clone()) });
             }
         }
     }
@@ -259,7 +259,7 @@ mod tests {
             ("/?k1=ann&k2=%207%20", true, [ann, BoundValue::Value(KeyValue::Integer(7))]),
         ] {
             let place = query(address).place(&table);
-            assert_eq!(place, Ok(Place { forward, start: start.into(), except: None }), "{address}");
+            assert_eq!(place, Ok(RowsPlace { forward, start: start.into(), except: None }), "{address}");
         }
         assert_eq!(query("/?k2=7").place(&table).expect_err("no first column").0, 0);
         assert!(query("/?k1=&go=to").is_open() && !query("/?k1=a").is_open() && !query("/?go=at").is_open());

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use tidemark_web as web;
 
 use super::session::{LIFETIME_SECONDS, Token, is_key_id, issue};
-use super::{BrowsedTables, Page, reader};
+use super::{BrowsedTables, RefusalPage, reader};
 use crate::http::cookies::{TABLES, is_secure};
 use crate::http::error::Problem;
 use crate::http::proxy::Caller;
@@ -20,7 +20,7 @@ const HOME: &str = "/tables";
 
 /// The query of the card's address.
 #[derive(Default, Deserialize)]
-struct Wanted {
+struct SignInQuery {
     #[serde(default)]
     next: String,
     ended: Option<String>,
@@ -39,10 +39,10 @@ pub(in crate::http) struct Shown {
 pub(in crate::http) async fn card(
     State(state): State<HttpState>,
     OriginalUri(uri): OriginalUri,
-) -> Result<Response, Page> {
+) -> Result<Response, RefusalPage> {
     switched_on(&state)?;
-    let Wanted { next, ended } =
-        Decoded::try_from_uri(&uri).map_or_else(|_| Wanted::default(), |Decoded(wanted)| wanted);
+    let SignInQuery { next, ended } =
+        Decoded::try_from_uri(&uri).map_or_else(|_| SignInQuery::default(), |Decoded(wanted)| wanted);
     let problem = ended.map(|_| "Your sign-in has ended, or the key was revoked. Sign in again.");
     Ok(Html(render("", &next, problem)).into_response())
 }
@@ -52,7 +52,7 @@ pub(in crate::http) async fn sign_in(
     State(state): State<HttpState>,
     caller: Caller,
     form: Result<Form<Shown>, FormRejection>,
-) -> Result<Response, Page> {
+) -> Result<Response, RefusalPage> {
     let tables = switched_on(&state)?;
     let Ok(Form(Shown { access_key_id, access_key_secret, next })) = form else {
         let problem = "The form did not arrive whole. Fill it in and send it again.";
@@ -93,12 +93,12 @@ pub(in crate::http) async fn sign_out(
     caller: Caller,
     OriginalUri(uri): OriginalUri,
     headers: HeaderMap,
-) -> Result<Response, Page> {
+) -> Result<Response, RefusalPage> {
     let tables = switched_on(&state)?;
     match reader(&state, caller, &uri, &headers).await {
         Ok((_, reader)) => tables.keys.sign_out(&reader.key.id).await.map_err(Problem::from)?,
         // It has ended already.
-        Err(Page::SignIn { .. }) => {}
+        Err(RefusalPage::SignIn { .. }) => {}
         Err(refused) => return Err(refused),
     }
     let mut response = Redirect::to("/tables/sign-in").into_response();
@@ -114,8 +114,8 @@ async fn count(state: &HttpState, caller: Caller, id: &str) -> Result<(), Proble
     Ok(state.accounts.count(&attempts).await?)
 }
 
-fn switched_on(state: &HttpState) -> Result<&BrowsedTables, Page> {
-    state.tables.as_ref().ok_or_else(Page::switched_off)
+fn switched_on(state: &HttpState) -> Result<&BrowsedTables, RefusalPage> {
+    state.tables.as_ref().ok_or_else(RefusalPage::switched_off)
 }
 
 fn render(key_id: &str, next: &str, problem: Option<&str>) -> String {

@@ -54,7 +54,7 @@ pub(super) struct BadFrame {
 
 /// The type of a frame, and the one field of the commonest type.
 #[derive(Deserialize)]
-struct Head<'a> {
+struct ClientFrameHead<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
     #[serde(borrow)]
@@ -70,7 +70,7 @@ struct About {
 
 /// How far another person's messages have come.
 #[derive(Deserialize)]
-struct Seen {
+struct SeenFrame {
     conversation: String,
     message_id: u64,
     state: Progress,
@@ -103,7 +103,7 @@ struct Named {
 /// Reads a client's frame.
 pub(super) fn parse(text: &str) -> Result<ClientFrame, BadFrame> {
     let refuse = |problem| BadFrame { problem, about: None };
-    let head: Head<'_> = from_text(text).map_err(|error| refuse(Problem::from_json(&error)))?;
+    let head: ClientFrameHead<'_> = from_text(text).map_err(|error| refuse(Problem::from_json(&error)))?;
     match head.kind.as_ref() {
         "heartbeat" => match head.seq.map(|seq| seq.get().parse()) {
             Some(Ok(seq)) => Ok(ClientFrame::Heartbeat(seq)),
@@ -151,7 +151,7 @@ fn read(text: &str) -> Result<ClientFrame, Problem> {
 
 /// Reads a frame that says how far another person's messages have come.
 fn seen(text: &str) -> Result<ClientFrame, Problem> {
-    let Seen { conversation, message_id, state } =
+    let SeenFrame { conversation, message_id, state } =
         from_text(text).map_err(|error| Problem::from_json(&error))?;
     let conversation = conversation.parse().map_err(Problem::invalid_body)?;
     let Conversation::User(of) = conversation else {

@@ -21,7 +21,7 @@ use super::state::HttpState;
 
 use handshake::Handshake;
 use meter::Metered;
-use session::Session;
+use session::SocketSession;
 
 mod end;
 mod frame;
@@ -104,7 +104,7 @@ pub(super) async fn open(
     Ok(handshake.complete(async move |stream| {
         let stream = Metered::new(stream, rate);
         let mut socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(options)).await;
-        let session = Box::new(Session::new(state, live, watermark, network));
+        let session = Box::new(SocketSession::new(state, live, watermark, network));
         if session::run(&mut socket, session).await.is_unread() {
             linger(socket.get_mut().inner()).await;
         }

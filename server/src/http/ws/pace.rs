@@ -14,7 +14,7 @@ use crate::telemetry::Metrics;
 
 /// How fast one connection is read.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct ReadPace {
     /// How fast pings and pongs may come, and when their allowance is whole again.
     control_frames: (Rate, std::time::Instant),
     /// The same of frames that are refused.
@@ -23,13 +23,13 @@ pub(super) struct Pace {
     pause: Option<Pin<Box<Sleep>>>,
 }
 
-impl Pace {
-    pub(super) fn new(limits: &LimitsSection, now: Instant) -> Pace {
+impl ReadPace {
+    pub(super) fn new(limits: &LimitsSection, now: Instant) -> ReadPace {
         let control_frames =
             Rate::new(limits.control_frames_per_connection_per_second, Duration::from_secs(1));
         let faults = Rate::new(limits.faults_per_connection_per_minute, Duration::from_secs(60));
         let now = now.into_std();
-        Pace { control_frames: (control_frames, now), faults: (faults, now), pause: None }
+        ReadPace { control_frames: (control_frames, now), faults: (faults, now), pause: None }
     }
 
     /// A ping or pong has come.

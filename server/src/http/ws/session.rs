@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 use super::end::{BROKEN, End, FLOOD, LOGGED_OUT, NOT_UTF8, RESTART, SILENCE, TOO_LARGE};
 use super::frame::{self, BadFrame, ClientFrame, Subject};
 use super::meter::Flood;
-use super::pace::Pace;
+use super::pace::ReadPace;
 use crate::app::messages::Request;
 use crate::app::{Connected, LiveSession, Pipeline, Wake, Watermark};
 use crate::domain::{HistoryId, MessageId, Uid};
@@ -35,10 +35,10 @@ const IN_ONE_GO: usize = 64;
 /// How long the other side may take to close after us.
 pub(super) const FAREWELL: Duration = Duration::from_secs(2);
 
-type Answer = Pin<Box<dyn Future<Output = Option<Utf8Bytes>> + Send>>;
+type FrameAnswer = Pin<Box<dyn Future<Output = Option<Utf8Bytes>> + Send>>;
 
 /// The state of one connection.
-pub(super) struct Session {
+pub(super) struct SocketSession {
     state: HttpState,
     live: Arc<LiveSession>,
     watermark: Watermark,
@@ -46,7 +46,7 @@ pub(super) struct Session {
     /// Typing and presence, which are told and never stored.
     connected: Connected,
     /// The look-up, under way, of the watched users that are online.
-    news: Option<Answer>,
+    news: Option<FrameAnswer>,
     history: HistoryId,
     /// The latest id that the device has; not known before its first heartbeat.
     cursor: Option<MessageId>,
@@ -55,31 +55,31 @@ pub(super) struct Session {
     /// The order of the sends.
     pipeline: Pipeline,
     /// Sends and read markers on their way.
-    answers: FuturesUnordered<Answer>,
+    answers: FuturesUnordered<FrameAnswer>,
     /// Each `read` and `seen` among them holds a copy.
     marks: Arc<()>,
     /// The last `alive` frame: the same again for as long as nothing happens.
     alive: (MessageId, Utf8Bytes),
     heard: Instant,
-    pace: Pace,
+    pace: ReadPace,
     /// The network whose share of the memory for rows this connection uses.
     network: ClientNetwork,
     /// The rows that were put on their way and may not have left.
     leaving: Option<Charge>,
 }
 
-impl Session {
+impl SocketSession {
     /// A connection of `live`, whose inbox stands at `watermark`, from `network`.
     pub(super) fn new(
         state: HttpState,
         live: Arc<LiveSession>,
         watermark: Watermark,
         network: ClientNetwork,
-    ) -> Session {
+    ) -> SocketSession {
         let heard = Instant::now();
         let limits = &state.settings.limits;
         let history = state.sync.history();
-        Session {
+        SocketSession {
             wake: state.sync.watch(live.uid),
             connected: state.ephemerals.join(live.uid),
             news: None,
@@ -90,7 +90,7 @@ impl Session {
             marks: Arc::new(()),
             alive: (watermark.latest(), frame::alive(watermark.latest(), history)),
             heard,
-            pace: Pace::new(limits, heard),
+            pace: ReadPace::new(limits, heard),
             network,
             leaving: None,
             state,
@@ -120,7 +120,7 @@ impl<S> Socket for S where
 ///
 /// An idle connection keeps this future in memory, so it is kept small: the socket is borrowed and the session boxed (arguments by value
 /// would lie in it twice), and work that happens only when a frame comes is boxed for as long as it lasts.
-pub(super) async fn run(socket: &mut impl Socket, mut session: Box<Session>) -> End {
+pub(super) async fn run(socket: &mut impl Socket, mut session: Box<SocketSession>) -> End {
     let connections = session.state.metrics.connections.clone();
     connections.inc();
     let end = match session.serve(socket).await {
@@ -150,16 +150,19 @@ pub(super) async fn run(socket: &mut impl Socket, mut session: Box<Session>) -> 
     end
 }
 
-type Step = ControlFlow<End>;
+type SessionStep = ControlFlow<End>;
 
 /// One turn of the loop. One who does not read what is said to them for so long is gone.
-fn in_time(patience: Duration, turn: impl Future<Output = Step> + Send) -> impl Future<Output = Step> + Send {
+fn in_time(
+    patience: Duration,
+    turn: impl Future<Output = SessionStep> + Send,
+) -> impl Future<Output = SessionStep> + Send {
     let turn = Box::pin(timeout(patience, turn));
     async move { turn.await.unwrap_or(Break(End::Gone)) }
 }
 
-impl Session {
-    async fn serve(&mut self, socket: &mut impl Socket) -> Step {
+impl SocketSession {
+    async fn serve(&mut self, socket: &mut impl Socket) -> SessionStep {
         let (live, stopping) = (Arc::clone(&self.live), self.state.sockets.stopping.clone());
         let (mut ended, mut stopping) = (pin!(live.ended()), pin!(stopping.cancelled()));
         let patience = self.state.settings.server.heartbeat() * 3;
@@ -210,7 +213,7 @@ impl Session {
         socket: &mut impl Socket,
         message: Option<tungstenite::Result<Message>>,
         most: usize,
-    ) -> Step {
+    ) -> SessionStep {
         self.heard = Instant::now();
         let mut message = message;
         for _ in 0..IN_ONE_GO {
@@ -230,7 +233,7 @@ impl Session {
         &mut self,
         socket: &mut impl Socket,
         message: Option<tungstenite::Result<Message>>,
-    ) -> Step {
+    ) -> SessionStep {
         let text = match message {
             None => return Break(End::Gone),
             Some(Err(error)) => return self.broken(socket, &error).await,
@@ -279,7 +282,7 @@ impl Session {
 
     /// Hands a message to its queue at once, so that messages are accepted in the order of their frames (I12); behind one that was
     /// refused for the moment nothing is accepted until that one comes again.
-    async fn submit(&mut self, socket: &mut impl Socket, request: Request) -> Step {
+    async fn submit(&mut self, socket: &mut impl Socket, request: Request) -> SessionStep {
         let Some(client_id) = request.client_id() else { return Continue(()) };
         if let Err(problem) = self.count_send() {
             self.pipeline.refuse(client_id);
@@ -310,7 +313,7 @@ impl Session {
     }
 
     /// Passes on an answer and the others that are there already.
-    async fn answer(&mut self, socket: &mut impl Socket, first: Option<Utf8Bytes>) -> Step {
+    async fn answer(&mut self, socket: &mut impl Socket, first: Option<Utf8Bytes>) -> SessionStep {
         let mut next = Some(Some(first));
         while let Some(Some(answer)) = next {
             if let Some(text) = answer {
@@ -322,7 +325,7 @@ impl Session {
     }
 
     /// Waits until each `read` and `seen` so far is stored or refused, and passes on the answers that come meanwhile.
-    async fn settle_marks(&mut self, socket: &mut impl Socket) -> Step {
+    async fn settle_marks(&mut self, socket: &mut impl Socket) -> SessionStep {
         while Arc::strong_count(&self.marks) > 1 {
             let Some(answer) = self.answers.next().await else { break };
             if let Some(text) = answer {
@@ -333,7 +336,7 @@ impl Session {
     }
 
     /// The process stops: answers everything that was taken, then closes.
-    async fn finish(&mut self, socket: &mut impl Socket) -> Step {
+    async fn finish(&mut self, socket: &mut impl Socket) -> SessionStep {
         while let Some(answer) = self.answers.next().await {
             if let Some(text) = answer {
                 self.say(socket, text).await?;
@@ -343,13 +346,18 @@ impl Session {
     }
 
     /// Says what is wrong; one who goes on with that is closed.
-    async fn refuse(&mut self, socket: &mut impl Socket, problem: &Problem, about: Option<Subject>) -> Step {
+    async fn refuse(
+        &mut self,
+        socket: &mut impl Socket,
+        problem: &Problem,
+        about: Option<Subject>,
+    ) -> SessionStep {
         self.say(socket, frame::error(problem, about)).await?;
         if self.pace.may_fault(self.heard) { Continue(()) } else { Break(FLOOD) }
     }
 
     /// The stream cannot be read any further; says why where the other side can still hear it.
-    async fn broken(&mut self, socket: &mut impl Socket, error: &tungstenite::Error) -> Step {
+    async fn broken(&mut self, socket: &mut impl Socket, error: &tungstenite::Error) -> SessionStep {
         let (problem, end) = match error {
             tungstenite::Error::Io(error) if error.get_ref().is_some_and(|error| error.is::<Flood>()) => {
                 return Break(FLOOD);
@@ -370,7 +378,7 @@ impl Session {
     }
 
     /// Puts a frame on its way; it leaves with the next flush at the latest.
-    async fn say(&mut self, socket: &mut impl Socket, text: Utf8Bytes) -> Step {
+    async fn say(&mut self, socket: &mut impl Socket, text: Utf8Bytes) -> SessionStep {
         match socket.feed(Message::Text(text)).await {
             Ok(()) => Continue(()),
             Err(_) => Break(End::Gone),
@@ -378,7 +386,7 @@ impl Session {
     }
 
     /// Sends what was put on its way. One who does not read for too long is gone.
-    async fn flush(&mut self, socket: &mut impl Socket, patience: Duration) -> Step {
+    async fn flush(&mut self, socket: &mut impl Socket, patience: Duration) -> SessionStep {
         match timeout(patience, self.send_off(socket)).await {
             Ok(step) => step,
             Err(_) => Break(End::Gone),
@@ -386,7 +394,7 @@ impl Session {
     }
 
     /// Sends what was put on its way; how long that may take is the caller's.
-    async fn send_off(&mut self, socket: &mut impl Socket) -> Step {
+    async fn send_off(&mut self, socket: &mut impl Socket) -> SessionStep {
         match socket.flush().await {
             Ok(()) => {
                 self.leaving = None;

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::session::{Session, run};
+use super::session::{SocketSession, run};
 use crate::app::messages::Draft;
 use crate::app::{
     AccountOptions, Accounts, Consent, Conversations, EphemeralOptions, Ephemerals, Groups, Ids, InboxSync,
@@ -34,7 +34,7 @@ use crate::http::openapi::Docs;
 use crate::http::state::{AppState, Fitness, HttpState, Settings, Sockets};
 use crate::http::turns::Turns;
 use crate::notify::{Local, Notifier};
-use crate::queue::{DailyLimit, Options, Parts, Queues, Watermarks};
+use crate::queue::{DailyLimit, Options, QueueParts, Queues, Watermarks};
 use crate::seq::Numbers;
 use crate::store::faulty::{Fault, FaultyStore};
 use crate::store::memory::{MemoryDirectory, MemoryStore};
@@ -122,7 +122,7 @@ impl World {
         let blocked = Arc::new(AtomicBool::new(false));
         let mut pipe = Pipe { incoming, outgoing, blocked: blocked.clone() };
         let session = tokio::spawn(async move {
-            run(&mut pipe, Box::new(Session::new(state, live, watermark, network))).await;
+            run(&mut pipe, Box::new(SocketSession::new(state, live, watermark, network))).await;
         });
         World { store, messages, sent: 0, client, server, blocked, session }
     }
@@ -191,7 +191,7 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Memor
     let notifier: Arc<dyn Notifier> = Arc::new(Local::new());
     let (watermarks, clock) = (Watermarks::new(store.clone(), 100), Clock::new(|| Timestamp(7)));
     let new_uuid: Arc<dyn Fn() -> Uuid + Send + Sync> = Arc::new(Uuid::nil);
-    let parts = Parts {
+    let parts = QueueParts {
         numbers,
         store: store.clone(),
         directory: directory.clone(),

@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::text::{LONGEST, Server, base_36, sign_of_life};
+use super::text::{LONGEST, ServerNumber, base_36, sign_of_life};
 use crate::domain::{GroupId, Uid};
 
 /// More than a uid and a comma have.
@@ -48,7 +48,7 @@ pub enum Ephemeral {
 }
 
 /// The payloads that carry it, as few as can be.
-pub fn encode(server: Server, said: &Ephemeral) -> Vec<String> {
+pub fn encode(server: ServerNumber, said: &Ephemeral) -> Vec<String> {
     let head = |word: char| format!("e{} {word}", sign_of_life(server));
     let (word, people) = match said {
         Ephemeral::Typing(Typing { sender, group, receivers }) => {
@@ -76,12 +76,12 @@ pub fn encode(server: Server, said: &Ephemeral) -> Vec<String> {
 }
 
 /// Reads a payload: the server that sent it, and its notice. `None`: it is none of these, or of a newer program.
-pub fn decode(payload: &str) -> Option<(Server, Ephemeral)> {
+pub fn decode(payload: &str) -> Option<(ServerNumber, Ephemeral)> {
     let (server, said) = payload.strip_prefix('e')?.split_once(' ')?;
     if server.len() != 16 {
         return None;
     }
-    let server = Server(u64::from_str_radix(server, 16).ok()?);
+    let server = ServerNumber(u64::from_str_radix(server, 16).ok()?);
     let (word, rest) = said.split_at_checked(1)?;
     let said = match word {
         "t" => {
@@ -199,7 +199,7 @@ mod tests {
     use super::super::text;
     use super::*;
 
-    const SERVER: Server = Server(0x1234);
+    const SERVER: ServerNumber = ServerNumber(0x1234);
 
     fn people() -> impl Strategy<Value = Vec<Uid>> {
         proptest::collection::vec(any::<u32>().prop_map(Uid), 1..3_000)

@@ -18,15 +18,15 @@ const HASH: usize = 64;
 
 /// The number of a server, drawn when it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Server(pub u64);
+pub struct ServerNumber(pub u64);
 
 /// A sign of life of `server`.
-pub fn sign_of_life(server: Server) -> String {
+pub fn sign_of_life(server: ServerNumber) -> String {
     format!("{:016x}", server.0)
 }
 
 /// The payloads that carry `hint`, as few as can be.
-pub fn encode(server: Server, hint: &Hint) -> Vec<String> {
+pub fn encode(server: ServerNumber, hint: &Hint) -> Vec<String> {
     let head = sign_of_life(server);
     match hint {
         Hint::Rows(rows) => {
@@ -55,7 +55,7 @@ pub fn encode(server: Server, hint: &Hint) -> Vec<String> {
 }
 
 /// Reads a payload: the server that sent it, and its hint; without a hint it is a sign of life. `None`: it is no payload of ours.
-pub fn decode(payload: &str) -> Option<(Server, Option<Hint>)> {
+pub fn decode(payload: &str) -> Option<(ServerNumber, Option<Hint>)> {
     let (server, word) = match payload.split_once(' ') {
         Some((server, word)) => (server, Some(word)),
         None => (payload, None),
@@ -63,7 +63,7 @@ pub fn decode(payload: &str) -> Option<(Server, Option<Hint>)> {
     if server.len() != 16 {
         return None;
     }
-    let server = Server(u64::from_str_radix(server, 16).ok()?);
+    let server = ServerNumber(u64::from_str_radix(server, 16).ok()?);
     Some((server, word.map(|word| hint(word).unwrap_or(Hint::Everything))))
 }
 
@@ -124,7 +124,7 @@ mod tests {
 
     use super::*;
 
-    const SERVER: Server = Server(0x1234);
+    const SERVER: ServerNumber = ServerNumber(0x1234);
 
     fn a_hint() -> impl Strategy<Value = Hint> {
         let id = (0..=MessageId::MAX.get()).prop_map(|id| MessageId::new(id).expect("in range"));

@@ -7,8 +7,8 @@ use super::*;
 
 const ANN: Uid = Uid(1);
 const BOB: Uid = Uid(2);
-const HERE: Server = Server(1);
-const THERE: Server = Server(2);
+const HERE: ServerNumber = ServerNumber(1);
+const THERE: ServerNumber = ServerNumber(2);
 
 fn changes(connected: &Connected) -> Vec<Uid> {
     connected.ear.take_changes().into_iter().collect()

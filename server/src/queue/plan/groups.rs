@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::{GroupAction, SendAck, SendError};
-use super::{Decision, Facts, Plan, Planner, Under, members};
+use super::{Decision, Facts, Planner, Under, WritePlan, members};
 use crate::domain::message::Person;
 use crate::domain::{
     Body, ClientId, Conversation, Group, GroupChange, GroupId, GroupStep, History, Kind, MembershipEpoch,
@@ -166,7 +166,7 @@ impl Planner {
         self.used.insert(key, (at, digest));
         let content = self.content(Kind::Membership, who, Conversation::Group(gid), Some(client_id), body);
         let (change, group_version) = (Some(change), Some(from_version));
-        Ok(Decision::Write(Plan {
+        Ok(Decision::Write(WritePlan {
             at,
             content,
             digest,

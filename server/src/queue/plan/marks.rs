@@ -1,6 +1,6 @@
 //! Read markers and how far messages have come; also who may pin and star one more message.
 
-use super::{Decision, Plan, Planner};
+use super::{Decision, Planner, WritePlan};
 use crate::domain::{
     Body, Conversation, Digest, GroupId, IdempotencyKey, Kind, MOST_PINS, MembershipEpoch, MessageId,
     Progress, ReadCount, Role, Uid, grown,
@@ -30,7 +30,7 @@ impl Planner {
         let recipients = vec![Recipient { uid: who, epoch: MembershipEpoch(0) }];
         let digest = Digest::of(conversation, content.body.as_json());
         let (change, group_version, unused) = (None, None, None);
-        Ok(Decision::Write(Plan {
+        Ok(Decision::Write(WritePlan {
             at,
             content,
             digest,
@@ -70,7 +70,7 @@ impl Planner {
         let recipients = vec![Recipient { uid: of, epoch: MembershipEpoch(0) }];
         let digest = Digest::of(target, content.body.as_json());
         let (change, group_version, unused) = (None, None, None);
-        Ok(Decision::Write(Plan {
+        Ok(Decision::Write(WritePlan {
             at,
             content,
             digest,
@@ -102,7 +102,7 @@ impl Planner {
         let content = self.content(Kind::Seen, who, target, None, body);
         let recipients = vec![Recipient { uid: who, epoch: MembershipEpoch(0) }];
         let (change, group_version, unused) = (None, None, None);
-        Ok(Decision::Write(Plan {
+        Ok(Decision::Write(WritePlan {
             at,
             content,
             digest,

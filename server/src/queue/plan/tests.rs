@@ -22,7 +22,7 @@ fn facts() -> Facts {
 }
 
 fn planner(facts: Facts) -> Planner {
-    let limits = Limits {
+    let limits = PlanLimits {
         text: 10,
         members: 3,
         edit: Duration::from_secs(60),
@@ -272,7 +272,7 @@ fn what_a_person_may_not_amend_is_refused_by_its_reason() {
     let id = |n| MessageId::new(n).expect("small");
     facts.rows.insert((ANN, id(5)), Arc::new(theirs.clone()));
     facts.rows.insert((ANN, id(6)), named(theirs));
-    let limits = Limits {
+    let limits = PlanLimits {
         text: 10,
         members: 3,
         edit: Duration::from_secs(60),

@@ -25,8 +25,8 @@ fn recipients(uids: std::ops::Range<u32>) -> Vec<Recipient> {
     uids.map(|uid| Recipient { uid: Uid(uid), epoch: MembershipEpoch(0) }).collect()
 }
 
-fn plan(target: Conversation, receivers: u32) -> Plan {
-    Plan {
+fn plan(target: Conversation, receivers: u32) -> WritePlan {
+    WritePlan {
         at: 0,
         content: content(target),
         digest: Digest::of(target, ""),

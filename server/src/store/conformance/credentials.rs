@@ -1,5 +1,5 @@
-//! The contract of [`Credentials`](crate::store::Credentials), run by every implementation on a directory that has no account of these
-//! uids and names.
+//! The contract of [`CredentialStore`](crate::store::CredentialStore), run by every implementation on a directory that
+//! has no account of these uids and names.
 
 use crate::domain::{Timestamp, Uid};
 use crate::store::{Directory, NewAccount, Session, SignUpInvite, SignedUp};

@@ -52,7 +52,7 @@ fn step(group: &Group, by: Uid, who: Uid, how: u8) -> Option<GroupStep> {
 }
 
 /// The state that the writers know.
-pub struct History {
+pub struct MoveHistory {
     last: Vec<u64>,
     named: u128,
     groups: Vec<Option<Group>>,
@@ -65,9 +65,9 @@ pub struct History {
     editing: HashSet<IdempotencyKey>,
 }
 
-impl Default for History {
-    fn default() -> History {
-        History {
+impl Default for MoveHistory {
+    fn default() -> MoveHistory {
+        MoveHistory {
             last: vec![0; USERS as usize],
             named: 0,
             groups: vec![None; GROUPS as usize],
@@ -81,7 +81,7 @@ impl Default for History {
     }
 }
 
-impl History {
+impl MoveHistory {
     /// Everything that can be asked about the history.
     pub fn universe(&self) -> Universe {
         Universe {

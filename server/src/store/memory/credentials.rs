@@ -4,11 +4,11 @@ use async_trait::async_trait;
 
 use super::MemoryDirectory;
 use crate::domain::{Timestamp, Uid};
-use crate::store::credentials::{CodeHash, Credentials, SignUpInvite, SignedUp};
+use crate::store::credentials::{CodeHash, CredentialStore, SignUpInvite, SignedUp};
 use crate::store::{Directory as _, NewAccount, Session, StoreError};
 
 #[async_trait]
-impl Credentials for MemoryDirectory {
+impl CredentialStore for MemoryDirectory {
     async fn sign_up(
         &self,
         uid: Uid,

@@ -17,13 +17,13 @@ use crate::store::{
 /// A [`Directory`] that forgets everything when it is dropped.
 #[derive(Default)]
 pub struct MemoryDirectory {
-    state: Mutex<State>,
+    state: Mutex<DirectoryState>,
     invites: Mutex<BTreeMap<u64, Kept>>,
     keys: Mutex<BTreeMap<String, AccessKey>>,
 }
 
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct DirectoryState {
     pub(super) accounts: BTreeMap<Uid, Account>,
     /// By the lower-case form of the name.
     names: BTreeMap<String, Uid>,
@@ -42,7 +42,7 @@ impl MemoryDirectory {
         MemoryDirectory::default()
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, DirectoryState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,6 +1,6 @@
 //! Storage in memory: the simplest thing that keeps the contract, for tests and as the model of the real ones.
 //!
-//! One `State` behind one lock, and every call a few lines on ordered maps. Nothing survives
+//! One `MemoryState` behind one lock, and every call a few lines on ordered maps. Nothing survives
 //! the process. The conformance suite and the random histories of the SQLite tests are run against it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,12 +20,12 @@ mod state;
 mod tables;
 
 pub use directory::MemoryDirectory;
-use state::State;
+use state::MemoryState;
 pub use tables::MemoryTables;
 
 /// A [`MessageStore`] that forgets everything when it is dropped. Its history is always the nil UUID.
 pub struct MemoryStore {
-    state: Mutex<State>,
+    state: Mutex<MemoryState>,
     history: HistoryId,
 }
 
@@ -41,7 +41,7 @@ impl MemoryStore {
         MemoryStore::default()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, MemoryState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

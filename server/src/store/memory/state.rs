@@ -13,7 +13,7 @@ use crate::store::{
 };
 
 /// An acceptance with copies owed.
-struct Open {
+struct MemoryPending {
     content: Arc<Content>,
     owed: Vec<Recipient>,
     ends: Option<(Uid, MembershipEpoch)>,
@@ -21,20 +21,20 @@ struct Open {
 
 /// Everything.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct MemoryState {
     rows: BTreeMap<(Uid, MessageId), Arc<Content>>,
     /// Also of inboxes whose newest row is gone.
     latest_ids: HashMap<Uid, MessageId>,
     read_to: HashMap<(Uid, Conversation), MessageId>,
     pub(super) records: HashMap<IdempotencyKey, IdempotencyRecord>,
-    open: BTreeMap<AcceptanceId, Open>,
+    open: BTreeMap<AcceptanceId, MemoryPending>,
     accepted: u64,
     pub(super) groups: HashMap<GroupId, Arc<Group>>,
     /// The last membership epoch in each group that ended with a row in the member's inbox.
     closed: HashMap<(GroupId, Uid), MembershipEpoch>,
 }
 
-impl State {
+impl MemoryState {
     /// The latest ids of inboxes that these writes would not come after.
     pub(super) fn behind(&self, writes: &[Write]) -> Vec<(Uid, MessageId)> {
         let mut behind = BTreeMap::new();
@@ -106,7 +106,7 @@ impl State {
         }
         self.store(&content, &rows, &copied, ends);
         if !rest.is_empty() {
-            self.open.insert(id, Open { content, owed: rest, ends });
+            self.open.insert(id, MemoryPending { content, owed: rest, ends });
         }
         Outcome::Accepted(id, rows.into_iter().zip(copied).collect())
     }
@@ -247,7 +247,7 @@ impl State {
     /// Acceptances with copies owed.
     pub(super) fn pending(&self, after: AcceptanceId, limit: usize) -> Vec<Pending> {
         let later = (std::ops::Bound::Excluded(after), std::ops::Bound::Unbounded);
-        let pending = |(&acceptance, open): (&AcceptanceId, &Open)| Pending {
+        let pending = |(&acceptance, open): (&AcceptanceId, &MemoryPending)| Pending {
             acceptance,
             content: open.content.clone(),
             owed: open.owed.clone(),

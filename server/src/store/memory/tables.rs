@@ -16,20 +16,20 @@ use crate::store::{CommitError, StoreError};
 /// A [`TableStore`] that forgets everything when it is dropped. It compares revisions, as a store does that several processes use.
 #[derive(Default)]
 pub struct MemoryTables {
-    state: Mutex<State>,
+    state: Mutex<TablesState>,
 }
 
 #[derive(Default)]
-struct State {
+struct TablesState {
     tables: BTreeMap<TableId, TableRecord>,
     last_table: u64,
-    deleted: BTreeMap<TableId, Table>,
-    rows: BTreeMap<TableId, Table>,
+    deleted: BTreeMap<TableId, MemoryTable>,
+    rows: BTreeMap<TableId, MemoryTable>,
     revision: u64,
 }
 
 #[derive(Default)]
-struct Table {
+struct MemoryTable {
     /// Each with its revision.
     rows: BTreeMap<Vec<u8>, (u64, Vec<u8>)>,
     /// By the encoded first key column.
@@ -42,12 +42,12 @@ impl MemoryTables {
         MemoryTables::default()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TablesState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl TablesState {
     fn named(&self, instance: &str, name: &str) -> Option<&TableRecord> {
         self.tables.values().find(|table| table.instance == instance && table.name == name)
     }
@@ -137,7 +137,7 @@ impl TableStore for MemoryTables {
         let (instance, name, definition) = (instance.to_owned(), name.to_owned(), definition.to_owned());
         let table = TableRecord { id, instance, name, definition, created_at: now };
         state.tables.insert(id, table.clone());
-        state.rows.insert(id, Table::default());
+        state.rows.insert(id, MemoryTable::default());
         Ok(TableMade::Made(table))
     }
 
@@ -177,7 +177,7 @@ impl TableStore for MemoryTables {
         let mut state = self.state();
         let mut forgotten = 0;
         while let Some(mut table) = state.deleted.first_entry() {
-            let Table { rows, counters } = table.get_mut();
+            let MemoryTable { rows, counters } = table.get_mut();
             while forgotten < limit && (rows.pop_first().is_some() || counters.pop_first().is_some()) {
                 forgotten += 1;
             }

@@ -16,7 +16,7 @@ const CALL: &str = "SELECT verdict, last, acceptances, facts::text FROM commit_m
 
 /// The answer of the function.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct CommitAnswer {
     pub(super) verdict: String,
     /// The latest id of each head before the call.
     pub(super) last: Option<Vec<i64>>,
@@ -26,9 +26,9 @@ pub(super) struct Answer {
     pub(super) facts: Option<String>,
 }
 
-impl FromRow<'_, PgRow> for Answer {
-    fn from_row(row: &PgRow) -> Result<Answer, sqlx::Error> {
-        Ok(Answer {
+impl FromRow<'_, PgRow> for CommitAnswer {
+    fn from_row(row: &PgRow) -> Result<CommitAnswer, sqlx::Error> {
+        Ok(CommitAnswer {
             verdict: row.try_get("verdict")?,
             last: row.try_get("last")?,
             acceptances: row.try_get("acceptances")?,
@@ -39,10 +39,10 @@ impl FromRow<'_, PgRow> for Answer {
 
 /// The data to store.
 #[derive(Debug, Default)]
-pub(super) struct Arguments<'a> {
+pub(super) struct CommitArguments<'a> {
     contents: Vec<&'a Content>,
     copies: Vec<Copied>,
-    records: Vec<Record>,
+    records: Vec<SentRecord>,
     /// The newest row of each conversation and how far it was read, by its owner's head.
     conversations: BTreeMap<(i32, Conversation), (Position, MessageId)>,
     pub(super) more: More,
@@ -56,14 +56,14 @@ struct Copied {
 }
 
 #[derive(Debug)]
-struct Record {
+struct SentRecord {
     content: i32,
     head: i32,
     id: Position,
     digest: [u8; 16],
 }
 
-impl<'a> Arguments<'a> {
+impl<'a> CommitArguments<'a> {
     /// Whether there is nothing to store.
     pub(super) fn is_empty(&self) -> bool {
         self.contents.is_empty() && !self.more.serves()
@@ -93,7 +93,7 @@ impl<'a> Arguments<'a> {
     /// The idempotency record of an acceptance whose content stands at the place `at`.
     pub(super) fn record(&mut self, at: i32, accept: &Accept, head: i32, id: Position) {
         if accept.content.client_id.is_some() {
-            self.records.push(Record { content: at, head, id, digest: accept.digest.0 });
+            self.records.push(SentRecord { content: at, head, id, digest: accept.digest.0 });
         }
     }
 
@@ -103,7 +103,7 @@ impl<'a> Arguments<'a> {
         heads: &Heads,
         deadline: Deadline,
         connection: &mut PgConnection,
-    ) -> Result<Answer, sqlx::Error> {
+    ) -> Result<CommitAnswer, sqlx::Error> {
         let heads = heads.columns();
         let contents = || self.contents.iter();
         // Rows of one inbox lie together, in the order of the key.

@@ -16,7 +16,7 @@ const ASK: &str = "SELECT name, setting FROM pg_settings WHERE name IN ('server_
 
 /// Why a database cannot be used, and how to correct it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum PgRefusal {
     /// It is too old.
     #[error("it is PostgreSQL {0}; use version 15 or newer")]
     Release(String),
@@ -119,7 +119,7 @@ pub enum Refusal {
 }
 
 /// Asks it.
-pub(super) async fn check(connection: &mut PgConnection) -> Result<Result<(), Refusal>, sqlx::Error> {
+pub(super) async fn check(connection: &mut PgConnection) -> Result<Result<(), PgRefusal>, sqlx::Error> {
     let rows = sqlx::raw_sql(ASK).fetch_all(connection).await?;
     let mut told = HashMap::with_capacity(rows.len());
     for row in rows {
@@ -128,37 +128,37 @@ pub(super) async fn check(connection: &mut PgConnection) -> Result<Result<(), Re
     Ok(judge(&told))
 }
 
-fn judge(told: &HashMap<String, String>) -> Result<(), Refusal> {
-    let of = |name: &'static str| told.get(name).map(String::as_str).ok_or(Refusal::Untold(name));
+fn judge(told: &HashMap<String, String>) -> Result<(), PgRefusal> {
+    let of = |name: &'static str| told.get(name).map(String::as_str).ok_or(PgRefusal::Untold(name));
     if of("server_version_num")?.parse().unwrap_or(0) < OLDEST_RELEASE {
-        return Err(Refusal::Release(of("server_version")?.to_owned()));
+        return Err(PgRefusal::Release(of("server_version")?.to_owned()));
     }
     if of("server_encoding")? != "UTF8" {
-        return Err(Refusal::Encoding(of("server_encoding")?.to_owned()));
+        return Err(PgRefusal::Encoding(of("server_encoding")?.to_owned()));
     }
     if of("in_recovery")? != "false" {
-        return Err(Refusal::Standby);
+        return Err(PgRefusal::Standby);
     }
     if of("transaction_read_only")? != "off" {
-        return Err(Refusal::ReadOnly);
+        return Err(PgRefusal::ReadOnly);
     }
     if of("transaction_isolation")? != "read committed" {
-        return Err(Refusal::Isolation(of("transaction_isolation")?.to_owned()));
+        return Err(PgRefusal::Isolation(of("transaction_isolation")?.to_owned()));
     }
     if of("fsync")? != "on" {
-        return Err(Refusal::Fsync);
+        return Err(PgRefusal::Fsync);
     }
     if let weak @ ("off" | "local") = of("synchronous_commit")? {
-        return Err(Refusal::SynchronousCommit(weak.to_owned()));
+        return Err(PgRefusal::SynchronousCommit(weak.to_owned()));
     }
     if of("client_min_messages")? == "error" {
-        return Err(Refusal::Warnings);
+        return Err(PgRefusal::Warnings);
     }
     for (timeout, proposed) in
         [("lock_timeout", "2s"), ("statement_timeout", "10s"), ("idle_in_transaction_session_timeout", "5s")]
     {
         if of(timeout)? == "0" {
-            return Err(Refusal::Unlimited(timeout, proposed));
+            return Err(PgRefusal::Unlimited(timeout, proposed));
         }
     }
     Ok(())
@@ -195,7 +195,7 @@ mod tests {
         ("idle_in_transaction_session_timeout", "5000"),
     ];
 
-    fn with(name: &str, value: Option<&str>) -> Result<(), Refusal> {
+    fn with(name: &str, value: Option<&str>) -> Result<(), PgRefusal> {
         let told = GOOD.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let mut told = HashMap::from(told);
         match value {
@@ -208,23 +208,23 @@ mod tests {
     #[test]
     fn only_a_database_that_keeps_what_it_commits_is_used() {
         for (name, value, refused) in [
-            ("server_version_num", "140011", Refusal::Release("15.4".into())),
-            ("server_encoding", "SQL_ASCII", Refusal::Encoding("SQL_ASCII".into())),
-            ("in_recovery", "true", Refusal::Standby),
-            ("transaction_read_only", "on", Refusal::ReadOnly),
-            ("transaction_isolation", "serializable", Refusal::Isolation("serializable".into())),
-            ("fsync", "off", Refusal::Fsync),
-            ("synchronous_commit", "off", Refusal::SynchronousCommit("off".into())),
-            ("synchronous_commit", "local", Refusal::SynchronousCommit("local".into())),
-            ("client_min_messages", "error", Refusal::Warnings),
-            ("lock_timeout", "0", Refusal::Unlimited("lock_timeout", "2s")),
+            ("server_version_num", "140011", PgRefusal::Release("15.4".into())),
+            ("server_encoding", "SQL_ASCII", PgRefusal::Encoding("SQL_ASCII".into())),
+            ("in_recovery", "true", PgRefusal::Standby),
+            ("transaction_read_only", "on", PgRefusal::ReadOnly),
+            ("transaction_isolation", "serializable", PgRefusal::Isolation("serializable".into())),
+            ("fsync", "off", PgRefusal::Fsync),
+            ("synchronous_commit", "off", PgRefusal::SynchronousCommit("off".into())),
+            ("synchronous_commit", "local", PgRefusal::SynchronousCommit("local".into())),
+            ("client_min_messages", "error", PgRefusal::Warnings),
+            ("lock_timeout", "0", PgRefusal::Unlimited("lock_timeout", "2s")),
         ] {
             assert_eq!(with(name, Some(value)), Err(refused), "{name} = {value}");
         }
         for (name, value) in GOOD {
             assert_eq!(with(name, Some(value)), Ok(()));
             if name != "server_version" {
-                assert_eq!(with(name, None), Err(Refusal::Untold(name)));
+                assert_eq!(with(name, None), Err(PgRefusal::Untold(name)));
             }
         }
         for strong in ["remote_write", "remote_apply"] {

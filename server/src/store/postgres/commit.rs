@@ -9,7 +9,7 @@ use sqlx::postgres::{PgDatabaseError, PgSeverity};
 use tracing::{debug, warn};
 
 use super::PgDb;
-use super::arguments::Answer;
+use super::arguments::CommitAnswer;
 use super::clock::Deadline;
 use super::heads::Heads;
 use super::layout::Layout;
@@ -128,7 +128,7 @@ impl Commit<'_> {
         &self,
         writes: &[Write],
         plan: CommitPlan<'_>,
-        answer: &Answer,
+        answer: &CommitAnswer,
     ) -> Result<Vec<Outcome>, StoreError> {
         let before = latest_ids(&plan.heads, answer)?;
         let outcomes = plan.outcomes(Some(answer))?;
@@ -152,7 +152,7 @@ impl Commit<'_> {
     }
 
     /// The result of one call, and until when it may begin.
-    async fn call(&self, plan: &CommitPlan<'_>) -> (Result<Answer, Setback>, Deadline) {
+    async fn call(&self, plan: &CommitPlan<'_>) -> (Result<CommitAnswer, Setback>, Deadline) {
         let connection = self.db.for_queues().await;
         let deadline = self.db.deadline();
         let mut connection = match connection {
@@ -210,7 +210,7 @@ impl Commit<'_> {
     }
 
     /// Learns what is there that was not expected.
-    fn learn(&mut self, answer: &Answer) -> Result<(), CommitError> {
+    fn learn(&mut self, answer: &CommitAnswer) -> Result<(), CommitError> {
         let facts = answer.facts.as_deref().unwrap_or("{}");
         let unexpected: Unexpected = serde_json::from_str(facts)
             .map_err(|error| CommitError::Refused(StoreError::corrupt(format!("facts {facts}: {error}"))))?;
@@ -270,7 +270,7 @@ impl Commit<'_> {
     }
 }
 
-fn latest_ids(heads: &Heads, answer: &Answer) -> Result<Vec<(Uid, MessageId)>, StoreError> {
+fn latest_ids(heads: &Heads, answer: &CommitAnswer) -> Result<Vec<(Uid, MessageId)>, StoreError> {
     let last = answer.last.iter().flatten();
     heads.receivers().zip(last).map(|(uid, last)| Ok((uid, lookup::message_id(*last)?))).collect()
 }

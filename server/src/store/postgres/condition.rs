@@ -23,23 +23,23 @@ const TRY: Duration = Duration::from_secs(2);
 
 /// Kept up by commits and such tries.
 #[derive(Debug, Default)]
-pub(super) struct Condition {
-    state: Mutex<State>,
+pub(super) struct PgCondition {
+    state: Mutex<PgConditionState>,
     refused: AtomicU64,
     /// That there is trouble.
     in_trouble: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PgConditionState {
     trouble: Option<Arc<str>>,
     last_commit: Option<Instant>,
 }
 
-impl Condition {
+impl PgCondition {
     /// A commit was stored.
     pub(super) fn committed(&self) {
-        *self.state() = State { trouble: None, last_commit: Some(Instant::now()) };
+        *self.state() = PgConditionState { trouble: None, last_commit: Some(Instant::now()) };
     }
 
     /// A commit was refused, or its outcome was not learnt.
@@ -92,7 +92,7 @@ impl Condition {
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PgConditionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,12 +7,12 @@ use sqlx::{Connection as _, PgConnection, Row as _};
 use super::PgDirectory;
 use super::directory::{count, insert_account, insert_session, key_of};
 use crate::domain::{Timestamp, Uid};
-use crate::store::credentials::{CodeHash, Credentials, SignUpInvite, SignedUp};
+use crate::store::credentials::{CodeHash, CredentialStore, SignUpInvite, SignedUp};
 use crate::store::directory::{beginning_with, token_hash};
 use crate::store::{NewAccount, Session, StoreError};
 
 #[async_trait]
-impl Credentials for PgDirectory {
+impl CredentialStore for PgDirectory {
     async fn sign_up(
         &self,
         uid: Uid,

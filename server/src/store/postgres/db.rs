@@ -20,11 +20,11 @@ use tracing::{info, warn};
 use super::check::{check, sums};
 use super::clock::DbClock;
 use super::layout::{self, Layout};
-use super::life::Life;
+use super::life::ServedLife;
 use super::options::{Replication, connection, place};
 use super::schema::{self, Unfit};
 use super::standby::{self, Standby};
-use super::{PgOpenError, PgOptions, Refusal, rights};
+use super::{PgOpenError, PgOptions, PgRefusal, rights};
 use crate::log_limit::LogLimit;
 use crate::store::migrations::{self, PostgresSchema};
 use crate::store::{PoolUse, StoreError};
@@ -54,7 +54,7 @@ pub struct PgDb {
     /// Why the last new connection was not taken, if it was not.
     refusal: Arc<Mutex<Option<Arc<str>>>>,
     /// The history that is served, which each new connection must lead to.
-    pub(super) life: Arc<Life>,
+    pub(super) life: Arc<ServedLife>,
     pub(super) standby: Arc<Standby>,
     pub(super) clock: Arc<DbClock>,
     program: &'static PostgresSchema,
@@ -67,7 +67,7 @@ pub struct PgDb {
 #[derive(Clone)]
 struct Expected {
     program: &'static PostgresSchema,
-    life: Arc<Life>,
+    life: Arc<ServedLife>,
     standby: Arc<Standby>,
     layout: Layout,
 }
@@ -154,13 +154,13 @@ impl PgDb {
         _ = first.close().await;
         let mix = timeout(patience(options), do_statements_mix(&connect)).await;
         if mix.map_err(|_| PgOpenError::Silent { place: place.clone() })?.map_err(unreadable)? {
-            return Err(refused(Refusal::Pooler));
+            return Err(refused(PgRefusal::Pooler));
         }
         info!(database = place, data_checksums, "the database is open");
 
         let refusal = Arc::new(Mutex::new(None));
         let clock = Arc::new(DbClock::default());
-        let life = Arc::new(Life::new(options.replication, Arc::clone(&clock)));
+        let life = Arc::new(ServedLife::new(options.replication, Arc::clone(&clock)));
         let standby = Arc::new(Standby::new(options, connect.clone()));
         let pool = |connections| {
             let (life, standby) = (Arc::clone(&life), Arc::clone(&standby));
@@ -318,7 +318,7 @@ pub(super) async fn connect(
     };
     if made.as_ref().err().is_some_and(is_pooler) {
         if options.replication == Replication::Synchronous {
-            return Err(PgOpenError::Refused { place: place.to_owned(), refusal: Refusal::Hidden });
+            return Err(PgOpenError::Refused { place: place.to_owned(), refusal: PgRefusal::Hidden });
         }
         connect = plain;
         made = one(&connect).await;

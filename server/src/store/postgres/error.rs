@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 
 use sqlx::migrate::MigrateError;
 
-use super::Refusal;
+use super::PgRefusal;
 use crate::store::StoreError;
 
 /// Why a database cannot be opened; the text says what to do, and never has the password of the URL.
@@ -48,7 +48,7 @@ pub enum PgOpenError {
         /// Which database.
         place: String,
         /// The reason.
-        refusal: Refusal,
+        refusal: PgRefusal,
     },
     /// Something that knows the tables of one database alone.
     #[error(

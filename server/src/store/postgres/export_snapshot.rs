@@ -17,7 +17,7 @@ use super::{PgOpenError, PgOptions, db, schema, tables};
 use crate::domain::{
     ClientId, Digest, Group, GroupId, HistoryId, MembershipEpoch, MessageId, Timestamp, Uid,
 };
-use crate::store::archive::{About, ExportSnapshot, Key, Record, Section};
+use crate::store::archive::{About, ArchiveSection, ExportSnapshot, Record, RecordKey};
 use crate::store::{AcceptanceId, Account, IdempotencyRecord, Pending, StoreError, migrations};
 
 /// An [`ExportSnapshot`] on PostgreSQL.
@@ -73,8 +73,8 @@ impl PgExportSnapshot {
         Ok(PgExportSnapshot { connection, history })
     }
 
-    async fn accounts(&mut self, after: Option<Key>, limit: i64) -> Result<Vec<Record>, StoreError> {
-        let after = if let Some(Key::Account(uid)) = after { i64::from(uid.0) } else { -1 };
+    async fn accounts(&mut self, after: Option<RecordKey>, limit: i64) -> Result<Vec<Record>, StoreError> {
+        let after = if let Some(RecordKey::Account(uid)) = after { i64::from(uid.0) } else { -1 };
         let rows = sqlx::query(
             "SELECT account.*, coalesce(head.last_id, 0), coalesce(newest.message_id, 0)
              FROM (SELECT partition_key, uid, name, password_hash, disabled, created_at, deleted_at FROM accounts
@@ -90,8 +90,8 @@ impl PgExportSnapshot {
         rows.iter().map(account).collect()
     }
 
-    async fn groups(&mut self, after: Option<Key>, limit: i64) -> Result<Vec<Record>, StoreError> {
-        let after = if let Some(Key::Group(gid)) = after { gid.0.cast_signed() } else { -1 };
+    async fn groups(&mut self, after: Option<RecordKey>, limit: i64) -> Result<Vec<Record>, StoreError> {
+        let after = if let Some(RecordKey::Group(gid)) = after { gid.0.cast_signed() } else { -1 };
         let rows = sqlx::query(
             "SELECT page.gid, page.name, page.version, page.topic, page.history, members.uid, members.epoch,
                  members.active, members.standing, members.since
@@ -113,9 +113,13 @@ impl PgExportSnapshot {
         Ok(groups.into_iter().map(Record::Group).collect())
     }
 
-    async fn ended_epochs(&mut self, after: Option<Key>, limit: i64) -> Result<Vec<Record>, StoreError> {
+    async fn ended_epochs(
+        &mut self,
+        after: Option<RecordKey>,
+        limit: i64,
+    ) -> Result<Vec<Record>, StoreError> {
         let (gid, uid) = match after {
-            Some(Key::EndedEpoch(gid, uid)) => (gid.0.cast_signed(), i64::from(uid.0)),
+            Some(RecordKey::EndedEpoch(gid, uid)) => (gid.0.cast_signed(), i64::from(uid.0)),
             _ => (-1, -1),
         };
         let rows = sqlx::query(
@@ -126,9 +130,11 @@ impl PgExportSnapshot {
         rows.iter().map(ended_epoch).collect()
     }
 
-    async fn rows(&mut self, after: Option<Key>, limit: i64) -> Result<Vec<Record>, StoreError> {
+    async fn rows(&mut self, after: Option<RecordKey>, limit: i64) -> Result<Vec<Record>, StoreError> {
         let (key, receiver, id) = match after {
-            Some(Key::Row(key, uid, id)) => (key.as_str().to_owned(), i64::from(uid.0), id.cast_signed()),
+            Some(RecordKey::Row(key, uid, id)) => {
+                (key.as_str().to_owned(), i64::from(uid.0), id.cast_signed())
+            }
             _ => (String::new(), 0, 0),
         };
         let sql = format!(
@@ -141,9 +147,9 @@ impl PgExportSnapshot {
         rows.iter().map(|row| Ok(Record::Row(lookup::entry(uid(row.try_get(7)?)?, row)?))).collect()
     }
 
-    async fn sent(&mut self, after: Option<Key>, limit: i64) -> Result<Vec<Record>, StoreError> {
+    async fn sent(&mut self, after: Option<RecordKey>, limit: i64) -> Result<Vec<Record>, StoreError> {
         let (key, sender, name) = match after {
-            Some(Key::Sent(key, uid, name)) => {
+            Some(RecordKey::Sent(key, uid, name)) => {
                 (key.as_str().to_owned(), i64::from(uid.0), name.0.as_bytes().to_vec())
             }
             _ => (String::new(), 0, Vec::new()),
@@ -157,10 +163,10 @@ impl PgExportSnapshot {
         rows.iter().map(sent).collect()
     }
 
-    async fn pending(&mut self, after: Option<Key>, limit: usize) -> Result<Vec<Record>, StoreError> {
-        let after = if let Some(Key::Pending(acceptance)) = after { acceptance } else { 0 };
+    async fn pending(&mut self, after: Option<RecordKey>, limit: usize) -> Result<Vec<Record>, StoreError> {
+        let after = if let Some(RecordKey::Pending(acceptance)) = after { acceptance } else { 0 };
         let open = lookup::open_after(&mut self.connection, AcceptanceId(after), limit).await?;
-        let record = |(acceptance, open): (_, super::learnt::Open)| {
+        let record = |(acceptance, open): (_, super::learnt::PgPending)| {
             Record::Pending(Pending { acceptance, content: open.content, owed: open.owed }, open.ends)
         };
         Ok(open.into_iter().map(record).collect())
@@ -193,21 +199,21 @@ impl ExportSnapshot for PgExportSnapshot {
 
     async fn page(
         &mut self,
-        section: Section,
-        after: Option<Key>,
+        section: ArchiveSection,
+        after: Option<RecordKey>,
         limit: usize,
     ) -> Result<Vec<Record>, StoreError> {
         let rows = rows_at_most(limit);
         match section {
-            Section::Accounts => self.accounts(after, rows).await,
-            Section::Groups => self.groups(after, rows).await,
-            Section::EndedEpochs => self.ended_epochs(after, rows).await,
-            Section::Rows => self.rows(after, rows).await,
-            Section::Sent => self.sent(after, rows).await,
-            Section::Pending => self.pending(after, limit).await,
-            Section::Tables => tables::archive::tables(&mut self.connection, after, rows).await,
-            Section::Counters => tables::archive::counters(&mut self.connection, after, rows).await,
-            Section::TableRows => tables::archive::rows(&mut self.connection, after, rows).await,
+            ArchiveSection::Accounts => self.accounts(after, rows).await,
+            ArchiveSection::Groups => self.groups(after, rows).await,
+            ArchiveSection::EndedEpochs => self.ended_epochs(after, rows).await,
+            ArchiveSection::Rows => self.rows(after, rows).await,
+            ArchiveSection::Sent => self.sent(after, rows).await,
+            ArchiveSection::Pending => self.pending(after, limit).await,
+            ArchiveSection::Tables => tables::archive::tables(&mut self.connection, after, rows).await,
+            ArchiveSection::Counters => tables::archive::counters(&mut self.connection, after, rows).await,
+            ArchiveSection::TableRows => tables::archive::rows(&mut self.connection, after, rows).await,
         }
     }
 }

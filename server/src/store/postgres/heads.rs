@@ -29,7 +29,7 @@ impl Position {
 }
 
 #[derive(Debug)]
-struct Head {
+struct InboxHead {
     key: PartitionKey,
     receiver: Uid,
     /// The latest id, as far as the writes have come.
@@ -41,12 +41,12 @@ struct Head {
 /// The heads of one call, in the order in which they are locked.
 #[derive(Debug)]
 pub(super) struct Heads {
-    heads: Vec<Head>,
+    heads: Vec<InboxHead>,
     places: HashMap<Uid, i32>,
 }
 
 /// The heads as arguments.
-pub(super) struct Columns<'a> {
+pub(super) struct HeadColumns<'a> {
     pub(super) keys: Vec<&'a str>,
     pub(super) receivers: Vec<i64>,
     pub(super) bases: Vec<i32>,
@@ -66,7 +66,7 @@ impl Heads {
         let (mut heads, mut places) = (Vec::with_capacity(order.len()), HashMap::with_capacity(order.len()));
         for ((key, receiver), place) in order.into_iter().zip(1..) {
             let tail = Position { base: place, plus: 0 };
-            heads.push(Head { key, receiver, tail, most: MessageId::MAX.get() });
+            heads.push(InboxHead { key, receiver, tail, most: MessageId::MAX.get() });
             places.insert(receiver, place);
         }
         Heads { heads, places }
@@ -82,11 +82,11 @@ impl Heads {
         self.heads.iter().map(|head| head.receiver)
     }
 
-    fn of_user(&self, uid: Uid) -> &Head {
+    fn of_user(&self, uid: Uid) -> &InboxHead {
         &self.heads[(self.place(uid) - 1) as usize]
     }
 
-    fn of_user_mut(&mut self, uid: Uid) -> &mut Head {
+    fn of_user_mut(&mut self, uid: Uid) -> &mut InboxHead {
         let at = (self.place(uid) - 1) as usize;
         &mut self.heads[at]
     }
@@ -129,9 +129,9 @@ impl Heads {
     }
 
     /// All of them.
-    pub(super) fn columns(&self) -> Columns<'_> {
+    pub(super) fn columns(&self) -> HeadColumns<'_> {
         let heads = || self.heads.iter();
-        Columns {
+        HeadColumns {
             keys: heads().map(|head| head.key.as_str()).collect(),
             receivers: heads().map(|head| head.receiver.0.into()).collect(),
             bases: heads().map(|head| head.tail.base).collect(),

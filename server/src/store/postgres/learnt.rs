@@ -9,7 +9,7 @@ use crate::store::{AcceptanceId, Recipient};
 
 /// An acceptance with copies owed.
 #[derive(Clone, Debug)]
-pub(super) struct Open {
+pub(super) struct PgPending {
     pub(super) content: Arc<Content>,
     /// The membership epoch that ends with the copy for its member.
     pub(super) ends: Option<(Uid, MembershipEpoch)>,
@@ -28,7 +28,7 @@ pub(super) struct Learnt {
     /// Membership epochs that ended with a row.
     pub(super) closed: HashMap<(GroupId, Uid), MembershipEpoch>,
     /// Acceptances with copies owed, of those that the deliveries name.
-    pub(super) open: HashMap<AcceptanceId, Open>,
+    pub(super) open: HashMap<AcceptanceId, PgPending>,
     /// The last acceptance that had copies owed.
     pub(super) last_acceptance: AcceptanceId,
     /// Writes, by their place, that the database refuses, and why.

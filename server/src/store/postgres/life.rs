@@ -50,7 +50,7 @@ const OLDER_COPY: &str = "an older copy";
 
 /// The life of the data, as a process knows it.
 #[derive(Debug)]
-pub(super) struct Life {
+pub(super) struct ServedLife {
     replication: Replication,
     /// Each look tells the time, too.
     clock: Arc<DbClock>,
@@ -64,7 +64,7 @@ pub(super) struct Life {
 }
 
 /// The state that a connection reports.
-pub(super) struct Found {
+pub(super) struct DatabaseLife {
     /// By its clock, in milliseconds.
     pub(super) now: i64,
     here: String,
@@ -88,9 +88,9 @@ enum Origin {
     Other,
 }
 
-impl Life {
-    pub(super) fn new(replication: Replication, clock: Arc<DbClock>) -> Life {
-        Life {
+impl ServedLife {
+    pub(super) fn new(replication: Replication, clock: Arc<DbClock>) -> ServedLife {
+        ServedLife {
             replication,
             clock,
             history: OnceLock::new(),
@@ -157,11 +157,11 @@ impl Life {
     }
 
     /// Whether a standby took over since this process looked last, and rows may be lost.
-    fn was_led_elsewhere(&self, found: &Found, (here, _): &(String, i64)) -> bool {
+    fn was_led_elsewhere(&self, found: &DatabaseLife, (here, _): &(String, i64)) -> bool {
         self.replication == Replication::Asynchronous && !here.is_empty() && found.here != *here
     }
 
-    fn note_seen(&self, found: &Found) {
+    fn note_seen(&self, found: &DatabaseLife) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if !found.is_older_than(&seen) {
             *seen = (found.here.clone(), found.safe_up_to);
@@ -169,7 +169,7 @@ impl Life {
     }
 }
 
-impl Found {
+impl DatabaseLife {
     /// Whether the same cluster was further on once: in a later timeline, which only a promotion begins, or safe further on in this one.
     fn is_older_than(&self, (here, safe_up_to): &(String, i64)) -> bool {
         let (Some((cluster, timeline)), Some((seen, newest))) =
@@ -181,7 +181,7 @@ impl Found {
         cluster == seen && (timeline, self.safe_up_to) < (newest, *safe_up_to)
     }
 
-    fn finished(self) -> Result<Found, StoreError> {
+    fn finished(self) -> Result<DatabaseLife, StoreError> {
         if self.is_unfinished { Err(StoreError::unavailable(UNFINISHED)) } else { Ok(self) }
     }
 
@@ -381,14 +381,14 @@ async fn forget_writer(connection: &mut PgConnection) -> Result<(), sqlx::Error>
 }
 
 /// One round trip, and no prepared statement that a pooler could lose.
-pub(super) async fn look(connection: &mut PgConnection) -> Result<Found, sqlx::Error> {
+pub(super) async fn look(connection: &mut PgConnection) -> Result<DatabaseLife, sqlx::Error> {
     let ask = format!(
         "SELECT {HERE}, (SELECT value FROM meta WHERE key = '{WRITTEN_BY}' AND value <> ''), \
          (SELECT value FROM meta WHERE key = '{HISTORY}'), {SAFE_UP_TO}, EXISTS (SELECT FROM meta WHERE key = '{IMPORT}'), \
          {NOW}"
     );
     let row = sqlx::raw_sql(AssertSqlSafe(ask)).fetch_one(connection).await?;
-    Ok(Found {
+    Ok(DatabaseLife {
         here: row.try_get(0)?,
         written_by: row.try_get(1)?,
         history: row.try_get(2)?,

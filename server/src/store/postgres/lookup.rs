@@ -12,7 +12,7 @@ use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 use uuid::Uuid;
 
 use super::layout::Layout;
-use super::learnt::Open;
+use super::learnt::PgPending;
 use crate::domain::{
     Body, ClientId, Content, Conversation, Digest, Entry, Group, GroupId, History, IdempotencyKey, Kind,
     Member, MembershipEpoch, MessageId, Standing, Timestamp, Uid,
@@ -223,7 +223,7 @@ pub(super) const READ_MARKERS: &str = "SELECT wanted.place, known.read_to
 pub(super) async fn open(
     connection: &mut PgConnection,
     of: impl Iterator<Item = (Uid, AcceptanceId)>,
-) -> Result<HashMap<AcceptanceId, Open>, StoreError> {
+) -> Result<HashMap<AcceptanceId, PgPending>, StoreError> {
     let (senders, acceptances): (Vec<Uid>, Vec<i64>) =
         of.map(|(sender, acceptance)| (sender, acceptance.0.cast_signed())).unzip();
     let (keys, senders) = keys(senders.into_iter());
@@ -243,7 +243,7 @@ pub(super) async fn pending(
     after: AcceptanceId,
     limit: usize,
 ) -> Result<Vec<Pending>, StoreError> {
-    let pending = |(acceptance, Open { content, owed, .. })| Pending { acceptance, content, owed };
+    let pending = |(acceptance, PgPending { content, owed, .. })| Pending { acceptance, content, owed };
     Ok(open_after(connection, after, limit).await?.into_iter().map(pending).collect())
 }
 
@@ -252,7 +252,7 @@ pub(super) async fn open_after(
     connection: &mut PgConnection,
     after: AcceptanceId,
     limit: usize,
-) -> Result<Vec<(AcceptanceId, Open)>, StoreError> {
+) -> Result<Vec<(AcceptanceId, PgPending)>, StoreError> {
     let sql = format!(
         "SELECT pending.*, owed.* FROM (SELECT {PENDING} FROM pending WHERE acceptance > $1
              ORDER BY acceptance LIMIT $2) AS pending {OWED} ORDER BY pending.acceptance"
@@ -268,7 +268,7 @@ const OWED: &str = "CROSS JOIN LATERAL (SELECT array_agg(recipient ORDER BY plac
          AND outbox.acceptance = pending.acceptance) AS owed";
 
 /// An acceptance from the columns of [`PENDING`], and arrays of the recipients and their epochs.
-pub(super) fn open_row(row: &PgRow) -> Result<(AcceptanceId, Open), StoreError> {
+pub(super) fn open_row(row: &PgRow) -> Result<(AcceptanceId, PgPending), StoreError> {
     let acceptance = AcceptanceId(row.try_get::<i64, _>(1)?.cast_unsigned());
     let content = Content {
         kind: kind(row.try_get(2)?)?,
@@ -286,7 +286,7 @@ pub(super) fn open_row(row: &PgRow) -> Result<(AcceptanceId, Open), StoreError> 
     let owed = uids.unwrap_or_default().into_iter().zip(epochs.unwrap_or_default());
     let owed = owed.map(|(to, since)| Ok(Recipient { uid: uid(to)?, epoch: epoch(since)? }));
     let owed = owed.collect::<Result<_, StoreError>>()?;
-    Ok((acceptance, Open { content: Arc::new(content), ends, owed }))
+    Ok((acceptance, PgPending { content: Arc::new(content), ends, owed }))
 }
 
 /// The last number of an acceptance that was given.

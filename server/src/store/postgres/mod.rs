@@ -45,7 +45,7 @@ mod store;
 mod tables;
 mod tickets;
 
-pub use check::Refusal;
+pub use check::PgRefusal;
 pub use db::{PgDb, ReadConnection};
 pub use directory::PgDirectory;
 pub use error::PgOpenError;

@@ -14,15 +14,15 @@ pub(super) struct More {
     #[serde(skip_serializing_if = "BTreeMap::is_empty", serialize_with = "values")]
     locks: BTreeMap<u64, Lock>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    versions: Vec<Version>,
+    versions: Vec<ExpectedVersion>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     markers: Vec<Marker>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     epochs: Vec<Epoch>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty", serialize_with = "values")]
-    groups: BTreeMap<u64, Changed>,
+    groups: BTreeMap<u64, GroupUpdate>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty", serialize_with = "values")]
-    members: BTreeMap<(u64, u32), Member>,
+    members: BTreeMap<(u64, u32), MemberUpdate>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty", serialize_with = "values")]
     ends: BTreeMap<(u64, u32), Epoch>,
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
@@ -30,7 +30,7 @@ pub(super) struct More {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pending: Vec<New>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    owed: Vec<Owed>,
+    owed: Vec<OwedRecipient>,
     #[serde(rename = "trial", skip_serializing_if = "std::ops::Not::not")]
     check_only: bool,
 }
@@ -41,7 +41,7 @@ struct Lock {
 }
 
 #[derive(Debug, Serialize)]
-struct Version {
+struct ExpectedVersion {
     gid: u64,
     version: u64,
 }
@@ -62,7 +62,7 @@ struct Epoch {
 }
 
 #[derive(Debug, Serialize)]
-struct Changed {
+struct GroupUpdate {
     gid: u64,
     /// That of a new group.
     name: Option<String>,
@@ -75,7 +75,7 @@ struct Changed {
 }
 
 #[derive(Debug, Serialize)]
-struct Member {
+struct MemberUpdate {
     gid: u64,
     uid: u32,
     epoch: u32,
@@ -101,7 +101,7 @@ struct New {
 }
 
 #[derive(Debug, Serialize)]
-struct Owed {
+struct OwedRecipient {
     /// The place of its acceptance, from 1.
     pending: usize,
     head: i32,
@@ -145,7 +145,7 @@ impl More {
     /// The group must have this version; 0: there must be no such group.
     pub(super) fn expect_version(&mut self, gid: GroupId, version: u64) {
         self.lock(gid);
-        self.versions.push(Version { gid: gid.0, version });
+        self.versions.push(ExpectedVersion { gid: gid.0, version });
     }
 
     /// The read marker of the write at `place`, of the user with this head, must move forward.
@@ -164,7 +164,7 @@ impl More {
         self.lock(gid);
         let version = change.from_version + 1;
         let unchanged =
-            Changed { gid: gid.0, name: None, version, renamed: None, topic: None, history: None };
+            GroupUpdate { gid: gid.0, name: None, version, renamed: None, topic: None, history: None };
         let changed = self.groups.entry(gid.0).or_insert(unchanged);
         changed.version = version;
         if let Some(name) = change.name.clone() {
@@ -178,7 +178,7 @@ impl More {
         for member in &change.members {
             let (standing, since) = member.standing.code();
             let (uid, epoch, active) = (member.uid.0, member.epoch.0, member.is_active());
-            let member = Member { gid: gid.0, uid, epoch, active, standing, since };
+            let member = MemberUpdate { gid: gid.0, uid, epoch, active, standing, since };
             self.members.insert((gid.0, uid), member);
         }
     }
@@ -209,7 +209,7 @@ impl More {
         let (ends_uid, ends_epoch) = ends.map(|(uid, epoch)| (uid.0, epoch.0)).unzip();
         self.pending.push(New { content, head, ends_uid, ends_epoch });
         let pending = self.pending.len();
-        let owed = |to: &Recipient| Owed { pending, head, recipient: to.uid.0, epoch: to.epoch.0 };
+        let owed = |to: &Recipient| OwedRecipient { pending, head, recipient: to.uid.0, epoch: to.epoch.0 };
         self.owed.extend(rest.iter().map(owed));
         pending - 1
     }

@@ -7,9 +7,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::arguments::{Answer, Arguments};
+use super::arguments::{CommitAnswer, CommitArguments};
 use super::heads::{Heads, Position};
-use super::learnt::{Learnt, Open};
+use super::learnt::{Learnt, PgPending};
 use crate::domain::{Content, Conversation, GroupId, IdempotencyKey, Kind, MembershipEpoch, MessageId, Uid};
 use crate::store::{Accept, AcceptanceId, CopyOutcome, Deliver, Outcome, Row, StoreError, Write};
 
@@ -17,7 +17,7 @@ use crate::store::{Accept, AcceptanceId, CopyOutcome, Deliver, Outcome, Row, Sto
 #[derive(Debug)]
 pub(super) struct CommitPlan<'a> {
     pub(super) heads: Heads,
-    pub(super) arguments: Arguments<'a>,
+    pub(super) arguments: CommitArguments<'a>,
     planned: Vec<Planned>,
 }
 
@@ -75,7 +75,7 @@ impl<'a> CommitPlan<'a> {
         let mut judge = Judge {
             learnt,
             heads,
-            arguments: Arguments::default(),
+            arguments: CommitArguments::default(),
             used: HashSet::new(),
             groups: HashMap::new(),
             closed: HashMap::new(),
@@ -97,7 +97,7 @@ impl<'a> CommitPlan<'a> {
     }
 
     /// The outcomes, where nothing was to be stored or this is the answer.
-    pub(super) fn outcomes(self, answer: Option<&Answer>) -> Result<Vec<Outcome>, StoreError> {
+    pub(super) fn outcomes(self, answer: Option<&CommitAnswer>) -> Result<Vec<Outcome>, StoreError> {
         let last = answer.and_then(|answer| answer.last.as_deref()).unwrap_or_default();
         let numbers = answer.and_then(|answer| answer.acceptances.as_deref()).unwrap_or_default();
         let numbered = |(mut row, copy, id): (Row, CopyOutcome, Position)| {
@@ -126,7 +126,7 @@ impl<'a> CommitPlan<'a> {
 
 /// A group, as far as the writes have come.
 #[derive(Clone, Copy)]
-struct Version {
+struct JudgedGroup {
     version: u64,
     /// By a write of the call.
     is_changed: bool,
@@ -135,9 +135,9 @@ struct Version {
 struct Judge<'a> {
     learnt: &'a Learnt,
     heads: Heads,
-    arguments: Arguments<'a>,
+    arguments: CommitArguments<'a>,
     used: HashSet<IdempotencyKey>,
-    groups: HashMap<GroupId, Version>,
+    groups: HashMap<GroupId, JudgedGroup>,
     closed: HashMap<(GroupId, Uid), MembershipEpoch>,
     markers: HashMap<(Uid, Conversation), MessageId>,
     served: HashSet<(AcceptanceId, Uid)>,
@@ -169,7 +169,7 @@ impl<'a> Judge<'a> {
         self.used.extend(key);
         let ends = accept.change.as_ref().and_then(|change| change.ends);
         if let Some(change) = &accept.change {
-            let changed = Version { version: change.from_version + 1, is_changed: true };
+            let changed = JudgedGroup { version: change.from_version + 1, is_changed: true };
             self.groups.insert(change.gid, changed);
             self.arguments.more.change(change);
         }
@@ -190,7 +190,7 @@ impl<'a> Judge<'a> {
             return Err(Outcome::Rejected(Deliver::EARLIER.to_owned()));
         }
         let learnt = self.learnt;
-        let Some(Open { content, ends, owed }) = learnt.open.get(&acceptance) else {
+        let Some(PgPending { content, ends, owed }) = learnt.open.get(&acceptance) else {
             if acceptance.0 == 0 || acceptance > learnt.last_acceptance {
                 return Err(Outcome::Rejected("there is no such acceptance".to_owned()));
             }
@@ -245,7 +245,7 @@ impl<'a> Judge<'a> {
         let now = *self.groups.entry(gid).or_insert_with(|| {
             let version = known.unwrap_or(expected);
             more.expect_version(gid, version);
-            Version { version, is_changed: false }
+            JudgedGroup { version, is_changed: false }
         });
         if expected == now.version {
             return Ok(());

@@ -24,13 +24,13 @@ const LEAST_WEIGHT: usize = 256;
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Recent {
-    state: Mutex<State>,
+    state: Mutex<RecentRuns>,
     most_bytes: usize,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    runs: HashMap<Uid, Run>,
+struct RecentRuns {
+    runs: HashMap<Uid, InboxRun>,
     /// Everything that was kept, oldest first; some of it may be gone.
     order: VecDeque<(Uid, MessageId)>,
     bytes: usize,
@@ -38,7 +38,7 @@ struct State {
 
 /// All rows that an inbox has above `base`, up to the last of them, but for those that later ones of this process replaced.
 #[derive(Debug)]
-struct Run {
+struct InboxRun {
     base: MessageId,
     rows: VecDeque<Entry>,
 }
@@ -80,19 +80,19 @@ impl Recent {
         limit: PageLimit,
     ) -> Option<Page> {
         let state = self.state();
-        let holds = |run: &&Run| run.base <= cursor && cursor < run.last() && known <= run.last();
+        let holds = |run: &&InboxRun| run.base <= cursor && cursor < run.last() && known <= run.last();
         let run = state.runs.get(&uid).filter(holds)?;
         let first = run.rows.partition_point(|row| row.message_id <= cursor);
         Some(Page::filled(run.rows.range(first..).cloned(), limit))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RecentRuns> {
         // A row that was kept is kept whole, so a panic elsewhere leaves nothing half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Run {
+impl InboxRun {
     fn last(&self) -> MessageId {
         self.rows.back().map_or(self.base, |row| row.message_id)
     }
@@ -100,7 +100,7 @@ impl Run {
     /// As in the database: the message that `content` amends is shown as it is now, the row whose place it takes goes, and the text of an
     /// edit goes with its message. The bytes of the run before and after.
     fn supersede(&mut self, name: &str, content: &Content) -> (usize, usize) {
-        let weight = |run: &Run| run.rows.iter().map(Entry::weight).sum::<usize>();
+        let weight = |run: &InboxRun| run.rows.iter().map(Entry::weight).sum::<usize>();
         let before = weight(self);
         let key = content.changes_message();
         self.rows.retain(|row| {
@@ -124,19 +124,19 @@ impl Run {
     }
 }
 
-impl State {
+impl RecentRuns {
     /// Whether rows that come after `base` can be kept: not if those of a later commit were kept already.
     fn open(&mut self, uid: Uid, base: MessageId) -> bool {
-        match self.runs.get(&uid).map(Run::last) {
+        match self.runs.get(&uid).map(InboxRun::last) {
             Some(last) if last == base => {}
             Some(last) if last > base => return false,
-            _ => self.replace(uid, Some(Run { base, rows: VecDeque::new() })),
+            _ => self.replace(uid, Some(InboxRun { base, rows: VecDeque::new() })),
         }
         true
     }
 
     /// Forgets the run of an inbox, for another one or for none.
-    fn replace(&mut self, uid: Uid, run: Option<Run>) {
+    fn replace(&mut self, uid: Uid, run: Option<InboxRun>) {
         let before = match run {
             Some(run) => self.runs.insert(uid, run),
             None => self.runs.remove(&uid),

@@ -3,7 +3,7 @@
 
 use sqlx::{PgConnection, Row as _};
 
-use super::Refusal;
+use super::PgRefusal;
 
 /// The first right that is missing: on the tables of the installation, which have one owner, or on the functions that tell one life
 /// of the data from another. One round trip, and no prepared statement that a pooler could lose.
@@ -29,24 +29,24 @@ const ASK_TO_CHANGE: &str = "SELECT current_user::text, current_schema()::text, 
     (SELECT pg_get_userbyid(relowner)::text FROM pg_class WHERE oid = to_regclass('meta') AND NOT pg_has_role(relowner, 'USAGE'))";
 
 /// Asks it.
-pub(super) async fn check(connection: &mut PgConnection) -> Result<Result<(), Refusal>, sqlx::Error> {
+pub(super) async fn check(connection: &mut PgConnection) -> Result<Result<(), PgRefusal>, sqlx::Error> {
     let row = sqlx::raw_sql(ASK).fetch_one(connection).await?;
     let role: String = row.try_get(0)?;
     if row.try_get::<Option<String>, _>(1)?.is_none() {
-        return Ok(Err(Refusal::Schema { role, path: row.try_get(2)? }));
+        return Ok(Err(PgRefusal::Schema { role, path: row.try_get(2)? }));
     }
     match row.try_get::<Option<Vec<String>>, _>(3)?.as_deref() {
-        Some([right, on]) => Ok(Err(Refusal::Right { role, right: right.clone(), on: on.clone() })),
+        Some([right, on]) => Ok(Err(PgRefusal::Right { role, right: right.clone(), on: on.clone() })),
         _ => Ok(Ok(())),
     }
 }
 
 /// Whether the role may make missing tables, and change those and the functions that are there.
-pub(super) async fn may_change(connection: &mut PgConnection) -> Result<Result<(), Refusal>, sqlx::Error> {
+pub(super) async fn may_change(connection: &mut PgConnection) -> Result<Result<(), PgRefusal>, sqlx::Error> {
     let row = sqlx::raw_sql(ASK_TO_CHANGE).fetch_one(connection).await?;
     let role = row.try_get(0)?;
     if let Some(owner) = row.try_get(3)? {
-        return Ok(Err(Refusal::Owner { role, owner }));
+        return Ok(Err(PgRefusal::Owner { role, owner }));
     }
-    Ok(if row.try_get(2)? { Ok(()) } else { Err(Refusal::Create { role, schema: row.try_get(1)? }) })
+    Ok(if row.try_get(2)? { Ok(()) } else { Err(PgRefusal::Create { role, schema: row.try_get(1)? }) })
 }

@@ -11,7 +11,7 @@ use tracing::warn;
 use super::commit::MOST_CONFLICTS;
 use super::functions::Functions;
 use super::layout::{self, Layout};
-use super::{PgOpenError, Refusal, rights};
+use super::{PgOpenError, PgRefusal, rights};
 use crate::store::migrations::PostgresSchema;
 
 /// The number of the lock under which the database is changed; the program's own.
@@ -25,7 +25,7 @@ pub(super) enum Unfit {
     /// A build before 0.1.0 made it.
     Earlier,
     /// The role may not make what is missing.
-    Refused(Refusal),
+    Refused(PgRefusal),
     /// A migration or a function failed.
     Migration(MigrateError),
     /// It cannot be read.

@@ -201,7 +201,7 @@ async fn see_to_it(standby: Weak<Standby>) {
         let (connect, patience) = (this.connect.clone(), this.patience);
         // A commit may take as long as the standby is away.
         drop(this);
-        let done = Session::commit(&mut session, &connect, patience).await;
+        let done = StandbySession::commit(&mut session, &connect, patience).await;
         let Some(this) = standby.upgrade() else { return };
         match done {
             Ok(()) if this.is_done(asked) => return,
@@ -219,31 +219,31 @@ async fn see_to_it(standby: Weak<Standby>) {
 }
 
 /// A connection, and how the database knows it.
-struct Session {
+struct StandbySession {
     connection: PgConnection,
     pid: i32,
     began: String,
 }
 
-impl Session {
-    async fn open(connect: &PgConnectOptions) -> Result<Session, sqlx::Error> {
+impl StandbySession {
+    async fn open(connect: &PgConnectOptions) -> Result<StandbySession, sqlx::Error> {
         let mut connection = PgConnection::connect_with(connect).await?;
         let name = "SELECT pid, backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()";
         let (pid, began) = sqlx::query_as(name).fetch_one(&mut connection).await?;
-        Ok(Session { connection, pid, began })
+        Ok(StandbySession { connection, pid, began })
     }
 
     /// Commits in the session that is there, or in a new one.
     async fn commit(
-        open: &mut Option<Session>,
+        open: &mut Option<StandbySession>,
         connect: &PgConnectOptions,
         patience: Duration,
     ) -> Result<(), StoreError> {
         let session = match open {
             Some(session) => session,
-            None => open.insert(in_time(patience, Session::open(connect)).await?),
+            None => open.insert(in_time(patience, StandbySession::open(connect)).await?),
         };
-        let Session { connection, pid, began } = session;
+        let StandbySession { connection, pid, began } = session;
         let committed = async {
             confirmed(connection.execute(COMMIT)).await.map_err(StoreError::unavailable)??;
             Ok(())

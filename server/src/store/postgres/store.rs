@@ -16,7 +16,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::warn;
 
 use super::commit::Commit;
-use super::condition::Condition;
+use super::condition::PgCondition;
 use super::layout::Layout;
 use super::learnt::Learnt;
 use super::life::HISTORY;
@@ -45,7 +45,7 @@ pub struct PostgresStore {
     pub(super) db: Arc<PgDb>,
     groups: Cache<GroupId, Arc<Group>>,
     recent: Recent,
-    pub(super) condition: Arc<Condition>,
+    pub(super) condition: Arc<PgCondition>,
     pub(super) revisions: Revisions,
     _watch: AbortOnDropHandle<()>,
 }
@@ -74,7 +74,7 @@ impl PostgresStore {
         skipped: bool,
     ) -> Result<PostgresStore, StoreError> {
         db.begin_life(new_history, skipped).await?;
-        let condition = Arc::new(Condition::default());
+        let condition = Arc::new(PgCondition::default());
         let (watched, through) = (Arc::clone(&condition), Arc::clone(&db));
         let watch = AbortOnDropHandle::new(tokio::spawn(async move {
             let distributed = async {

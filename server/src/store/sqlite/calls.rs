@@ -9,12 +9,12 @@ use crate::store::{CommitError, Outcome, StoreError, Write};
 pub(super) type Reply<T, E = StoreError> = oneshot::Sender<Result<T, E>>;
 
 /// A call of `commit` that waits.
-pub(super) struct Call {
+pub(super) struct CommitCall {
     pub(super) writes: Vec<Write>,
     pub(super) reply: Reply<Vec<Outcome>, CommitError>,
 }
 
-impl Call {
+impl CommitCall {
     /// How many rows and bytes it brings.
     pub(super) fn weight(&self) -> (usize, usize) {
         self.writes.iter().fold((0, 0), |(rows, bytes), write| match write {
@@ -33,7 +33,7 @@ const FIXED: usize = 256;
 /// Calls that share an append.
 #[derive(Default)]
 pub(super) struct Calls {
-    pub(super) messages: Vec<Call>,
+    pub(super) messages: Vec<CommitCall>,
     pub(super) tables: Vec<TableCall>,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Replies {
 impl Calls {
     /// More bytes than they take in the journal, but for changes of very large groups.
     pub(super) fn most_bytes(&self) -> usize {
-        let messages = self.messages.iter().map(Call::weight);
+        let messages = self.messages.iter().map(CommitCall::weight);
         let weights = messages.chain(self.tables.iter().map(TableCall::weight));
         weights.map(|(rows, bytes)| 2 * bytes + FIXED * (rows + 1)).sum()
     }

@@ -1,8 +1,8 @@
 //! The committer: one thread through which everything durable goes.
 //!
-//! It groups the commits that wait, judges them by the [`Ledger`], appends the batch to the [`Journal`], and only then
-//! shows it to readers and answers. It owns the journal and the ledger, and says when to flush. After a failed append
-//! it takes nothing for granted: the journal is reopened and everything in memory is read back from the files.
+//! It groups the commits that wait, judges them by the [`StoreLedger`], appends the batch to the [`Journal`], and only
+//! then shows it to readers and answers. It owns the journal and the ledger, and says when to flush. After a failed
+//! append it takes nothing for granted: the journal is reopened and everything in memory is read back from the files.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::error;
 
-use super::calls::{Call, Calls, Replies, Reply};
+use super::calls::{Calls, CommitCall, Replies, Reply};
 use super::flush::Frozen;
 use super::flusher::Flusher;
 use super::journal::Journal;
 use super::journal::record::JournalRecord;
-use super::ledger::{Ledger, Needs};
+use super::ledger::{Needs, StoreLedger};
 use super::lookup;
 use super::memtable::MemtableUpdate;
-use super::shared::Shared;
+use super::shared::SqliteShared;
 use super::tables::{Counters, TableCall};
 use crate::domain::{Group, GroupId};
 use crate::store::tables::{TableId, TableOutcome};
@@ -33,8 +33,8 @@ const USUAL_BYTES: usize = 64 << 10;
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// A request to the committer.
-pub(super) enum Request {
-    Commit(Call),
+pub(super) enum CommitterRequest {
+    Commit(CommitCall),
     CommitRows(TableCall),
     /// From now on the table is gone. The answer: the last batch that may have rows of it.
     CloseTable(TableId, Reply<u64>),
@@ -45,10 +45,10 @@ pub(super) enum Request {
 
 /// The committer's state.
 pub(super) struct Committer {
-    pub(super) shared: Arc<Shared>,
-    pub(super) requests: mpsc::Receiver<Request>,
+    pub(super) shared: Arc<SqliteShared>,
+    pub(super) requests: mpsc::Receiver<CommitterRequest>,
     pub(super) journal: Journal,
-    pub(super) ledger: Ledger,
+    pub(super) ledger: StoreLedger,
     pub(super) counters: Counters,
     pub(super) flusher: Flusher,
     /// When to try whether something can be stored again, after a refusal.
@@ -68,10 +68,10 @@ struct Judged {
 impl Committer {
     /// Over what was read at the start.
     pub(super) fn new(
-        shared: Arc<Shared>,
-        requests: mpsc::Receiver<Request>,
+        shared: Arc<SqliteShared>,
+        requests: mpsc::Receiver<CommitterRequest>,
         journal: Journal,
-        (ledger, counters): (Ledger, Counters),
+        (ledger, counters): (StoreLedger, Counters),
         flusher: Flusher,
     ) -> Committer {
         Committer { shared, requests, journal, ledger, counters, flusher, retry_at: None }
@@ -119,24 +119,26 @@ impl Committer {
     }
 
     /// An asker who has gone away is not missed: results of sends are dropped here and below.
-    async fn answer(&mut self, ask: Request) -> ControlFlow<()> {
+    async fn answer(&mut self, ask: CommitterRequest) -> ControlFlow<()> {
         match ask {
-            Request::Commit(call) => {
+            CommitterRequest::Commit(call) => {
                 let first = call.weight();
                 let calls = Calls { messages: vec![call], tables: Vec::new() };
                 return self.commit_with_waiting(calls, first).await;
             }
-            Request::CommitRows(call) => {
+            CommitterRequest::CommitRows(call) => {
                 let first = call.weight();
                 let calls = Calls { messages: Vec::new(), tables: vec![call] };
                 return self.commit_with_waiting(calls, first).await;
             }
-            Request::CloseTable(table, reply) => {
+            CommitterRequest::CloseTable(table, reply) => {
                 self.shared.tables.remove(table);
                 _ = reply.send(Ok(self.journal.last()));
             }
-            Request::Pending(after, limit, reply) => _ = reply.send(Ok(self.ledger.pending(after, limit))),
-            Request::Group(gid, reply) => {
+            CommitterRequest::Pending(after, limit, reply) => {
+                _ = reply.send(Ok(self.ledger.pending(after, limit)))
+            }
+            CommitterRequest::Group(gid, reply) => {
                 let group = self.learn_group(gid).await;
                 if let Ok(Some(group)) = &group {
                     // The one who asked did not find it.
@@ -144,7 +146,7 @@ impl Committer {
                 }
                 _ = reply.send(group);
             }
-            Request::Close(reply) => {
+            CommitterRequest::Close(reply) => {
                 self.close().await;
                 _ = reply.send(Ok(()));
                 return ControlFlow::Break(());
@@ -163,12 +165,12 @@ impl Committer {
         let mut behind = None;
         while rows < options.batch_rows && bytes < options.batch_bytes && behind.is_none() {
             let (more_rows, more_bytes) = match self.requests.try_recv() {
-                Ok(Request::Commit(call)) => {
+                Ok(CommitterRequest::Commit(call)) => {
                     let more = call.weight();
                     calls.messages.push(call);
                     more
                 }
-                Ok(Request::CommitRows(call)) => {
+                Ok(CommitterRequest::CommitRows(call)) => {
                     let more = call.weight();
                     calls.tables.push(call);
                     more
@@ -294,9 +296,9 @@ impl Committer {
     }
 
     /// Those calls whose ids come after what is stored; the others are given back to be numbered again.
-    fn in_order(&self, mut calls: Vec<Call>) -> Vec<Call> {
+    fn in_order(&self, mut calls: Vec<CommitCall>) -> Vec<CommitCall> {
         let late = calls.extract_if(.., |call| !self.ledger.behind(&call.writes).is_empty());
-        for Call { writes, reply } in late {
+        for CommitCall { writes, reply } in late {
             let latest = self.ledger.behind(&writes);
             _ = reply.send(Err(CommitError::Behind(Box::new(Behind { writes, latest }))));
         }
@@ -304,7 +306,7 @@ impl Committer {
     }
 
     /// Teaches the ledger what it must know to judge these calls.
-    async fn learn(&mut self, calls: &[Call]) -> Result<(), StoreError> {
+    async fn learn(&mut self, calls: &[CommitCall]) -> Result<(), StoreError> {
         let mut needs = Needs::default();
         for write in calls.iter().flat_map(|call| &call.writes) {
             self.ledger.needs(write, &mut needs);

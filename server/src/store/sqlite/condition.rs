@@ -12,8 +12,8 @@ use crate::store::Health;
 
 /// Kept up by the committer.
 #[derive(Debug, Default)]
-pub(super) struct Condition {
-    state: Mutex<State>,
+pub(super) struct SqliteCondition {
+    state: Mutex<SqliteConditionState>,
     refused: AtomicU64,
     failed_flushes: AtomicU64,
     set_aside: AtomicU64,
@@ -22,12 +22,12 @@ pub(super) struct Condition {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SqliteConditionState {
     trouble: Option<Arc<str>>,
     last_commit: Option<Instant>,
 }
 
-impl Condition {
+impl SqliteCondition {
     /// Nothing can be stored, for this reason.
     pub(super) fn trouble(&self, why: impl std::fmt::Display) {
         self.state().trouble = Some(why.to_string().into());
@@ -35,7 +35,7 @@ impl Condition {
 
     /// Something was stored.
     pub(super) fn committed(&self) {
-        *self.state() = State { trouble: None, last_commit: Some(Instant::now()) };
+        *self.state() = SqliteConditionState { trouble: None, last_commit: Some(Instant::now()) };
     }
 
     /// An attempt to store succeeded.
@@ -73,7 +73,7 @@ impl Condition {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SqliteConditionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,8 +11,8 @@ use sqlx::{Connection as _, Row as _, SqliteConnection};
 
 use super::db::Db;
 use super::lookup;
-use super::memtable::Memory;
-use super::read::Reader;
+use super::memtable::MemtableSet;
+use super::read::InboxReader;
 use crate::domain::{Conversation, Entry, MessageId, Uid};
 use crate::store::changes::Changes;
 use crate::store::{StoreError, Summary};
@@ -30,14 +30,14 @@ struct Position {
 /// The `limit` newest conversations of `uid` whose newest row is older than `before`.
 pub(super) async fn conversations(
     db: &Db,
-    memory: &Memory,
+    memory: &MemtableSet,
     uid: Uid,
     before: Option<MessageId>,
     limit: usize,
 ) -> Result<Vec<Summary>, StoreError> {
     let mut connection = db.reader().await?;
     for _ in 0..ATTEMPTS {
-        let reader = Reader::new(db, memory, uid);
+        let reader = InboxReader::new(db, memory, uid);
         let mut tables = connection.begin().await?;
         let listed = reader.conversations(&mut tables, memory, before, limit).await?;
         tables.rollback().await?;
@@ -48,12 +48,12 @@ pub(super) async fn conversations(
     Err(StoreError::unavailable("the tables change too fast to be read"))
 }
 
-impl Reader<'_> {
+impl InboxReader<'_> {
     /// The list. `None`: a flush began before the tables were read.
     async fn conversations(
         &self,
         tables: &mut SqliteConnection,
-        memory: &Memory,
+        memory: &MemtableSet,
         before: Option<MessageId>,
         limit: usize,
     ) -> Result<Option<Vec<Summary>>, StoreError> {

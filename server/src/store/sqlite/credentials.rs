@@ -7,12 +7,12 @@ use sqlx::{Row as _, SqliteConnection};
 use super::SqliteDirectory;
 use super::directory::{count, insert_account, insert_session};
 use crate::domain::{Timestamp, Uid};
-use crate::store::credentials::{CodeHash, Credentials, SignUpInvite, SignedUp};
+use crate::store::credentials::{CodeHash, CredentialStore, SignUpInvite, SignedUp};
 use crate::store::directory::{beginning_with, token_hash};
 use crate::store::{NewAccount, Session, StoreError};
 
 #[async_trait]
-impl Credentials for SqliteDirectory {
+impl CredentialStore for SqliteDirectory {
     async fn sign_up(
         &self,
         uid: Uid,

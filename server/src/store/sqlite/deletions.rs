@@ -5,7 +5,7 @@ use sqlx::{QueryBuilder, Row as _, Sqlite};
 
 use super::credentials::forget_codes;
 use super::directory::{count, uid_of};
-use super::shared::Shared;
+use super::shared::SqliteShared;
 use super::{SqliteDirectory, meta};
 use crate::domain::{Timestamp, Uid, name_endings};
 use crate::store::{Deletions, Forgotten, StoreError};
@@ -88,7 +88,7 @@ const KINDS: [&str; 5] = [
         (SELECT message_id FROM set_aside WHERE partition_key = ?1 AND receiver = ?2 LIMIT ?3)",
 ];
 
-impl Shared {
+impl SqliteShared {
     /// Removes rows of `uid` from the tables. Rows that are in memory alone can be removed after the next flush.
     pub(super) async fn forget_rows(&self, uid: Uid, limit: usize) -> Result<Forgotten, StoreError> {
         // Before the tables are looked at: what is flushed in between is asked for once more rather than missed.

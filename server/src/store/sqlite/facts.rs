@@ -2,11 +2,11 @@
 //! connections of their own.
 
 use super::lookup;
-use super::shared::Shared;
+use super::shared::SqliteShared;
 use crate::domain::{Content, Conversation, Entry, IdempotencyKey, MessageId, Uid};
 use crate::store::StoreError;
 
-impl Shared {
+impl SqliteShared {
     /// The latest ids of these users, in order.
     pub(super) async fn latest_ids(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError> {
         let view = self.memory.view();

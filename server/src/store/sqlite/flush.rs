@@ -15,7 +15,7 @@ use super::compaction::{self, Compacted, InboxEnd};
 use super::db::Db;
 use super::heads::HeadRow;
 use super::journal::{Journal, record};
-use super::ledger::Open;
+use super::ledger::SqlitePending;
 use super::memtable::{ChangedGroup, Memtable};
 use super::replay::replay;
 use super::tables::flush::RowsFlush;
@@ -34,7 +34,7 @@ pub(super) struct Frozen {
     /// The last acceptance in it.
     pub(super) accepted: AcceptanceId,
     /// The acceptances that owe copies.
-    pub(super) open: Vec<(AcceptanceId, Open)>,
+    pub(super) open: Vec<(AcceptanceId, SqlitePending)>,
 }
 
 /// A flush under way.
@@ -52,7 +52,7 @@ pub(super) struct Flush {
 
 /// The rows of one transaction, what they change in the conversation list, how far their inboxes come, which of them take the place of
 /// others, and what follows when the last row of an inbox is written.
-struct Part {
+struct FlushChunk {
     entries: Vec<EntryRow>,
     compacted: Vec<Compacted>,
     conversations: Vec<ConversationRow>,
@@ -143,7 +143,7 @@ impl Flush {
         }
         let mut tx = db.write().await?;
         if self.next.0 < self.receivers.len() {
-            let Part { entries, compacted, mut conversations, heads, ends } = self.next_entries();
+            let FlushChunk { entries, compacted, mut conversations, heads, ends } = self.next_entries();
             match ENTRIES.insert(&mut tx, &entries, bind_entry).await {
                 Err(sqlx::Error::Database(error)) if error.is_unique_violation() => {
                     self.set_aside += set_aside::one_by_one(&mut tx, entries, &mut conversations).await?;
@@ -177,7 +177,7 @@ impl Flush {
     }
 
     /// The next rows in key order, and what they change elsewhere.
-    fn next_entries(&mut self) -> Part {
+    fn next_entries(&mut self) -> FlushChunk {
         let (mut entries, mut conversations) = (Vec::with_capacity(self.chunk), Vec::new());
         let (mut heads, mut ends, mut compacted) = (Vec::new(), Vec::new(), Vec::new());
         while let Some(&(key, receiver)) = self.receivers.get(self.next.0) {
@@ -240,7 +240,7 @@ impl Flush {
                 break;
             }
         }
-        Part { entries, compacted, conversations, heads, ends }
+        FlushChunk { entries, compacted, conversations, heads, ends }
     }
 }
 
@@ -268,7 +268,7 @@ pub(super) async fn write_all(
     let frozen = Frozen { memtable, through: 0, accepted: AcceptanceId(0), open: Vec::new() };
     let mut flush = Flush::new(Arc::new(frozen), chunk);
     while flush.next.0 < flush.receivers.len() {
-        let Part { entries, compacted, conversations, heads, ends } = flush.next_entries();
+        let FlushChunk { entries, compacted, conversations, heads, ends } = flush.next_entries();
         ENTRIES.insert(connection, &entries, bind_entry).await?;
         CONVERSATIONS.insert(connection, &conversations, bind_conversation).await?;
         heads::write(connection, &heads).await?;
@@ -318,7 +318,7 @@ fn bind_sent<'q>(
 pub(super) async fn write_open(
     connection: &mut SqliteConnection,
     acceptance: AcceptanceId,
-    open: &Open,
+    open: &SqlitePending,
 ) -> Result<(), StoreError> {
     sqlx::query("INSERT INTO pending (acceptance, record) VALUES (?, ?)")
         .bind(acceptance.0.cast_signed())

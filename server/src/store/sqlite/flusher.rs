@@ -9,19 +9,19 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{debug, error};
 
 use super::flush::{Flush, Frozen};
-use super::shared::Shared;
+use super::shared::SqliteShared;
 use crate::store::StoreError;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-enum Work {
+enum FlushWork {
     Idle,
-    Running(Running),
+    Running(RunningFlush),
     Failed(Arc<Frozen>, Instant),
 }
 
-struct Running {
+struct RunningFlush {
     frozen: Arc<Frozen>,
     /// Says how many rows were set aside.
     task: AbortOnDropHandle<Result<u64, StoreError>>,
@@ -31,8 +31,8 @@ struct Running {
 
 /// The committer's view of flushing.
 pub(super) struct Flusher {
-    shared: Arc<Shared>,
-    work: Work,
+    shared: Arc<SqliteShared>,
+    work: FlushWork,
     /// When the active memtable got its first row.
     since: Option<Instant>,
     pause: Duration,
@@ -41,8 +41,8 @@ pub(super) struct Flusher {
 
 impl Flusher {
     /// `flushed`: the last batch that is in the tables.
-    pub(super) fn new(shared: Arc<Shared>, flushed: u64) -> Flusher {
-        Flusher { shared, work: Work::Idle, since: None, pause: FIRST_PAUSE, flushed }
+    pub(super) fn new(shared: Arc<SqliteShared>, flushed: u64) -> Flusher {
+        Flusher { shared, work: FlushWork::Idle, since: None, pause: FIRST_PAUSE, flushed }
     }
 
     /// The last batch that is in the tables.
@@ -52,12 +52,12 @@ impl Flusher {
 
     /// Whether a flush is under way.
     pub(super) fn is_running(&self) -> bool {
-        matches!(self.work, Work::Running(..))
+        matches!(self.work, FlushWork::Running(..))
     }
 
     /// Whether a flush failed and waits to be tried again.
     pub(super) fn has_failed(&self) -> bool {
-        matches!(self.work, Work::Failed(..))
+        matches!(self.work, FlushWork::Failed(..))
     }
 
     /// Whether so much waits in memory that no more can be taken before the flush has moved on. While one runs, room for
@@ -65,9 +65,9 @@ impl Flusher {
     /// whole flush.
     pub(super) fn is_overfull(&self) -> bool {
         match &self.work {
-            Work::Idle => false,
-            Work::Running(running) => self.fill() >= 1.0 + *running.share.borrow(),
-            Work::Failed(..) => self.fill() >= 2.0,
+            FlushWork::Idle => false,
+            FlushWork::Running(running) => self.fill() >= 1.0 + *running.share.borrow(),
+            FlushWork::Failed(..) => self.fill() >= 2.0,
         }
     }
 
@@ -82,9 +82,9 @@ impl Flusher {
     /// When [`Flusher::is_due`] may turn true by itself.
     pub(super) fn next_look(&self) -> Option<Instant> {
         match self.work {
-            Work::Idle => self.since.map(|since| since + self.shared.options.flush_age),
-            Work::Running(..) => None,
-            Work::Failed(_, again) => Some(again),
+            FlushWork::Idle => self.since.map(|since| since + self.shared.options.flush_age),
+            FlushWork::Running(..) => None,
+            FlushWork::Failed(_, again) => Some(again),
         }
     }
 
@@ -94,9 +94,9 @@ impl Flusher {
             self.since = Some(Instant::now());
         }
         match self.work {
-            Work::Running(..) => false,
-            Work::Failed(_, again) => Instant::now() >= again,
-            Work::Idle => {
+            FlushWork::Running(..) => false,
+            FlushWork::Failed(_, again) => Instant::now() >= again,
+            FlushWork::Idle => {
                 let aged = self.since.is_some_and(|since| since.elapsed() >= self.shared.options.flush_age);
                 self.since.is_some() && (aged || self.fill() >= 1.0)
             }
@@ -105,13 +105,13 @@ impl Flusher {
 
     /// Begins a flush: the failed one again, or one of what `freeze` freezes.
     pub(super) fn begin(&mut self, freeze: impl FnOnce() -> Frozen) {
-        let frozen = match std::mem::replace(&mut self.work, Work::Idle) {
-            Work::Failed(frozen, _) => frozen,
-            Work::Running(running) => {
-                self.work = Work::Running(running);
+        let frozen = match std::mem::replace(&mut self.work, FlushWork::Idle) {
+            FlushWork::Failed(frozen, _) => frozen,
+            FlushWork::Running(running) => {
+                self.work = FlushWork::Running(running);
                 return;
             }
-            Work::Idle => {
+            FlushWork::Idle => {
                 self.since = None;
                 Arc::new(freeze())
             }
@@ -122,12 +122,12 @@ impl Flusher {
             let flush = Flush::new(flushing, shared.options.flush_chunk);
             flush.run(&shared.db, |share| _ = moved.send_replace(share)).await
         });
-        self.work = Work::Running(Running { frozen, task: AbortOnDropHandle::new(task), share });
+        self.work = FlushWork::Running(RunningFlush { frozen, task: AbortOnDropHandle::new(task), share });
     }
 
     /// Waits until the running flush has moved on or ended.
     pub(super) async fn moved(&mut self) {
-        let Work::Running(running) = &mut self.work else { return };
+        let FlushWork::Running(running) = &mut self.work else { return };
         // Its end takes the other side of the channel away.
         if running.share.changed().await.is_err() {
             self.ended().await;
@@ -136,7 +136,7 @@ impl Flusher {
 
     /// Waits until the running flush ends and takes note of how. Never returns when none is running.
     pub(super) async fn ended(&mut self) {
-        let Work::Running(Running { frozen, task, .. }) = &mut self.work else {
+        let FlushWork::Running(RunningFlush { frozen, task, .. }) = &mut self.work else {
             return std::future::pending().await;
         };
         let result = match task.await {
@@ -150,12 +150,12 @@ impl Flusher {
                 debug!(rows = frozen.memtable.rows(), through = self.flushed, "journal flushed");
                 self.shared.memory.flushed();
                 self.pause = FIRST_PAUSE;
-                self.work = Work::Idle;
+                self.work = FlushWork::Idle;
             }
             Err(error) => {
                 self.shared.condition.flush_failed();
                 error!(%error, again_in = ?self.pause, "a flush failed; everything stays in the journal");
-                self.work = Work::Failed(frozen.clone(), Instant::now() + self.pause);
+                self.work = FlushWork::Failed(frozen.clone(), Instant::now() + self.pause);
                 self.pause = (self.pause * 2).min(LONGEST_PAUSE);
             }
         }
@@ -163,7 +163,9 @@ impl Flusher {
 
     /// Gives up whatever is under way, for memory that is about to be read back. `flushed` must be read anew.
     pub(super) async fn abandon(&mut self) {
-        if let Work::Running(Running { task, .. }) = std::mem::replace(&mut self.work, Work::Idle) {
+        if let FlushWork::Running(RunningFlush { task, .. }) =
+            std::mem::replace(&mut self.work, FlushWork::Idle)
+        {
             task.abort();
             // Of the flush at most a chunk of rows of tables is written after this, before anybody else writes. It is in the journal, too,
             // and what is replayed lies over it.

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::shared::Shared;
+use super::shared::SqliteShared;
 use crate::domain::{Direction, PartitionKey, Uid};
 use crate::store::StoreError;
 
-impl Shared {
+impl SqliteShared {
     /// Those with an id, from `from` on: what memory knows, and what the table of latest ids does.
     pub(super) async fn inboxes(
         &self,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use quick_cache::unsync::Cache;
 
 use super::memtable::MemtableUpdate;
-use super::receivers::{Owed, Seen};
+use super::receivers::{OwedReceivers, SeenReceivers};
 use crate::domain::{
     Content, Conversation, Digest, Group, GroupChange, GroupId, IdempotencyKey, MembershipEpoch, MessageId,
     Uid,
@@ -45,7 +45,7 @@ pub(super) enum MessageRecord {
 
 /// An acceptance with copies owed.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Open {
+pub(super) struct SqlitePending {
     pub(super) content: Arc<Content>,
     /// The membership epoch that ends with the copy for its member.
     pub(super) ends: Option<(Uid, MembershipEpoch)>,
@@ -54,7 +54,7 @@ pub(super) struct Open {
 
 /// A group as the ledger knows it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Known {
+pub(super) struct LedgerGroup {
     /// `None`: there is no such group.
     pub(super) group: Option<Arc<Group>>,
     /// The last membership epochs that ended with a row.
@@ -80,27 +80,27 @@ const ROOMY: usize = 65_536;
 
 /// The ledger.
 #[derive(Default)]
-pub(super) struct Ledger {
+pub(super) struct StoreLedger {
     /// Of this batch; between two batches they are among the remembered ones.
     latest_ids: HashMap<Uid, MessageId>,
     used: HashSet<IdempotencyKey>,
-    open: BTreeMap<AcceptanceId, Open>,
+    open: BTreeMap<AcceptanceId, SqlitePending>,
     accepted: AcceptanceId,
     /// Of this batch, like `latest_ids`.
-    groups: HashMap<GroupId, Known>,
+    groups: HashMap<GroupId, LedgerGroup>,
     remembered: Option<Remembered>,
 }
 
 /// Facts that earlier batches knew, as far as there is room: the least used go first.
 struct Remembered {
     latest_ids: Cache<Uid, MessageId>,
-    groups: Cache<GroupId, Known>,
+    groups: Cache<GroupId, LedgerGroup>,
 }
 
-impl Ledger {
+impl StoreLedger {
     /// A ledger that continues after `accepted`, with these acceptances open.
-    pub(super) fn new(accepted: AcceptanceId, open: BTreeMap<AcceptanceId, Open>) -> Ledger {
-        Ledger { accepted, open, ..Ledger::default() }
+    pub(super) fn new(accepted: AcceptanceId, open: BTreeMap<AcceptanceId, SqlitePending>) -> StoreLedger {
+        StoreLedger { accepted, open, ..StoreLedger::default() }
     }
 
     /// The last acceptance.
@@ -109,14 +109,14 @@ impl Ledger {
     }
 
     /// The acceptances with copies owed.
-    pub(super) fn open(&self) -> &BTreeMap<AcceptanceId, Open> {
+    pub(super) fn open(&self) -> &BTreeMap<AcceptanceId, SqlitePending> {
         &self.open
     }
 
     /// Those after `after`, at most `limit`.
     pub(super) fn pending(&self, after: AcceptanceId, limit: usize) -> Vec<Pending> {
         let later = (std::ops::Bound::Excluded(after), std::ops::Bound::Unbounded);
-        let pending = |(&acceptance, open): (&AcceptanceId, &Open)| Pending {
+        let pending = |(&acceptance, open): (&AcceptanceId, &SqlitePending)| Pending {
             acceptance,
             content: open.content.clone(),
             owed: open.owed.clone(),
@@ -167,12 +167,12 @@ impl Ledger {
     }
 
     /// Learns a group.
-    pub(super) fn learn_group(&mut self, gid: GroupId, known: Known) {
+    pub(super) fn learn_group(&mut self, gid: GroupId, known: LedgerGroup) {
         self.groups.insert(gid, known);
     }
 
     /// The group, if the ledger knows whether there is one.
-    pub(super) fn group(&self, gid: GroupId) -> Option<&Known> {
+    pub(super) fn group(&self, gid: GroupId) -> Option<&LedgerGroup> {
         self.groups.get(&gid).or_else(|| self.remembered.as_ref()?.groups.get(&gid))
     }
 
@@ -252,7 +252,7 @@ impl Ledger {
         if change.as_ref().is_some_and(|change| self.next_state(change).is_none()) {
             return Err(Outcome::GroupChanged);
         }
-        let mut seen = Seen::default();
+        let mut seen = SeenReceivers::default();
         let copied: Vec<CopyOutcome> =
             rows.iter().map(|row| self.judge_row(&content, row, &mut seen)).collect();
         if copied[0] == CopyOutcome::Void {
@@ -276,7 +276,7 @@ impl Ledger {
             let already = rows.into_iter().map(|row| (row, CopyOutcome::Already));
             return Err(Outcome::Delivered(already.collect()));
         };
-        let (mut owed, mut seen) = (Owed::of(&open.owed), Seen::default());
+        let (mut owed, mut seen) = (OwedReceivers::of(&open.owed), SeenReceivers::default());
         let judge = |row: &Row| match owed.place_of(row.receiver) {
             Some(_) => self.judge_row(&open.content, row, &mut seen),
             None => CopyOutcome::Already,
@@ -302,7 +302,7 @@ impl Ledger {
     }
 
     /// Whether the membership epoch that a copy was meant for still goes on, and it is the write's first for its receiver.
-    fn judge_row(&self, content: &Content, row: &Row, seen: &mut Seen) -> CopyOutcome {
+    fn judge_row(&self, content: &Content, row: &Row, seen: &mut SeenReceivers) -> CopyOutcome {
         // A second copy has a larger id, so only later ones can repeat the receiver.
         let is_first = seen.add(row.receiver);
         if let Conversation::Group(gid) = content.target
@@ -357,7 +357,7 @@ impl Ledger {
                 let (rows, closed) = self.apply_rows(content, rows, ends)?;
                 self.accepted = *acceptance;
                 if !rest.is_empty() {
-                    let open = Open { content: content.clone(), ends, owed: rest.clone() };
+                    let open = SqlitePending { content: content.clone(), ends, owed: rest.clone() };
                     self.open.insert(*acceptance, open);
                 }
                 let key = content.key();
@@ -429,11 +429,11 @@ impl Ledger {
     }
 }
 
-impl Open {
+impl SqlitePending {
     /// Crosses out those who have been served; `None` when one of them was not owed anything.
     fn settle(&mut self, done: impl Iterator<Item = Uid>) -> Option<()> {
         let mut served = vec![false; self.owed.len()];
-        let mut owed = Owed::of(&self.owed);
+        let mut owed = OwedReceivers::of(&self.owed);
         for uid in done {
             served[owed.place_of(uid)?] = true;
         }

@@ -11,7 +11,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row as _, SqliteExecutor};
 use uuid::Uuid;
 
-use super::ledger::Known;
+use super::ledger::LedgerGroup;
 use crate::domain::{
     Body, ClientId, Content, Conversation, Digest, Entry, Group, GroupId, History, IdempotencyKey, Kind,
     Member, MembershipEpoch, MessageId, Standing, Timestamp, Uid,
@@ -202,7 +202,10 @@ pub(super) async fn records(
 }
 
 /// A group with everyone who was ever in it.
-pub(super) async fn group(executor: impl SqliteExecutor<'_>, gid: GroupId) -> Result<Known, StoreError> {
+pub(super) async fn group(
+    executor: impl SqliteExecutor<'_>,
+    gid: GroupId,
+) -> Result<LedgerGroup, StoreError> {
     let rows = sqlx::query(
         "SELECT name, version, uid, epoch, active, ended_epoch, standing, since, topic, history
          FROM groups LEFT JOIN members USING (gid) WHERE gid = ? ORDER BY uid",
@@ -210,7 +213,7 @@ pub(super) async fn group(executor: impl SqliteExecutor<'_>, gid: GroupId) -> Re
     .bind(gid.0.cast_signed())
     .fetch_all(executor)
     .await?;
-    let Some(first) = rows.first() else { return Ok(Known::default()) };
+    let Some(first) = rows.first() else { return Ok(LedgerGroup::default()) };
     let mut group = Group {
         gid,
         name: first.try_get(0)?,
@@ -229,7 +232,7 @@ pub(super) async fn group(executor: impl SqliteExecutor<'_>, gid: GroupId) -> Re
             closed.insert(uid, last);
         }
     }
-    Ok(Known { group: Some(Arc::new(group)), closed })
+    Ok(LedgerGroup { group: Some(Arc::new(group)), closed })
 }
 
 /// One row of `receiver`'s inbox from the columns of [`ENTRY`].

@@ -1,6 +1,6 @@
 //! Rows that are durable in the journal and not yet, or only just, in the keyed tables.
 //!
-//! A [`Memtable`] collects what was committed since the last flush. [`Memory`] holds up to three of them, oldest
+//! A [`Memtable`] collects what was committed since the last flush. [`MemtableSet`] holds up to three of them, oldest
 //! first: one that was flushed and is kept to answer from, one that is being flushed, one that still grows. For each
 //! user they hold an unbroken end of the inbox: everything with an id above `base` is here, everything up to it
 //! is in the tables. Readers take a [`MemtableView`] first and ask the tables afterwards, for ids up to `base` only, and
@@ -246,15 +246,15 @@ struct Memtables {
 }
 
 /// The memtables.
-pub(super) struct Memory {
+pub(super) struct MemtableSet {
     memtables: RwLock<Memtables>,
 }
 
-impl Memory {
+impl MemtableSet {
     /// Begins with one memtable, read back from the journal or empty.
-    pub(super) fn new(active: Memtable) -> Memory {
+    pub(super) fn new(active: Memtable) -> MemtableSet {
         let memtables = Memtables { flushed: None, frozen: None, active: Arc::new(active), number: 0 };
-        Memory { memtables: RwLock::new(memtables) }
+        MemtableSet { memtables: RwLock::new(memtables) }
     }
 
     /// The memtables as they are now.

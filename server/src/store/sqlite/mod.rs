@@ -88,12 +88,12 @@ pub use restore::{SqliteRestore, rename_history};
 pub use status::status;
 pub use verify::{required_files, verify_database, verify_log};
 
-use calls::{Call, Reply};
-use committer::{Committer, Request};
+use calls::{CommitCall, Reply};
+use committer::{Committer, CommitterRequest};
 use flusher::Flusher;
-use memtable::Memory;
-use read::Reader;
-use shared::Shared;
+use memtable::MemtableSet;
+use read::InboxReader;
+use shared::SqliteShared;
 use tables::LiveTables;
 
 /// The [`MessageStore`] on SQLite.
@@ -101,8 +101,8 @@ use tables::LiveTables;
 /// Dropped without [`close`](MessageStore::close) it ends like a killed process: nothing acknowledged is lost, and
 /// the next start replays the journal.
 pub struct SqliteStore {
-    shared: Arc<Shared>,
-    requests: mpsc::Sender<Request>,
+    shared: Arc<SqliteShared>,
+    requests: mpsc::Sender<CommitterRequest>,
     history: HistoryId,
 }
 
@@ -143,7 +143,7 @@ impl SqliteStore {
         let set_aside: i64 =
             sqlx::query_scalar("SELECT count(*) FROM set_aside").fetch_one(db.readers()).await?;
         let (tables, counters) = (LiveTables::read(&db).await?, replay::counters(&db).await?);
-        let shared = Arc::new(Shared::new(db, Memory::new(memtable), tables, options));
+        let shared = Arc::new(SqliteShared::new(db, MemtableSet::new(memtable), tables, options));
         shared.condition.set_aside(set_aside.cast_unsigned());
         let flusher = Flusher::new(shared.clone(), flushed);
         let committer = Committer::new(shared.clone(), waiting, journal, (ledger, counters), flusher);
@@ -157,7 +157,7 @@ impl SqliteStore {
     }
 
     /// Asks the committer. An answer that does not come means that the store is closing or the committer has died.
-    async fn ask<T>(&self, ask: impl FnOnce(Reply<T>) -> Request) -> Result<T, StoreError> {
+    async fn ask<T>(&self, ask: impl FnOnce(Reply<T>) -> CommitterRequest) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
         self.requests.send(ask(reply)).await.map_err(|_| closed())?;
         answer.await.map_err(|_| closed())?
@@ -165,7 +165,9 @@ impl SqliteStore {
 
     /// Waits until the committer, which has died, knows again what is there, or the store is closed.
     async fn until_reopened(&self) {
-        while let Err(error) = self.ask(|reply| Request::Pending(AcceptanceId::default(), 0, reply)).await {
+        while let Err(error) =
+            self.ask(|reply| CommitterRequest::Pending(AcceptanceId::default(), 0, reply)).await
+        {
             if self.requests.is_closed() {
                 return;
             }
@@ -188,8 +190,8 @@ impl SqliteStore {
         }
     }
 
-    fn reader(&self, uid: Uid) -> Reader<'_> {
-        Reader::new(&self.shared.db, &self.shared.memory, uid)
+    fn reader(&self, uid: Uid) -> InboxReader<'_> {
+        InboxReader::new(&self.shared.db, &self.shared.memory, uid)
     }
 }
 
@@ -211,7 +213,7 @@ async fn named_history(db: &Db, new: HistoryId) -> Result<HistoryId, StoreError>
 impl MessageStore for SqliteStore {
     async fn commit(&self, writes: Vec<Write>) -> Result<Vec<Outcome>, CommitError> {
         let (reply, answer) = oneshot::channel();
-        let sent = self.requests.send(Request::Commit(Call { writes, reply })).await;
+        let sent = self.requests.send(CommitterRequest::Commit(CommitCall { writes, reply })).await;
         sent.map_err(|_| CommitError::Refused(closed()))?;
         self.outcome_of(answer).await
     }
@@ -221,7 +223,7 @@ impl MessageStore for SqliteStore {
     }
 
     async fn pending(&self, after: PendingKey, limit: usize) -> Result<Vec<Pending>, StoreError> {
-        self.ask(|reply| Request::Pending(after.acceptance, limit, reply)).await
+        self.ask(|reply| CommitterRequest::Pending(after.acceptance, limit, reply)).await
     }
 
     async fn latest_ids(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError> {
@@ -306,7 +308,7 @@ impl MessageStore for SqliteStore {
         for &gid in gids {
             groups.push(match self.shared.group(gid) {
                 Some(group) => Some(group),
-                None => self.ask(|reply| Request::Group(gid, reply)).await?,
+                None => self.ask(|reply| CommitterRequest::Group(gid, reply)).await?,
             });
         }
         Ok(groups)
@@ -343,7 +345,7 @@ impl MessageStore for SqliteStore {
     }
 
     async fn close(&self) {
-        if let Err(error) = self.ask(Request::Close).await {
+        if let Err(error) = self.ask(CommitterRequest::Close).await {
             warn!(%error, "not all was flushed; the next start reads it back from the journal");
         }
         if let Err(error) = self.shared.db.close().await {

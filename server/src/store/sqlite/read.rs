@@ -12,13 +12,13 @@ use sqlx::{AssertSqlSafe, Row as _, SqliteConnection};
 
 use super::db::Db;
 use super::lookup::{self, ENTRY};
-use super::memtable::{Memory, MemtableView};
+use super::memtable::{MemtableSet, MemtableView};
 use super::scan::Scan;
 use crate::domain::{Conversation, Direction, Entry, Kind, MessageId, PageLimit, RangeQuery, Uid};
 use crate::store::{Filling, Page, StoreError, beyond};
 
 /// Reads of one inbox.
-pub(super) struct Reader<'a> {
+pub(super) struct InboxReader<'a> {
     pub(super) db: &'a Db,
     pub(super) view: MemtableView,
     pub(super) uid: Uid,
@@ -28,12 +28,12 @@ pub(super) struct Reader<'a> {
     pub(super) top: u64,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> InboxReader<'a> {
     /// A reader of what is there now.
-    pub(super) fn new(db: &'a Db, memory: &Memory, uid: Uid) -> Reader<'a> {
+    pub(super) fn new(db: &'a Db, memory: &MemtableSet, uid: Uid) -> InboxReader<'a> {
         let view = memory.view();
         let (base, top) = view.span(uid).unwrap_or((MessageId::MAX, MessageId::ZERO));
-        Reader { db, view, uid, base: base.get(), top: top.get() }
+        InboxReader { db, view, uid, base: base.get(), top: top.get() }
     }
 
     /// The latest id.

@@ -7,12 +7,12 @@ use crate::store::Recipient;
 
 /// The receivers of one write that were judged. Most writes have two, which need no table.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct SeenReceivers {
     few: Vec<Uid>,
     many: HashSet<Uid>,
 }
 
-impl Seen {
+impl SeenReceivers {
     /// So many are compared one by one.
     const FEW: usize = 16;
 
@@ -21,7 +21,7 @@ impl Seen {
         if self.few.contains(&uid) {
             return false;
         }
-        if self.few.len() < Seen::FEW {
+        if self.few.len() < SeenReceivers::FEW {
             self.few.push(uid);
             return true;
         }
@@ -31,14 +31,14 @@ impl Seen {
 
 /// Finds recipients. A delivery names them in the order of the acceptance, so looking on from the last place
 /// finds the next one at once.
-pub(super) struct Owed<'a> {
+pub(super) struct OwedReceivers<'a> {
     list: &'a [Recipient],
     next: usize,
 }
 
-impl<'a> Owed<'a> {
-    pub(super) fn of(list: &'a [Recipient]) -> Owed<'a> {
-        Owed { list, next: 0 }
+impl<'a> OwedReceivers<'a> {
+    pub(super) fn of(list: &'a [Recipient]) -> OwedReceivers<'a> {
+        OwedReceivers { list, next: 0 }
     }
 
     pub(super) fn place_of(&mut self, uid: Uid) -> Option<usize> {

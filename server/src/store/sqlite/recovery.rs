@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, error, warn};
 
 use super::calls::Calls;
-use super::committer::{Committer, Request};
+use super::committer::{Committer, CommitterRequest};
 use super::meta;
 use super::replay::{counters, replay};
 use crate::store::StoreError;
@@ -91,18 +91,18 @@ impl Committer {
             };
             match ask {
                 None => return ControlFlow::Break(()),
-                Some(Request::Commit(call)) => {
+                Some(CommitterRequest::Commit(call)) => {
                     self.shared.condition.refused(1);
                     Calls { messages: vec![call], tables: Vec::new() }.refuse(error);
                 }
-                Some(Request::CommitRows(call)) => {
+                Some(CommitterRequest::CommitRows(call)) => {
                     self.shared.condition.refused(1);
                     Calls { messages: Vec::new(), tables: vec![call] }.refuse(error);
                 }
-                Some(Request::CloseTable(_, reply)) => _ = reply.send(Err(error.clone())),
-                Some(Request::Pending(_, _, reply)) => _ = reply.send(Err(error.clone())),
-                Some(Request::Group(_, reply)) => _ = reply.send(Err(error.clone())),
-                Some(Request::Close(reply)) => {
+                Some(CommitterRequest::CloseTable(_, reply)) => _ = reply.send(Err(error.clone())),
+                Some(CommitterRequest::Pending(_, _, reply)) => _ = reply.send(Err(error.clone())),
+                Some(CommitterRequest::Group(_, reply)) => _ = reply.send(Err(error.clone())),
+                Some(CommitterRequest::Close(reply)) => {
                     _ = reply.send(Err(error.clone()));
                     return ControlFlow::Break(());
                 }

@@ -7,7 +7,7 @@ use sqlx::{Row as _, SqliteExecutor};
 use super::db::Db;
 use super::journal::record::JournalRecord;
 use super::journal::{Journal, record};
-use super::ledger::{Ledger, Open};
+use super::ledger::{SqlitePending, StoreLedger};
 use super::memtable::Memtable;
 use super::tables::Counters;
 use super::{lookup, meta};
@@ -19,10 +19,10 @@ pub(super) async fn replay(
     db: &Db,
     journal: &Journal,
     flushed: u64,
-) -> Result<(Ledger, Memtable), StoreError> {
+) -> Result<(StoreLedger, Memtable), StoreError> {
     let mut connection = db.service().await?;
     let accepted = AcceptanceId(meta::number(&mut *connection, meta::ACCEPTED).await?);
-    let mut ledger = Ledger::new(accepted, stored_open(&mut *connection).await?);
+    let mut ledger = StoreLedger::new(accepted, stored_open(&mut *connection).await?);
     let memtable = Memtable::default();
     for seq in flushed + 1..=journal.last() {
         let records = journal.read(seq)?;
@@ -51,7 +51,7 @@ pub(super) async fn counters(db: &Db) -> Result<Counters, StoreError> {
 /// The acceptances with copies owed, as of the last flush.
 pub(super) async fn stored_open(
     executor: impl SqliteExecutor<'_>,
-) -> Result<BTreeMap<AcceptanceId, Open>, StoreError> {
+) -> Result<BTreeMap<AcceptanceId, SqlitePending>, StoreError> {
     let rows = sqlx::query("SELECT acceptance, record FROM pending").fetch_all(executor).await?;
     let mut open = BTreeMap::new();
     for row in rows {

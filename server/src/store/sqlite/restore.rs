@@ -13,7 +13,7 @@ use super::db::Db;
 use super::flush::{self, write_group, write_open};
 use super::heads::{self, HeadRow};
 use super::journal::Journal;
-use super::ledger::Open;
+use super::ledger::SqlitePending;
 use super::memtable::{ChangedGroup, Memtable, MemtableUpdate};
 use super::{identity, meta, tables};
 use crate::domain::{Group, HistoryId, MembershipEpoch, MessageId, Timestamp, Uid, name_key};
@@ -106,7 +106,7 @@ impl Restore for SqliteRestore {
                 }
                 Record::Sent(sender, client_id, record) => memtable.apply_record((sender, client_id), record),
                 Record::Pending(pending, ends) => {
-                    let open = Open { content: pending.content, ends, owed: pending.owed };
+                    let open = SqlitePending { content: pending.content, ends, owed: pending.owed };
                     write_open(&mut tx, pending.acceptance, &open).await?;
                     meta::put(&mut tx, meta::ACCEPTED, pending.acceptance.0).await?;
                 }

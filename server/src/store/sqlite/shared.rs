@@ -4,30 +4,35 @@ use std::sync::Arc;
 
 use quick_cache::sync::Cache;
 
-use super::condition::Condition;
+use super::condition::SqliteCondition;
 use super::db::Db;
-use super::memtable::{Memory, MemtableView};
+use super::memtable::{MemtableSet, MemtableView};
 use super::tables::LiveTables;
 use super::{SqliteOptions, lookup};
 use crate::domain::{Group, GroupId, IdempotencyKey};
 use crate::store::{KeyState, StoreError, Unused};
 
 /// Read by everybody; what is durable is put in by the committer alone.
-pub(super) struct Shared {
+pub(super) struct SqliteShared {
     pub(super) db: Arc<Db>,
-    pub(super) memory: Memory,
+    pub(super) memory: MemtableSet,
     pub(super) options: SqliteOptions,
     pub(super) tables: LiveTables,
     /// Groups as last accepted; some of those that there are.
     groups: Cache<GroupId, Arc<Group>>,
-    pub(super) condition: Condition,
+    pub(super) condition: SqliteCondition,
 }
 
-impl Shared {
+impl SqliteShared {
     /// Around what was read at the start.
-    pub(super) fn new(db: Arc<Db>, memory: Memory, tables: LiveTables, options: SqliteOptions) -> Shared {
+    pub(super) fn new(
+        db: Arc<Db>,
+        memory: MemtableSet,
+        tables: LiveTables,
+        options: SqliteOptions,
+    ) -> SqliteShared {
         let groups = Cache::new(options.known_groups.max(1));
-        Shared { db, memory, options, tables, groups, condition: Condition::default() }
+        SqliteShared { db, memory, options, tables, groups, condition: SqliteCondition::default() }
     }
 
     /// The group, if it is known here.

@@ -53,7 +53,7 @@ pub struct Stamp {
 
 /// The kind of file at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum FileKind {
     /// Nothing.
     Missing,
     /// A file without a byte, or a database in which there is nothing.
@@ -73,17 +73,17 @@ pub enum Found {
 }
 
 /// Looks at the beginning of a database: `None` when it may be a good one. Without opening it.
-pub fn look(path: &Path) -> Option<Found> {
-    let damaged = |why: &str| Some(Found::Damaged(why.to_owned()));
+pub fn look(path: &Path) -> Option<FileKind> {
+    let damaged = |why: &str| Some(FileKind::Damaged(why.to_owned()));
     let mut file = match File::open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Some(Found::Missing),
-        Err(error) => return Some(Found::Unreadable(error.to_string())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Some(FileKind::Missing),
+        Err(error) => return Some(FileKind::Unreadable(error.to_string())),
     };
     let length = match file.metadata() {
         Ok(found) if found.is_file() => found.len(),
         Ok(_) => return damaged("it is no file"),
-        Err(error) => return Some(Found::Unreadable(error.to_string())),
+        Err(error) => return Some(FileKind::Unreadable(error.to_string())),
     };
     let beside = |ending: &str| {
         let mut name = path.as_os_str().to_owned();
@@ -91,7 +91,7 @@ pub fn look(path: &Path) -> Option<Found> {
         std::fs::metadata(Path::new(&name)).is_ok_and(|log| log.len() > 0)
     };
     if length == 0 {
-        return Some(Found::Empty);
+        return Some(FileKind::Empty);
     }
     let mut head = [0; 100];
     let is_database = file.read_exact(&mut head).is_ok() && head.starts_with(b"SQLite format 3\0");
@@ -130,7 +130,7 @@ pub fn message_ids(path: &Path) -> Option<String> {
 pub struct Opened {
     path: PathBuf,
     connection: Option<Connection>,
-    found: Found,
+    found: FileKind,
 }
 
 impl Opened {
@@ -148,14 +148,14 @@ impl Opened {
             Ok((connection, found)) => Opened { path, connection: Some(connection), found },
             Err(error) => {
                 let found = match error.sqlite_error_code() {
-                    Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Found::Busy,
+                    Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => FileKind::Busy,
                     Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
-                        Found::Damaged(error.to_string())
+                        FileKind::Damaged(error.to_string())
                     }
                     Some(_) if is_without_its_sum(&error) => {
-                        Found::Damaged("a page is not as it was written".to_owned())
+                        FileKind::Damaged("a page is not as it was written".to_owned())
                     }
-                    _ => Found::Unreadable(why(error)),
+                    _ => FileKind::Unreadable(why(error)),
                 };
                 Opened { path, connection: None, found }
             }
@@ -164,11 +164,11 @@ impl Opened {
 
     /// A file that nothing is known of.
     pub fn unread(path: PathBuf, why: impl ToString) -> Opened {
-        Opened { path, connection: None, found: Found::Unreadable(why.to_string()) }
+        Opened { path, connection: None, found: FileKind::Unreadable(why.to_string()) }
     }
 
     /// The kind of file that was found.
-    pub fn found(&self) -> &Found {
+    pub fn found(&self) -> &FileKind {
         &self.found
     }
 
@@ -217,20 +217,20 @@ fn is_without_its_sum(error: &rusqlite::Error) -> bool {
     error.sqlite_error().is_some_and(|error| error.extended_code == page_sums::DAMAGED_PAGE)
 }
 
-fn stamped(connection: &Connection) -> rusqlite::Result<Found> {
+fn stamped(connection: &Connection) -> rusqlite::Result<FileKind> {
     let tables = "SELECT count(*), coalesce(sum(name = 'stamp'), 0) FROM sqlite_master";
     match connection.query_row(tables, (), |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))? {
         // Made, and not stamped before the process ended.
-        (0, _) => return Ok(Found::Empty),
-        (_, 0) => return Ok(Found::Unstamped),
+        (0, _) => return Ok(FileKind::Empty),
+        (_, 0) => return Ok(FileKind::Unstamped),
         _ => {}
     }
     let format: Option<i64> =
         connection.query_row("SELECT format FROM stamp", (), |row| row.get(0)).optional()?;
     match format {
-        None => return Ok(Found::Unstamped),
+        None => return Ok(FileKind::Unstamped),
         Some(1..=FORMAT) => {}
-        Some(_) => return Ok(Found::Newer),
+        Some(_) => return Ok(FileKind::Newer),
     }
     let columns = "SELECT role, installation, start, token FROM stamp";
     let (role, installation, start, token): (String, String, i64, String) =
@@ -242,7 +242,7 @@ fn stamped(connection: &Connection) -> rusqlite::Result<Found> {
         Uuid::parse_str(&text).map_err(bad)
     };
     let start = Start { number: start.cast_unsigned(), token: uuid(token)? };
-    Ok(Found::Stamped(Stamp { role, installation: uuid(installation)?, start }))
+    Ok(FileKind::Stamped(Stamp { role, installation: uuid(installation)?, start }))
 }
 
 fn write(connection: &Connection, stamp: &Stamp) -> rusqlite::Result<()> {
@@ -291,14 +291,14 @@ mod tests {
         assert!(length(&log) > 0);
 
         let opened = Opened::open(path.clone());
-        assert_eq!((opened.found(), length(&log)), (&Found::Stamped(stamp(1)), 0));
+        assert_eq!((opened.found(), length(&log)), (&FileKind::Stamped(stamp(1)), 0));
         // Refused for the sake of another file: the process ends, and so does one that is killed here.
         drop(opened);
         Opened::open(path.clone()).stamp(&stamp(2)).expect("stamped");
         assert!(length(&log) > 0, "the next to open it reads the log");
 
         std::fs::remove_file(place.path().join("ids.db-shm")).expect("a power cut keeps no shared memory");
-        assert_eq!(Opened::open(path.clone()).found(), &Found::Stamped(stamp(2)));
+        assert_eq!(Opened::open(path.clone()).found(), &FileKind::Stamped(stamp(2)));
         let kept =
             Connection::open(&path).expect("opened").query_row("SELECT n FROM kept", (), |row| row.get(0));
         assert_eq!(kept, Ok(7));
@@ -312,10 +312,10 @@ mod tests {
         let connection = Connection::open(&path).expect("opened");
         connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA user_version = 1;").expect("made");
         drop(connection);
-        assert_eq!(Opened::open(path.clone()).found(), &Found::Empty);
+        assert_eq!(Opened::open(path.clone()).found(), &FileKind::Empty);
         let connection = Connection::open(&path).expect("opened");
         connection.execute_batch("CREATE TABLE kept (n)").expect("made");
         drop(connection);
-        assert_eq!(Opened::open(path).found(), &Found::Unstamped);
+        assert_eq!(Opened::open(path).found(), &FileKind::Unstamped);
     }
 }

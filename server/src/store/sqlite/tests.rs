@@ -14,7 +14,7 @@ use super::flush::{Flush, Frozen};
 use super::*;
 use crate::domain::Conversation;
 use crate::store::conformance::compare::{Universe, same_answers, same_tails};
-use crate::store::conformance::history::{History, Move, moves};
+use crate::store::conformance::history::{Move, MoveHistory, moves};
 use crate::store::conformance::{Made, id, ids, send_text, text_message};
 use crate::store::memory::MemoryStore;
 
@@ -89,7 +89,7 @@ mod everything_flushed {
 
 /// An event between two commits.
 #[derive(Clone, Debug)]
-enum Event {
+enum StoreEvent {
     /// Nothing.
     Go,
     /// The process dies.
@@ -100,33 +100,33 @@ enum Event {
     Close,
 }
 
-fn events() -> impl Strategy<Value = Event> {
+fn events() -> impl Strategy<Value = StoreEvent> {
     prop_oneof![
-        4 => Just(Event::Go),
-        1 => Just(Event::Crash),
-        2 => (0..30u8).prop_map(Event::CrashInFlush),
-        1 => Just(Event::Close),
+        4 => Just(StoreEvent::Go),
+        1 => Just(StoreEvent::Crash),
+        2 => (0..30u8).prop_map(StoreEvent::CrashInFlush),
+        1 => Just(StoreEvent::Close),
     ]
 }
 
 /// A store and its files.
-struct Life {
+struct StoreLife {
     directory: TempDir,
     store: SqliteStore,
 }
 
-impl Life {
-    async fn begin(options: SqliteOptions) -> Life {
+impl StoreLife {
+    async fn begin(options: SqliteOptions) -> StoreLife {
         let directory = tempfile::tempdir().expect("a directory");
         let store = open(directory.path(), options).await;
-        Life { directory, store }
+        StoreLife { directory, store }
     }
 
-    async fn after(self, event: &Event, options: SqliteOptions) -> Life {
+    async fn after(self, event: &StoreEvent, options: SqliteOptions) -> StoreLife {
         let directory = match event {
-            Event::Go => return self,
-            Event::Crash => copied(self.directory.path()),
-            Event::CrashInFlush(steps) => {
+            StoreEvent::Go => return self,
+            StoreEvent::Crash => copied(self.directory.path()),
+            StoreEvent::CrashInFlush(steps) => {
                 let between = copied(self.directory.path());
                 let (db, mut flush) = frozen(between.path()).await;
                 for _ in 0..*steps {
@@ -136,18 +136,18 @@ impl Life {
                 }
                 copied(between.path())
             }
-            Event::Close => {
+            StoreEvent::Close => {
                 self.store.close().await;
                 copied(self.directory.path())
             }
         };
         let store = open(directory.path(), options).await;
-        Life { directory, store }
+        StoreLife { directory, store }
     }
 }
 
 /// Commits the moves to both stores, which must answer alike.
-async fn commit(store: &SqliteStore, model: &MemoryStore, history: &mut History, moves: &[Move]) {
+async fn commit(store: &SqliteStore, model: &MemoryStore, history: &mut MoveHistory, moves: &[Move]) {
     let mut writes: Vec<Write> = moves.iter().filter_map(|step| history.write(step)).collect();
     for write in &mut writes {
         // Some come with a proof, as a queue's do; others make the commit look.
@@ -173,9 +173,9 @@ async fn commit(store: &SqliteStore, model: &MemoryStore, history: &mut History,
     }
 }
 
-async fn live(scenes: Vec<(Vec<Move>, Event)>, options: fn() -> SqliteOptions) {
-    let (model, mut history) = (MemoryStore::new(), History::default());
-    let mut life = Life::begin(options()).await;
+async fn live(scenes: Vec<(Vec<Move>, StoreEvent)>, options: fn() -> SqliteOptions) {
+    let (model, mut history) = (MemoryStore::new(), MoveHistory::default());
+    let mut life = StoreLife::begin(options()).await;
     for (moves, event) in scenes {
         commit(&life.store, &model, &mut history, &moves).await;
         life = life.after(&event, options()).await;
@@ -213,7 +213,7 @@ proptest! {
 /// The random histories are worth something only if they go everywhere.
 #[tokio::test]
 async fn random_histories_meet_every_outcome() {
-    let (model, mut history) = (MemoryStore::new(), History::default());
+    let (model, mut history) = (MemoryStore::new(), MoveHistory::default());
     let mut runner = TestRunner::deterministic();
     let mut met = std::collections::BTreeSet::new();
     for _ in 0..200 {
@@ -248,7 +248,7 @@ async fn random_histories_meet_every_outcome() {
 
 #[tokio::test]
 async fn commits_that_wait_share_a_batch() {
-    let life = Life::begin(SqliteOptions::unflushed()).await;
+    let life = StoreLife::begin(SqliteOptions::unflushed()).await;
     let tell = |n: u32| send_text(&life.store, (Uid(2 * n), 1), (Uid(2 * n + 1), 1), n.into());
     futures_util::future::join_all((1..=40).map(tell)).await;
     let after = copied(life.directory.path());
@@ -334,7 +334,7 @@ async fn what_is_flushed_and_not_yet_trimmed_is_not_replayed() {
 
 #[tokio::test]
 async fn a_reader_with_an_old_view_sees_no_row_twice_and_misses_none() {
-    let life = Life::begin(flushing()).await;
+    let life = StoreLife::begin(flushing()).await;
     for n in 1..=5 {
         send_text(&life.store, (Uid(1), n), (Uid(2), n), n.into()).await;
     }
@@ -350,7 +350,7 @@ async fn a_reader_with_an_old_view_sees_no_row_twice_and_misses_none() {
 
 #[tokio::test]
 async fn a_tail_is_served_from_memory_for_whoever_was_up_to_date() {
-    let life = Life::begin(SqliteOptions::unflushed()).await;
+    let life = StoreLife::begin(SqliteOptions::unflushed()).await;
     send_text(&life.store, (Uid(1), 1), (Uid(2), 5), 1).await;
     life.store.close().await;
     let store = open(life.directory.path(), SqliteOptions::unflushed()).await;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 use seqsvr_core::page_sums;
 
-use super::stamp::{self, Found};
+use super::stamp::{self, FileKind};
 use super::{identity, journal, meta};
 
 /// The log is read so often before it is called damaged, beside a process that may be writing it, and between two times there is a pause.
@@ -24,8 +24,8 @@ pub fn verify_database(path: &Path, each: impl FnMut(u64)) -> io::Result<Vec<Str
     let name = path.file_name().unwrap_or_default().display();
     let mut found = Vec::new();
     match stamp::look(path) {
-        Some(Found::Damaged(why)) => found.push(format!("{name}: {why}")),
-        Some(Found::Empty) => found.push(format!("{name}: it is empty")),
+        Some(FileKind::Damaged(why)) => found.push(format!("{name}: {why}")),
+        Some(FileKind::Empty) => found.push(format!("{name}: it is empty")),
         _ => {}
     }
     match page_sums::verify(path, each) {

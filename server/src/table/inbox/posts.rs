@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tidemark_table::operations::batch::RowAnswer;
 use tidemark_table::rows::capacity::Consumed;
-use tidemark_table::rows::write::{Change, Decided, PutColumn, Refusal, Returns, RowWrite, decide};
+use tidemark_table::rows::write::{Decided, PutColumn, Returns, RowWrite, WriteChange, WriteRefusal, decide};
 use tidemark_table::{ErrorCode, KeyValue, Row, TableError, Value};
 use uuid::Uuid;
 
@@ -46,7 +46,7 @@ impl Posts {
             Err(error) => return refused(error),
         };
         match decide(&table().definition, write, None, now.0) {
-            Err(Refusal { error, consumed }) => RowAnswer { consumed, outcome: Err(error) },
+            Err(WriteRefusal { error, consumed }) => RowAnswer { consumed, outcome: Err(error) },
             Ok(_) if !(self.may_post)(sender) => refused(too_many()),
             Ok(Decided { consumed, .. }) => match self.send(sender, write, post).await {
                 Ok(row) => RowAnswer { consumed, outcome: Ok(row) },
@@ -69,7 +69,7 @@ impl Posts {
     }
 
     fn post_of(&self, sender: Uid, write: &RowWrite) -> Result<Post, TableError> {
-        let Change::Put(columns) = &write.change else {
+        let WriteChange::Put(columns) = &write.change else {
             let message =
                 "Unsupported operation: rows of the table inbox are put, and neither updated nor deleted.";
             return Err(TableError::new(ErrorCode::UnsupportedOperation, message));
@@ -150,10 +150,10 @@ fn too_many() -> TableError {
 fn text_of(body: &str) -> Option<String> {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Text {
+    struct PostText {
         text: String,
     }
-    serde_json::from_str::<Text>(body).ok().map(|body| body.text)
+    serde_json::from_str::<PostText>(body).ok().map(|body| body.text)
 }
 
 fn receiver(write: &RowWrite) -> Result<Uid, TableError> {

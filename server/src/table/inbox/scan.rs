@@ -23,7 +23,7 @@ pub(super) async fn scan(
     loop {
         let inboxes = messages.inboxes((&key, uid), scan.direction, INBOXES).await?;
         for &inbox in &inboxes {
-            let ids = Ids::of(scan, inbox);
+            let ids = InboxIds::of(scan, inbox);
             if ids.is_beyond_the_end {
                 return Ok((rows, false));
             }
@@ -79,20 +79,20 @@ fn first_place(start: &[u8], direction: Direction) -> (String, i64) {
 }
 
 /// Which ids of one inbox are in a range: those from `low` on and below `high`.
-struct Ids {
+struct InboxIds {
     low: u64,
     high: u64,
     /// No inbox after this one has any, either.
     is_beyond_the_end: bool,
 }
 
-impl Ids {
-    fn of(scan: &TableScan, inbox: Uid) -> Ids {
+impl InboxIds {
+    fn of(scan: &TableScan, inbox: Uid) -> InboxIds {
         let (start, end) = (first_from(&scan.start, inbox), first_from(&scan.end, inbox));
         let is_key = |bytes: &[u8], id| bytes == key_of(inbox, id);
         match scan.direction {
-            Direction::Forward => Ids { low: start, high: end, is_beyond_the_end: end == 0 },
-            Direction::Backward => Ids {
+            Direction::Forward => InboxIds { low: start, high: end, is_beyond_the_end: end == 0 },
+            Direction::Backward => InboxIds {
                 low: end + u64::from(is_key(&scan.end, end)),
                 high: start + u64::from(is_key(&scan.start, start)),
                 is_beyond_the_end: end > MessageId::MAX.get(),
@@ -117,8 +117,8 @@ impl Ids {
     /// The rest behind `last`.
     fn after(&self, last: MessageId, direction: Direction, rows: usize) -> Option<RangeQuery> {
         let rest = match direction {
-            Direction::Forward => Ids { low: last.get() + 1, ..*self },
-            Direction::Backward => Ids { high: last.get(), ..*self },
+            Direction::Forward => InboxIds { low: last.get() + 1, ..*self },
+            Direction::Backward => InboxIds { high: last.get(), ..*self },
         };
         rest.query(direction, rows)
     }

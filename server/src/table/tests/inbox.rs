@@ -17,7 +17,7 @@ use super::{Options, World};
 use crate::app::Messages;
 use crate::domain::{Clock, MessageId, RangeQuery, Timestamp, Uid};
 use crate::notify::Local;
-use crate::queue::{self, Parts, Queues, Watermarks};
+use crate::queue::{self, QueueParts, Queues, Watermarks};
 use crate::seq::Numbers;
 use crate::store::memory::{MemoryDirectory, MemoryStore, MemoryTables};
 use crate::store::{Directory, MessageStore, NewAccount};
@@ -46,7 +46,7 @@ impl Inboxes {
             assert!(directory.create_account(uid, account, None).await.expect("memory"), "free");
         }
         let store: Arc<dyn MessageStore> = messages.clone();
-        let parts = Parts {
+        let parts = QueueParts {
             numbers: Numbers::of_the_store(),
             store: Arc::clone(&store),
             directory,

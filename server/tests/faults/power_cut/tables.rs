@@ -6,7 +6,7 @@ use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use tidemark_test_support::ports::free_port;
 use tidemark_test_support::until::until;
-use tidemark_trials::chaos::{AccessKey, Ledger, TableLoad};
+use tidemark_trials::chaos::{AccessKey, TableLedger, TableLoad};
 
 use super::{Disk, End, Server};
 
@@ -36,7 +36,7 @@ impl Rows {
     }
 
     /// The power goes. Returns what was told before, and is there afterwards.
-    async fn lose_power(mut self) -> Ledger {
+    async fn lose_power(mut self) -> TableLedger {
         self.disk.lose_power();
         let server = Server::start(&self.disk.path("data"), &[listen(&self.address)]).await;
         let written = self.load.written().await.expect("written");

@@ -18,7 +18,7 @@ use tidemark::domain::{
     RangeQuery, Timestamp, Uid,
 };
 use tidemark::notify::Local;
-use tidemark::queue::{DailyLimit, Options, Parts, Publish, Queues, Request, Watermarks};
+use tidemark::queue::{DailyLimit, Options, Publish, QueueParts, Queues, Request, Watermarks};
 use tidemark::seq::{Ids, Numbers};
 use tidemark::store::faulty::FaultyStore;
 use tidemark::store::memory::{MemoryDirectory, MemoryStore};
@@ -89,7 +89,7 @@ impl World {
             Arc::new(move || Uuid::from_u128(u128::MAX - u128::from(uuids.fetch_add(1, Ordering::Relaxed))));
         // Every user is a section.
         let numbers = Numbers::new(lines.clone(), 1);
-        let parts = Parts {
+        let parts = QueueParts {
             numbers: numbers.clone(),
             store: store.clone(),
             directory: self.directory.clone(),

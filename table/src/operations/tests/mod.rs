@@ -7,7 +7,7 @@ mod writes;
 use prost::Message;
 
 use super::*;
-use crate::rows::write::Change;
+use crate::rows::write::WriteChange;
 use crate::wire::plain_buffer::{CellOperation, KeyPart, ReceivedCell, ReceivedRow, encode_sent};
 use crate::{
     KeyColumnDefinition, KeyType, KeyValue, ReservedThroughput, TableDefinition, TableOptions, Value,
@@ -28,7 +28,7 @@ fn table(auto_increment: bool) -> TableDefinition {
     }
 }
 
-type Parts = Vec<(String, KeyPart)>;
+type KeyParts = Vec<(String, KeyPart)>;
 
 fn text(value: &str) -> KeyPart {
     KeyPart::Value(KeyValue::String(value.to_owned()))
@@ -38,7 +38,7 @@ fn number(value: i64) -> KeyPart {
     KeyPart::Value(KeyValue::Integer(value))
 }
 
-fn key(id: KeyPart) -> Parts {
+fn key(id: KeyPart) -> KeyParts {
     vec![("PK1".to_owned(), text("x")), ("PK2".to_owned(), id)]
 }
 
@@ -50,7 +50,7 @@ fn one() -> Vec<ReceivedCell> {
     vec![cell("a", Value::Integer(1))]
 }
 
-fn sent(key: Parts, cells: Vec<ReceivedCell>) -> Vec<u8> {
+fn sent(key: KeyParts, cells: Vec<ReceivedCell>) -> Vec<u8> {
     encode_sent(&ReceivedRow { key, cells, delete: false })
 }
 
@@ -58,7 +58,7 @@ fn condition(existence: proto::RowExistence) -> Option<proto::Condition> {
     Some(proto::Condition { row_existence: Some(existence as i32), column_condition: None })
 }
 
-fn put(key: Parts, cells: Vec<ReceivedCell>) -> proto::PutRowRequest {
+fn put(key: KeyParts, cells: Vec<ReceivedCell>) -> proto::PutRowRequest {
     proto::PutRowRequest {
         table_name: "t".to_owned(),
         row: Some(sent(key, cells)),
@@ -71,7 +71,7 @@ fn written(
     kind: write::WriteKind,
     request: &proto::PutRowRequest,
     numbered: bool,
-) -> Result<Change, TableError> {
+) -> Result<WriteChange, TableError> {
     let (_, request) = write::decode(kind, &request.encode_to_vec())?;
     Ok(request.checked(&table(numbered))?.change)
 }
@@ -85,7 +85,7 @@ fn invalid(text: &str) -> (ErrorCode, String) {
     (ErrorCode::ParameterInvalid, text.to_owned())
 }
 
-fn get(key: Parts) -> proto::GetRowRequest {
+fn get(key: KeyParts) -> proto::GetRowRequest {
     proto::GetRowRequest {
         table_name: "t".to_owned(),
         primary_key: Some(sent(key, Vec::new())),
@@ -99,7 +99,7 @@ fn read_row(request: &proto::GetRowRequest) -> Result<crate::PrimaryKey, TableEr
     Ok(request.checked(&table(true))?.0)
 }
 
-fn range(forward: bool, start: Parts, end: Parts) -> proto::GetRangeRequest {
+fn range(forward: bool, start: KeyParts, end: KeyParts) -> proto::GetRangeRequest {
     proto::GetRangeRequest {
         table_name: "t".to_owned(),
         direction: Some(i32::from(!forward)),

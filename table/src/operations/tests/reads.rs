@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_key_has_the_columns_of_its_table() {
-    let refused = |parts: Parts| wrong(read_row(&get(parts)));
+    let refused = |parts: KeyParts| wrong(read_row(&get(parts)));
     let pk = |text: &str| (ErrorCode::InvalidPK, text.to_owned());
     let short = vec![("PK1".to_owned(), text("x"))];
     assert_eq!(refused(short), pk("Validate PK size fail. Input: 1, Meta: 2."));

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::{Change, ColumnChange, Existence, MAX_ROW_BYTES, PutColumn, Returns, RowWrite};
+use super::{ColumnChange, Existence, MAX_ROW_BYTES, PutColumn, Returns, RowWrite, WriteChange};
 use crate::rows::age::{horizon, keep_versions, live};
 use crate::rows::capacity::{Consumed, of_cell, of_column, units};
 use crate::rows::filter::{passes, versions};
@@ -37,21 +37,21 @@ pub enum Effect {
 
 /// A write that is not done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct WriteRefusal {
     /// Why.
     pub error: TableError,
     /// The units that it consumes all the same.
     pub consumed: Consumed,
 }
 
-impl From<TableError> for Refusal {
-    fn from(error: TableError) -> Refusal {
+impl From<TableError> for WriteRefusal {
+    fn from(error: TableError) -> WriteRefusal {
         let consumed = match error.code {
             ErrorCode::ConditionCheckFail => Consumed::FAILED_CHECK,
             code if code.status() >= 500 => Consumed::default(),
             _ => Consumed { read: 0, write: 1 },
         };
-        Refusal { error, consumed }
+        WriteRefusal { error, consumed }
     }
 }
 
@@ -62,10 +62,10 @@ pub fn decide(
     write: &RowWrite,
     stored: Option<Columns>,
     now: i64,
-) -> Result<Decided, Refusal> {
+) -> Result<Decided, WriteRefusal> {
     let options = &definition.options;
     // Before the conditions: the update is refused whether they hold or not.
-    if matches!(write.change, Change::Update(_)) && !options.allow_update {
+    if matches!(write.change, WriteChange::Update(_)) && !options.allow_update {
         return Err(TableError::invalid("Update operation is not allowed in this table").into());
     }
     let needs_row = write.needs_row(definition);
@@ -78,12 +78,12 @@ pub fn decide(
     let is_there = row.is_some();
     let cells = row.map_or(Vec::new(), |row| row.cells);
     let (cells, bytes) = match &write.change {
-        Change::Delete => {
+        WriteChange::Delete => {
             let effect = if needs_row && !is_there { Effect::Nothing } else { Effect::Remove };
             return Ok(decided(write, effect, Vec::new(), 0));
         }
-        Change::Put(columns) => put(columns, options, time, now)?,
-        Change::Update(changes) => {
+        WriteChange::Put(columns) => put(columns, options, time, now)?,
+        WriteChange::Update(changes) => {
             let only_deletes = changes.iter().all(|change| {
                 matches!(change, ColumnChange::DeleteVersion { .. } | ColumnChange::DeleteAll { .. })
             });
@@ -121,7 +121,7 @@ fn decided(write: &RowWrite, effect: Effect, cells: Vec<Cell>, bytes: u64) -> De
 }
 
 /// The conditions of the write.
-fn check(write: &RowWrite, row: Option<&Columns>) -> Result<(), Refusal> {
+fn check(write: &RowWrite, row: Option<&Columns>) -> Result<(), WriteRefusal> {
     let is_met = match write.condition.existence {
         Existence::Ignore => true,
         Existence::ExpectExist => row.is_some(),

@@ -8,7 +8,7 @@ mod key;
 #[cfg(test)]
 mod tests;
 
-pub use decide::{Decided, Effect, Refusal, decide};
+pub use decide::{Decided, Effect, WriteRefusal, decide};
 pub use key::WrittenKey;
 
 use crate::wire::filter::Filter;
@@ -23,16 +23,16 @@ pub struct RowWrite {
     /// Which row.
     pub key: WrittenKey,
     /// The change to it.
-    pub change: Change,
+    pub change: WriteChange,
     /// Under which condition.
-    pub condition: Condition,
+    pub condition: WriteCondition,
     /// The row to answer.
     pub returns: Returns,
 }
 
 /// A change to a row.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Change {
+pub enum WriteChange {
     /// It is replaced by these columns.
     Put(Vec<PutColumn>),
     /// Some of its columns change, one after the other.
@@ -80,7 +80,7 @@ pub enum ColumnChange {
 
 /// Under which condition a write is done.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Condition {
+pub struct WriteCondition {
     /// Whether the row must be there.
     pub existence: Existence,
     /// A filter that its columns must satisfy; of a row that is not there all are missing.
@@ -117,10 +117,10 @@ impl RowWrite {
         }
         let is_conditional = self.condition.existence != Existence::Ignore || self.condition.column.is_some();
         match self.change {
-            Change::Delete => is_conditional,
+            WriteChange::Delete => is_conditional,
             // A row with an auto-increment column is made by the placeholder alone.
-            Change::Put(_) => is_conditional || definition.auto_increment().is_some(),
-            Change::Update(_) => true,
+            WriteChange::Put(_) => is_conditional || definition.auto_increment().is_some(),
+            WriteChange::Update(_) => true,
         }
     }
 }

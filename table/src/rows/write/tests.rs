@@ -29,21 +29,21 @@ fn key(id: Option<i64>) -> WrittenKey {
     WrittenKey::new(vec![group, ("id".to_owned(), id.map(KeyValue::Integer))]).expect("a key")
 }
 
-fn write(change: Change) -> RowWrite {
-    let condition = Condition { existence: Existence::Ignore, column: None };
+fn write(change: WriteChange) -> RowWrite {
+    let condition = WriteCondition { existence: Existence::Ignore, column: None };
     RowWrite { key: key(Some(1)), change, condition, returns: Returns::Nothing }
 }
 
-fn expecting(existence: Existence, change: Change) -> RowWrite {
-    RowWrite { condition: Condition { existence, column: None }, ..write(change) }
+fn expecting(existence: Existence, change: WriteChange) -> RowWrite {
+    RowWrite { condition: WriteCondition { existence, column: None }, ..write(change) }
 }
 
 fn put_column(name: &str, value: i64, timestamp: Option<i64>) -> PutColumn {
     PutColumn { name: name.to_owned(), value: Value::Integer(value), timestamp }
 }
 
-fn put(columns: &[(&str, i64)]) -> Change {
-    Change::Put(columns.iter().map(|(name, value)| put_column(name, *value, None)).collect())
+fn put(columns: &[(&str, i64)]) -> WriteChange {
+    WriteChange::Put(columns.iter().map(|(name, value)| put_column(name, *value, None)).collect())
 }
 
 fn set(name: &str, value: i64) -> ColumnChange {
@@ -63,7 +63,7 @@ fn row(cells: &[(&str, i64, i64)]) -> Option<Columns> {
     Some(Columns { written_at: NOW - 1_000, cells: cells.iter().map(cell).collect() })
 }
 
-fn stored(decided: Result<Decided, Refusal>) -> Vec<(String, i64, Value)> {
+fn stored(decided: Result<Decided, WriteRefusal>) -> Vec<(String, i64, Value)> {
     match decided.expect("done").effect {
         Effect::Store(columns) => {
             columns.cells.into_iter().map(|cell| (cell.name, cell.timestamp - NOW, cell.value)).collect()
@@ -76,7 +76,7 @@ fn left(cells: &[(&str, i64, i64)]) -> Vec<(String, i64, Value)> {
     cells.iter().map(|(name, ago, value)| ((*name).to_owned(), *ago, Value::Integer(*value))).collect()
 }
 
-fn text(decided: Result<Decided, Refusal>) -> String {
+fn text(decided: Result<Decided, WriteRefusal>) -> String {
     decided.expect_err("refused").error.message
 }
 
@@ -94,9 +94,9 @@ fn which_writes_need_the_row() {
     let (plain, numbered) = (table(false), table(true));
     let needs = |write: RowWrite| [write.needs_row(&plain), write.needs_row(&numbered)];
     assert_eq!(needs(write(put(&[]))), [false, true]);
-    assert_eq!(needs(write(Change::Delete)), [false, false]);
-    assert_eq!(needs(write(Change::Update(vec![set("a", 1)]))), [true, true]);
-    assert_eq!(needs(expecting(Existence::ExpectExist, Change::Delete)), [true, true]);
+    assert_eq!(needs(write(WriteChange::Delete)), [false, false]);
+    assert_eq!(needs(write(WriteChange::Update(vec![set("a", 1)]))), [true, true]);
+    assert_eq!(needs(expecting(Existence::ExpectExist, WriteChange::Delete)), [true, true]);
     assert_eq!(needs(expecting(Existence::ExpectNotExist, put(&[]))), [true, true]);
     let placeholder = RowWrite { key: key(None), ..write(put(&[])) };
     assert_eq!(needs(placeholder), [false, false]);
@@ -128,7 +128,7 @@ fn a_row_past_its_ttl_is_not_there() {
 
 #[test]
 fn a_column_condition_is_checked_on_the_row_that_is_there() {
-    let condition = |value, filter_if_missing| Condition {
+    let condition = |value, filter_if_missing| WriteCondition {
         existence: Existence::Ignore,
         column: Some(Filter::Single {
             column: "a".to_owned(),
@@ -139,7 +139,7 @@ fn a_column_condition_is_checked_on_the_row_that_is_there() {
         }),
     };
     let decided = |condition, stored| {
-        let write = RowWrite { condition, ..write(Change::Delete) };
+        let write = RowWrite { condition, ..write(WriteChange::Delete) };
         assert!(write.needs_row(&table(false)));
         decide(&table(false), &write, stored, NOW)
             .map(|decided| decided.effect)
@@ -165,12 +165,12 @@ fn an_update_changes_columns_one_after_the_other_and_keeps_the_others() {
     let before =
         row(&[("a", NOW - 5, 1), ("b", NOW - 5, 1), ("c", NOW - 3, 2), ("c", NOW - 4, 1), ("e", NOW - 5, 9)]);
     let after = left(&[("a", 0, 7), ("a", -5, 1), ("c", -4, 1), ("d", 0, 2), ("e", -5, 9)]);
-    assert_eq!(stored(decide(&table(false), &write(Change::Update(changes)), before, NOW)), after);
+    assert_eq!(stored(decide(&table(false), &write(WriteChange::Update(changes)), before, NOW)), after);
 }
 
 #[test]
 fn an_update_that_only_deletes_makes_no_row_and_leaves_an_empty_one() {
-    let delete = || write(Change::Update(vec![ColumnChange::DeleteAll { name: "a".to_owned() }]));
+    let delete = || write(WriteChange::Update(vec![ColumnChange::DeleteAll { name: "a".to_owned() }]));
     assert_eq!(decide(&table(false), &delete(), None, NOW).expect("done").effect, Effect::Nothing);
     assert_eq!(stored(decide(&table(false), &delete(), row(&[("a", NOW, 1)]), NOW)), left(&[]));
 }
@@ -179,9 +179,9 @@ fn an_update_that_only_deletes_makes_no_row_and_leaves_an_empty_one() {
 fn a_table_may_refuse_updates() {
     let mut table = table(false);
     table.options.allow_update = false;
-    let refused = decide(&table, &write(Change::Update(vec![set("a", 1)])), None, NOW);
+    let refused = decide(&table, &write(WriteChange::Update(vec![set("a", 1)])), None, NOW);
     assert_eq!(text(refused), "Update operation is not allowed in this table");
-    let conditional = expecting(Existence::ExpectExist, Change::Update(vec![set("a", 1)]));
+    let conditional = expecting(Existence::ExpectExist, WriteChange::Update(vec![set("a", 1)]));
     let before_its_condition = decide(&table, &conditional, None, NOW);
     assert_eq!(text(before_its_condition), "Update operation is not allowed in this table");
     assert!(decide(&table, &write(put(&[("a", 1)])), None, NOW).is_ok());
@@ -191,7 +191,7 @@ fn a_table_may_refuse_updates() {
 fn an_increment_adds_to_the_latest_version_or_to_0_and_can_be_answered() {
     let write = RowWrite {
         returns: Returns::AfterModify(vec!["n".to_owned()]),
-        ..write(Change::Update(vec![add("n", 5), add("m", 1)]))
+        ..write(WriteChange::Update(vec![add("n", 5), add("m", 1)]))
     };
     let decided =
         decide(&table(false), &write, row(&[("n", NOW - 5, 2), ("n", NOW - 6, 9)]), NOW).expect("done");
@@ -206,7 +206,7 @@ fn what_is_no_integer_or_would_exceed_64_bits_is_not_incremented() {
     let decided = |value, by| {
         let mut before = row(&[("n", NOW, 0)]).expect("a row");
         before.cells[0].value = value;
-        text(decide(&table(false), &write(Change::Update(vec![add("n", by)])), Some(before), NOW))
+        text(decide(&table(false), &write(WriteChange::Update(vec![add("n", by)])), Some(before), NOW))
     };
     assert_eq!(decided(Value::Double(1.0), 1), "Column 'n' is not an integer and cannot be incremented.");
     assert_eq!(
@@ -220,7 +220,7 @@ fn timestamps_lie_within_the_deviation_and_the_ttl() {
     let mut table = table(false);
     table.options.deviation_seconds = 10;
     let decided = |table: &TableDefinition, timestamp| {
-        let write = write(Change::Put(vec![put_column("a", 1, Some(timestamp))]));
+        let write = write(WriteChange::Put(vec![put_column("a", 1, Some(timestamp))]));
         decide(table, &write, None, NOW)
     };
     assert_eq!(stored(decided(&table, NOW - 10_000)), left(&[("a", -10_000, 1)]));
@@ -243,7 +243,7 @@ fn timestamps_lie_within_the_deviation_and_the_ttl() {
 #[test]
 fn what_is_written_later_is_a_later_version_although_the_clock_was_set_back() {
     let before = || row(&[("a", NOW - 1_000, 1)]);
-    let update = write(Change::Update(vec![set("a", 2)]));
+    let update = write(WriteChange::Update(vec![set("a", 2)]));
     let after = stored(decide(&table(false), &update, before(), NOW - 5_000));
     assert_eq!(after, left(&[("a", -1_000, 2)]));
 }
@@ -251,21 +251,21 @@ fn what_is_written_later_is_a_later_version_although_the_clock_was_set_back() {
 #[test]
 fn a_column_keeps_as_many_versions_as_the_table_says() {
     let versions = [5, 9, 7].map(|ago| put_column("a", ago, Some(NOW - ago)));
-    let decided = decide(&table(false), &write(Change::Put(versions.into())), None, NOW);
+    let decided = decide(&table(false), &write(WriteChange::Put(versions.into())), None, NOW);
     assert_eq!(stored(decided), left(&[("a", -5, 5), ("a", -7, 7)]));
 }
 
 #[test]
 fn only_the_placeholder_makes_a_row_with_an_auto_increment_column() {
     let decided = |write: &RowWrite, stored| decide(&table(true), write, stored, NOW);
-    let update = write(Change::Update(vec![set("a", 1)]));
+    let update = write(WriteChange::Update(vec![set("a", 1)]));
     for write in [&write(put(&[("a", 1)])), &update] {
         assert_eq!(text(decided(write, None)), "Condition check failed.");
         assert_eq!(stored(decided(write, row(&[]))), left(&[("a", 0, 1)]));
     }
-    let deletes = write(Change::Update(vec![ColumnChange::DeleteAll { name: "a".to_owned() }]));
+    let deletes = write(WriteChange::Update(vec![ColumnChange::DeleteAll { name: "a".to_owned() }]));
     assert_eq!(decided(&deletes, None).expect("done").effect, Effect::Nothing);
-    assert_eq!(decided(&write(Change::Delete), None).expect("done").effect, Effect::Remove);
+    assert_eq!(decided(&write(WriteChange::Delete), None).expect("done").effect, Effect::Remove);
     let placeholder = RowWrite { key: key(None), ..update };
     assert_eq!(stored(decided(&placeholder, None)), left(&[("a", 0, 1)]));
 }
@@ -274,14 +274,14 @@ fn only_the_placeholder_makes_a_row_with_an_auto_increment_column() {
 fn a_write_consumes_what_it_writes_and_a_condition_one_read() {
     let long = |bytes| {
         let column = PutColumn { name: "c".to_owned(), value: Value::Blob(vec![0; bytes]), timestamp: None };
-        Change::Put(vec![column])
+        WriteChange::Put(vec![column])
     };
     let consumed =
         |write: RowWrite, stored| decide(&table(false), &write, stored, NOW).expect("done").consumed;
     // The key has 1 + 1 + 2 + 8 bytes, the name 1.
     assert_eq!(consumed(write(long(4_083)), None), Consumed { read: 0, write: 1 });
     assert_eq!(consumed(write(long(4_084)), None), Consumed { read: 0, write: 2 });
-    assert_eq!(consumed(write(Change::Delete), None), Consumed { read: 0, write: 1 });
+    assert_eq!(consumed(write(WriteChange::Delete), None), Consumed { read: 0, write: 1 });
     let conditional = expecting(Existence::ExpectNotExist, long(1));
     assert_eq!(consumed(conditional, None), Consumed { read: 1, write: 1 });
 }
@@ -290,7 +290,7 @@ fn a_write_consumes_what_it_writes_and_a_condition_one_read() {
 fn a_row_that_would_grow_beyond_its_limit_is_refused() {
     let mut before = row(&[("a", NOW - 5, 1)]).expect("a row");
     before.cells[0].value = Value::Blob(vec![0; 16 << 20]);
-    let refused = decide(&table(false), &write(Change::Update(vec![set("b", 1)])), Some(before), NOW);
+    let refused = decide(&table(false), &write(WriteChange::Update(vec![set("b", 1)])), Some(before), NOW);
     assert_eq!(
         text(refused),
         "The size of the row exceeds the limit, limit size: 16777216, data size: 16777226."

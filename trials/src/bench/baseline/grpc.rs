@@ -42,13 +42,13 @@ pub(crate) async fn serve() -> Result<()> {
     let server = Server::builder()
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(WINDOW)
-        .add_service(SequenceServer::new(Bare));
+        .add_service(SequenceServer::new(BareSequence));
     Ok(server.serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true))).await?)
 }
 
-struct Bare;
+struct BareSequence;
 
-type Answer<T> = std::result::Result<Response<T>, Status>;
+type GrpcAnswer<T> = std::result::Result<Response<T>, Status>;
 
 /// As long as real answers are.
 const NUMBER: u64 = 1_234_567;
@@ -60,30 +60,30 @@ fn next() -> v1::NextReply {
 }
 
 #[tonic::async_trait]
-impl Sequence for Bare {
-    async fn next(&self, _: Request<v1::NextRequest>) -> Answer<v1::NextReply> {
+impl Sequence for BareSequence {
+    async fn next(&self, _: Request<v1::NextRequest>) -> GrpcAnswer<v1::NextReply> {
         Err(Status::unimplemented("no measurement compares it"))
     }
 
-    async fn next_each(&self, _: Request<v1::NextEachRequest>) -> Answer<v1::NextEachReply> {
+    async fn next_each(&self, _: Request<v1::NextEachRequest>) -> GrpcAnswer<v1::NextEachReply> {
         Err(Status::unimplemented("no measurement compares it"))
     }
 
-    async fn current(&self, _: Request<v1::CurrentRequest>) -> Answer<v1::CurrentReply> {
+    async fn current(&self, _: Request<v1::CurrentRequest>) -> GrpcAnswer<v1::CurrentReply> {
         Err(Status::unimplemented("no measurement compares it"))
     }
 
-    async fn advance(&self, _: Request<v1::AdvanceRequest>) -> Answer<v1::AdvanceReply> {
+    async fn advance(&self, _: Request<v1::AdvanceRequest>) -> GrpcAnswer<v1::AdvanceReply> {
         Err(Status::unimplemented("no measurement compares it"))
     }
 
-    async fn route(&self, _: Request<v1::RouteRequest>) -> Answer<v1::Table> {
+    async fn route(&self, _: Request<v1::RouteRequest>) -> GrpcAnswer<v1::Table> {
         Err(Status::unimplemented("no measurement compares it"))
     }
 
     type StreamStream = Pin<Box<dyn Stream<Item = std::result::Result<v1::StreamReply, Status>> + Send>>;
 
-    async fn stream(&self, request: Request<Streaming<v1::StreamRequest>>) -> Answer<Self::StreamStream> {
+    async fn stream(&self, request: Request<Streaming<v1::StreamRequest>>) -> GrpcAnswer<Self::StreamStream> {
         let answer = |asked: std::result::Result<v1::StreamRequest, Status>| {
             let answer = Some(v1::stream_reply::Answer::Next(next()));
             asked.map(|asked| v1::StreamReply { id: asked.id, answer })

@@ -14,28 +14,28 @@ use crate::Result;
 
 /// How many connections, and how many messages each of them stores by a statement.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Way {
+pub(crate) struct StoreWay {
     pub(crate) connections: usize,
     pub(crate) batch: usize,
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for StoreWay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at a time, connections {}", self.batch, self.connections)
     }
 }
 
 /// The ways that are tried: on a machine of few cores more connections only wait for each other.
-const WAYS: &[Way] = &[
-    Way { connections: 1, batch: 200 },
-    Way { connections: 1, batch: 320 },
-    Way { connections: 1, batch: 1_000 },
-    Way { connections: 2, batch: 100 },
-    Way { connections: 2, batch: 160 },
-    Way { connections: 2, batch: 500 },
-    Way { connections: 4, batch: 50 },
-    Way { connections: 4, batch: 80 },
-    Way { connections: 4, batch: 500 },
+const WAYS: &[StoreWay] = &[
+    StoreWay { connections: 1, batch: 200 },
+    StoreWay { connections: 1, batch: 320 },
+    StoreWay { connections: 1, batch: 1_000 },
+    StoreWay { connections: 2, batch: 100 },
+    StoreWay { connections: 2, batch: 160 },
+    StoreWay { connections: 2, batch: 500 },
+    StoreWay { connections: 4, batch: 50 },
+    StoreWay { connections: 4, batch: 80 },
+    StoreWay { connections: 4, batch: 500 },
 ];
 
 const STORE: &str = "WITH moved AS (
@@ -81,7 +81,7 @@ impl BareRows {
     }
 
     /// Stores `each` messages of each pair, one pair after the other in turn; messages a second.
-    pub(crate) async fn store(&self, pairs: &[(u32, u32)], each: usize, way: Way) -> Result<f64> {
+    pub(crate) async fn store(&self, pairs: &[(u32, u32)], each: usize, way: StoreWay) -> Result<f64> {
         let share = pairs.len().div_ceil(way.connections).max(1);
         let mut loops = Vec::new();
         for pairs in pairs.chunks(share) {
@@ -104,7 +104,7 @@ impl BareRows {
         pairs: &[(u32, u32)],
         in_flight: usize,
         (each, full): (usize, usize),
-    ) -> Result<(Way, f64)> {
+    ) -> Result<(StoreWay, f64)> {
         let mut best = (WAYS[0], 0.0);
         for way in WAYS.iter().filter(|way| way.connections * way.batch <= in_flight) {
             let rate = self.store(pairs, each, *way).await?;
@@ -201,7 +201,7 @@ mod tests {
     #[tokio::test]
     async fn the_loop_stores_what_a_message_is_made_of() {
         let bare = BareRows::open(postgres::durable_database().await).await.expect("opened");
-        let way = Way { connections: 2, batch: 3 };
+        let way = StoreWay { connections: 2, batch: 3 };
         bare.store(&[(1, 2), (3, 4)], 5, way).await.expect("stored");
         bare.store(&[(1, 2), (3, 4)], 1, way).await.expect("stored");
         let mut connection = PgConnection::connect(&bare.url).await.expect("connected");

@@ -62,14 +62,14 @@ pub(crate) struct Message {
 }
 
 /// A fresh database with all tables.
-pub(crate) struct Bare {
+pub(crate) struct BareSqlite {
     connection: Connection,
     /// The newest number and the key of each inbox.
     lines: HashMap<u32, (i64, String)>,
     body: String,
 }
 
-struct Row<'a> {
+struct BareRow<'a> {
     key: &'a str,
     receiver: u32,
     message_id: i64,
@@ -78,10 +78,10 @@ struct Row<'a> {
     client_id: [u8; 16],
 }
 
-impl Bare {
-    pub(crate) fn open(folder: &Path) -> Result<Bare> {
+impl BareSqlite {
+    pub(crate) fn open(folder: &Path) -> Result<BareSqlite> {
         let body = format!(r#"{{"text":"{}"}}"#, "x".repeat(200));
-        Ok(Bare { connection: open(folder)?, lines: HashMap::new(), body })
+        Ok(BareSqlite { connection: open(folder)?, lines: HashMap::new(), body })
     }
 
     /// Stores the messages, each batch in one durable transaction; answers the seconds that it took.
@@ -110,12 +110,12 @@ impl Bare {
                 }
             }
         }
-        let mut rows: Vec<Row<'_>> = numbered
+        let mut rows: Vec<BareRow<'_>> = numbered
             .into_iter()
             .filter_map(|(receiver, message_id, message, client_id)| {
                 let key = self.lines.get(&receiver)?.1.as_str();
                 let conversation = conversation(message, receiver);
-                Some(Row { key, receiver, message_id, conversation, sender: message.sender, client_id })
+                Some(BareRow { key, receiver, message_id, conversation, sender: message.sender, client_id })
             })
             .collect();
         rows.sort_unstable_by_key(|row| (row.key, row.receiver, row.message_id));
@@ -138,7 +138,7 @@ impl Bare {
 /// Any moment.
 const SENT_AT: i64 = 1_795_261_438_042;
 
-fn insert_rows(transaction: &Transaction<'_>, rows: &[Row<'_>], body: &str) -> Result<()> {
+fn insert_rows(transaction: &Transaction<'_>, rows: &[BareRow<'_>], body: &str) -> Result<()> {
     let mut insert = transaction.prepare_cached("INSERT INTO entries VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?)")?;
     for row in rows {
         insert.execute(params![
@@ -157,7 +157,7 @@ fn insert_rows(transaction: &Transaction<'_>, rows: &[Row<'_>], body: &str) -> R
          ON CONFLICT DO UPDATE SET last_id = excluded.last_id",
     )?;
     // Only the newest of a conversation in a batch: the same end in fewer statements.
-    let mut newest: HashMap<(u32, &str), &Row<'_>> = HashMap::new();
+    let mut newest: HashMap<(u32, &str), &BareRow<'_>> = HashMap::new();
     for row in rows {
         newest.insert((row.receiver, &row.conversation), row);
     }
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn the_loop_stores_what_a_message_is_made_of() {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut bare = Bare::open(folder.path()).expect("opens");
+        let mut bare = BareSqlite::open(folder.path()).expect("opens");
         let messages = [(1, 2), (1, 2), (3, 4)].map(|(sender, to)| Message {
             sender,
             receivers: vec![sender, to],

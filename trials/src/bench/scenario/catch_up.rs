@@ -11,7 +11,7 @@ use tidemark_client::{Account, RangeQuery};
 use super::Measured;
 use super::send::send;
 use crate::bench::Context;
-use crate::bench::baseline::sqlite::{Bare, Message, partition_key};
+use crate::bench::baseline::sqlite::{BareSqlite, Message, partition_key};
 use crate::bench::http::KeptAlive;
 use crate::bench::report::{Sample, Target};
 use crate::connection::{ClientConnection, heartbeat};
@@ -165,7 +165,7 @@ fn fill(folder: &Path, users: &[(Account, u64)]) -> Result<Connection> {
     let message = |uid: u32| Message { sender: uid, receivers: vec![uid], group: None };
     let messages: Vec<Message> =
         users.iter().flat_map(|(account, _)| (0..ROWS).map(|_| message(account.uid))).collect();
-    Bare::open(folder)?.store(&messages, 1_000)?;
+    BareSqlite::open(folder)?.store(&messages, 1_000)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(folder.join("bare.db"), flags)?;
     connection.execute_batch("PRAGMA cache_size = -524288; PRAGMA mmap_size = 1073741824;")?;

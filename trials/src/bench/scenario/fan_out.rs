@@ -9,7 +9,7 @@ use tidemark_client::Account;
 use super::Measured;
 use super::send::send;
 use crate::bench::Context;
-use crate::bench::baseline::sqlite::{Bare, Message};
+use crate::bench::baseline::sqlite::{BareSqlite, Message};
 use crate::bench::report::{Sample, Target};
 use crate::connection::ClientConnection;
 use crate::server::Server;
@@ -90,7 +90,7 @@ impl FanOut {
         let message =
             || Message { sender: receivers[0], receivers: receivers.clone(), group: Some(self.gid) };
         let messages: Vec<Message> = std::iter::repeat_with(message).take(messages).collect();
-        let seconds = Bare::open(folder.path())?.store(&messages, IN_FLIGHT)?;
+        let seconds = BareSqlite::open(folder.path())?.store(&messages, IN_FLIGHT)?;
         Ok((messages.len() * MEMBERS) as f64 / seconds)
     }
 }

@@ -32,30 +32,30 @@ const MODES: [&str; 3] = ["seqsvr, SQLite", "store, SQLite", "store, PostgreSQL"
 /// The receivers.
 const SPREADS: [&str; 2] = ["one receiver", "10,000 receivers"];
 
-pub(super) struct Ids {
+pub(super) struct IdSources {
     /// One of each mode.
-    servers: Vec<Keeper>,
+    servers: Vec<ModeServer>,
     /// The senders of each.
     accounts: Vec<Vec<Account>>,
     _folders: [TempDir; 3],
 }
 
 /// A server of one mode.
-enum Keeper {
+enum ModeServer {
     One(Server),
     Over(Servers),
 }
 
-impl Keeper {
+impl ModeServer {
     fn server(&self) -> Result<&Server> {
         match self {
-            Keeper::One(server) => Ok(server),
-            Keeper::Over(servers) => servers.server(0),
+            ModeServer::One(server) => Ok(server),
+            ModeServer::Over(servers) => servers.server(0),
         }
     }
 }
 
-impl Measured for Ids {
+impl Measured for IdSources {
     const NAME: &'static str = "ids";
     const ABOUT: &'static str = "ids by seqsvr and by the store: 1 to 256 senders, one receiver and 10,000";
 
@@ -71,14 +71,14 @@ impl Measured for Ids {
             accounts.push(users::sign_up(&first.http()?, "ids", most).await?);
             first.stop().await?;
             receivers_on_sqlite(folder.path())?;
-            servers.push(Keeper::One(start().await?));
+            servers.push(ModeServer::One(start().await?));
         }
         let over =
             Servers::start_over(database().await?, &context.binary, folders[2].path(), 1, vec![]).await?;
         accounts.push(users::sign_up(&over.server(0)?.http()?, "ids", most).await?);
         receivers_on_postgres(over.database_url()).await?;
-        servers.push(Keeper::Over(over));
-        Ok(Ids { servers, accounts, _folders: folders })
+        servers.push(ModeServer::Over(over));
+        Ok(IdSources { servers, accounts, _folders: folders })
     }
 
     async fn measure(&mut self, context: &Context) -> Result<Vec<Sample>> {

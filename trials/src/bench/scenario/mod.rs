@@ -29,10 +29,10 @@ use crate::Result;
 pub(super) struct Scenario {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
-    pub(super) run: for<'a> fn(&'a Context, usize, &'a ProgressBar) -> Running<'a>,
+    pub(super) run: for<'a> fn(&'a Context, usize, &'a ProgressBar) -> RunningScenario<'a>,
 }
 
-type Running<'a> = Pin<Box<dyn Future<Output = Result<Vec<Sample>>> + 'a>>;
+type RunningScenario<'a> = Pin<Box<dyn Future<Output = Result<Vec<Sample>>> + 'a>>;
 
 /// All, in the order in which they run.
 pub(super) const ALL: &[Scenario] = &[
@@ -45,8 +45,8 @@ pub(super) const ALL: &[Scenario] = &[
     scenario::<catch_up::CatchUp>(),
     scenario::<start::Start>(),
     scenario::<flood::Flood>(),
-    scenario::<page::Page>(),
-    scenario::<ids::Ids>(),
+    scenario::<page::BrowserPage>(),
+    scenario::<ids::IdSources>(),
     scenario::<postgres::SendPostgres>(),
     scenario::<postgres::Servers>(),
     scenario::<table::TablePut>(),

@@ -9,7 +9,7 @@ use tidemark_client::{Account, Http};
 use super::Measured;
 use crate::bench::Context;
 use crate::bench::baseline::disk;
-use crate::bench::baseline::sqlite::{Bare, Message};
+use crate::bench::baseline::sqlite::{BareSqlite, Message};
 use crate::bench::report::{Sample, Target};
 use crate::connection::{ClientConnection, client_id, send_frame};
 use crate::server::Server;
@@ -119,7 +119,7 @@ fn bare(folder: &Path, accounts: &[Account], batch: usize, each: usize) -> Resul
     let round = || accounts.chunks_exact(2).map(|pair| (pair[0].uid, pair[1].uid));
     let message = |(sender, to)| Message { sender, receivers: vec![sender, to], group: None };
     let messages: Vec<Message> = (0..each).flat_map(|_| round()).map(message).collect();
-    let seconds = Bare::open(folder.path())?.store(&messages, batch)?;
+    let seconds = BareSqlite::open(folder.path())?.store(&messages, batch)?;
     Ok(messages.len() as f64 / seconds)
 }
 

@@ -5,17 +5,17 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 use tidemark_client::{Entry, Kind, MessageKey};
 
-use super::super::person::Record;
+use super::super::person::PersonRecord;
 use super::super::stage::Stage;
-use super::super::view::{FEED, Key, State, View};
-use super::ledger::Ledger;
+use super::super::view::{EntryKey, FEED, InboxView, ShownState};
+use super::ledger::ActionLedger;
 
 /// Checks of one inbox alone.
 pub(super) fn check_one(
-    record: &Record,
-    view: &View,
+    record: &PersonRecord,
+    view: &InboxView,
     stage: &Stage,
-    ledger: &Ledger,
+    ledger: &ActionLedger,
     broken: &mut Vec<String>,
 ) {
     let uid = record.uid;
@@ -59,7 +59,7 @@ pub(super) fn check_one(
         {
             broken.push(format!("{uid}: that {who} has pinned {key:?} is {pinned}, not what came last"));
         }
-        let is_said = matches!(line.state, State::Said { .. });
+        let is_said = matches!(line.state, ShownState::Said { .. });
         if is_said && !ledger.stars.allows(&(*key, uid), &line.starred) {
             let starred = line.starred;
             broken.push(format!("{uid}: the star of {key:?} is {starred:?}, not as it was set last"));
@@ -80,13 +80,13 @@ pub(super) fn check_one(
 
 /// Checks over several inboxes.
 pub(super) fn check_all(
-    records: &[Record],
-    views: &[View],
+    records: &[PersonRecord],
+    views: &[InboxView],
     stage: &Stage,
-    ledger: &Ledger,
+    ledger: &ActionLedger,
     broken: &mut Vec<String>,
 ) {
-    let of: HashMap<u32, &View> = records.iter().map(|record| record.uid).zip(views).collect();
+    let of: HashMap<u32, &InboxView> = records.iter().map(|record| record.uid).zip(views).collect();
     check_reactions(&of, stage, ledger, broken);
     check_pins(&of, stage, ledger, broken);
     check_wishes(&of, ledger, broken);
@@ -96,7 +96,7 @@ pub(super) fn check_all(
 }
 
 /// Of rows that only say how things stand, an inbox keeps one.
-fn check_superseded(record: &Record, broken: &mut Vec<String>) {
+fn check_superseded(record: &PersonRecord, broken: &mut Vec<String>) {
     let mut found = HashSet::new();
     for row in &record.ranged {
         let of = row.about().map(|MessageKey { sender, client_id }| (sender, client_id));
@@ -118,12 +118,18 @@ fn check_superseded(record: &Record, broken: &mut Vec<String>) {
     }
 }
 
-fn check_reactions(of: &HashMap<u32, &View>, stage: &Stage, ledger: &Ledger, broken: &mut Vec<String>) {
+fn check_reactions(
+    of: &HashMap<u32, &InboxView>,
+    stage: &Stage,
+    ledger: &ActionLedger,
+    broken: &mut Vec<String>,
+) {
     for (key, who) in ledger.reactions.keys() {
         for (uid, view) in of {
             let Some(line) = view.lines.get(key) else { continue };
             let emoji = line.reactions.get(who).cloned().unwrap_or_default();
-            let is_said = matches!(line.state, State::Said { .. }) && !stage.joins(*uid, line.conversation);
+            let is_said =
+                matches!(line.state, ShownState::Said { .. }) && !stage.joins(*uid, line.conversation);
             if is_said && !ledger.reactions.allows(&(*key, *who), &emoji) {
                 broken.push(format!("{uid}: {who} reacts to {key:?} with {emoji:?}, not what came last"));
             }
@@ -132,11 +138,12 @@ fn check_reactions(of: &HashMap<u32, &View>, stage: &Stage, ledger: &Ledger, bro
 }
 
 /// A message that somebody pinned or unpinned names that person, or somebody who did so later.
-fn check_pins(of: &HashMap<u32, &View>, stage: &Stage, ledger: &Ledger, broken: &mut Vec<String>) {
+fn check_pins(of: &HashMap<u32, &InboxView>, stage: &Stage, ledger: &ActionLedger, broken: &mut Vec<String>) {
     for (key, who) in ledger.pins.keys() {
         for (uid, view) in of {
             let Some(line) = view.lines.get(key) else { continue };
-            let is_said = matches!(line.state, State::Said { .. }) && !stage.joins(*uid, line.conversation);
+            let is_said =
+                matches!(line.state, ShownState::Said { .. }) && !stage.joins(*uid, line.conversation);
             if is_said && line.pinned.is_none() && !ledger.pins.allows(&(*key, *who), &None) {
                 broken.push(format!("{uid}: what {who} said of the pin of {key:?} is missing"));
             }
@@ -144,7 +151,7 @@ fn check_pins(of: &HashMap<u32, &View>, stage: &Stage, ledger: &Ledger, broken: 
     }
 }
 
-fn check_wishes(of: &HashMap<u32, &View>, ledger: &Ledger, broken: &mut Vec<String>) {
+fn check_wishes(of: &HashMap<u32, &InboxView>, ledger: &ActionLedger, broken: &mut Vec<String>) {
     for (who, view) in of {
         for (other, theirs) in of.iter().filter(|(other, _)| *other != who) {
             let mine = view.friends.get(other).copied().unwrap_or_default().mine;
@@ -159,7 +166,7 @@ fn check_wishes(of: &HashMap<u32, &View>, ledger: &Ledger, broken: &mut Vec<Stri
 }
 
 /// Friends who stay friends get everything that friends share, each once.
-fn check_feed(of: &HashMap<u32, &View>, stage: &Stage, ledger: &Ledger, broken: &mut Vec<String>) {
+fn check_feed(of: &HashMap<u32, &InboxView>, stage: &Stage, ledger: &ActionLedger, broken: &mut Vec<String>) {
     let is_friend = |uid: &u32| stage.friends.contains(uid);
     let friends = |all: &[u32]| if all.iter().all(is_friend) { stage.friends.clone() } else { Vec::new() };
     for (key, post) in &ledger.posts {
@@ -187,7 +194,7 @@ fn check_feed(of: &HashMap<u32, &View>, stage: &Stage, ledger: &Ledger, broken: 
         for uid in told.into_iter().collect::<HashSet<_>>() {
             let Some(line) = of.get(&uid).and_then(|view| view.lines.get(key)) else { continue };
             let likes = line.likes.contains(who);
-            let is_said = matches!(line.state, State::Said { .. });
+            let is_said = matches!(line.state, ShownState::Said { .. });
             if is_said && !ledger.likes.allows(&(*key, *who), &likes) {
                 broken.push(format!("{uid}: that {who} likes {key:?} is {likes}, not what came last"));
             }
@@ -196,14 +203,14 @@ fn check_feed(of: &HashMap<u32, &View>, stage: &Stage, ledger: &Ledger, broken: 
 }
 
 /// No row has a text that was taken back or deleted.
-fn check_forgotten(records: &[Record], ledger: &Ledger, broken: &mut Vec<String>) {
+fn check_forgotten(records: &[PersonRecord], ledger: &ActionLedger, broken: &mut Vec<String>) {
     let sent = records.iter().flat_map(|record| {
         let messages = record.settled.acknowledged.iter();
         messages.map(|message| ((record.uid, message.draft.client_id), message.draft.body.get()))
     });
-    let sent: Vec<(Key, Value)> =
+    let sent: Vec<(EntryKey, Value)> =
         sent.map(|(key, body)| (key, serde_json::from_str(body).unwrap_or_default())).collect();
-    let texts: HashMap<Key, &str> =
+    let texts: HashMap<EntryKey, &str> =
         sent.iter().filter_map(|(key, body)| Some((*key, body["text"].as_str()?))).collect();
     for record in records {
         let forgotten = ledger.forgotten(record.uid, &texts);
@@ -225,10 +232,10 @@ fn check_forgotten(records: &[Record], ledger: &Ledger, broken: &mut Vec<String>
 }
 
 fn check_groups(
-    records: &[Record],
-    of: &HashMap<u32, &View>,
+    records: &[PersonRecord],
+    of: &HashMap<u32, &InboxView>,
     stage: &Stage,
-    ledger: &Ledger,
+    ledger: &ActionLedger,
     broken: &mut Vec<String>,
 ) {
     for record in records {

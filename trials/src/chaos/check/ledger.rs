@@ -7,10 +7,10 @@ use std::hash::Hash;
 use serde_json::{Value, json};
 use tidemark_client::{Conversation, History, Kind, Role};
 
-use super::super::action::{Action, Outcome};
-use super::super::person::Record;
+use super::super::action::{Action, ActionOutcome};
+use super::super::person::PersonRecord;
 use super::super::stage::{FIRST_NAME, Stage};
-use super::super::view::{Key, State};
+use super::super::view::{EntryKey, ShownState};
 
 /// How things of one sort may stand; one that nobody touched stands as the default does.
 #[derive(Debug)]
@@ -49,33 +49,33 @@ pub(super) struct Post {
     pub(super) kind: Kind,
     pub(super) body: Value,
     /// The moment that a comment is about.
-    pub(super) of: Option<Key>,
+    pub(super) of: Option<EntryKey>,
     /// The id of its row in the author's inbox; `None`: nobody knows whether there is one.
     pub(super) message_id: Option<u64>,
 }
 
 /// A change that its sender makes to a message.
 #[derive(Debug)]
-enum Change {
+enum MessageChange {
     Edit(String),
     Recall,
 }
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
-    changes: HashMap<Key, Vec<(Change, bool)>>,
+pub(super) struct ActionLedger {
+    changes: HashMap<EntryKey, Vec<(MessageChange, bool)>>,
     /// Users that deleted a message for themselves, and whether that is sure.
-    deleted: HashMap<(u32, Key), bool>,
+    deleted: HashMap<(u32, EntryKey), bool>,
     /// Moments and comments that their author deleted.
-    gone: HashMap<Key, bool>,
-    pub(super) posts: HashMap<Key, Post>,
-    pub(super) reactions: Latest<(Key, u32), Vec<String>>,
-    pub(super) likes: Latest<(Key, u32), bool>,
+    gone: HashMap<EntryKey, bool>,
+    pub(super) posts: HashMap<EntryKey, Post>,
+    pub(super) reactions: Latest<(EntryKey, u32), Vec<String>>,
+    pub(super) likes: Latest<(EntryKey, u32), bool>,
     /// Whether each person's last change pinned or unpinned a message.
-    pub(super) pins: Latest<(Key, u32), Option<bool>>,
+    pub(super) pins: Latest<(EntryKey, u32), Option<bool>>,
     /// Whether each person has starred a message.
-    pub(super) stars: Latest<(Key, u32), Option<bool>>,
+    pub(super) stars: Latest<(EntryKey, u32), Option<bool>>,
     pub(super) settings: Latest<(u32, String, Conversation), Option<Value>>,
     /// Whether one user wants to be a friend of another.
     pub(super) wishes: Latest<(u32, u32), bool>,
@@ -91,10 +91,10 @@ pub(super) struct Ledger {
     pub(super) renamed: Vec<(u64, String, bool)>,
 }
 
-impl Ledger {
+impl ActionLedger {
     /// Writes down what everybody did.
-    pub(super) fn of(records: &[Record], stage: &Stage) -> Ledger {
-        let mut ledger = Ledger::default();
+    pub(super) fn of(records: &[PersonRecord], stage: &Stage) -> ActionLedger {
+        let mut ledger = ActionLedger::default();
         for (who, other) in
             stage.friends.iter().flat_map(|who| stage.friends.iter().map(move |other| (who, other)))
         {
@@ -109,9 +109,9 @@ impl Ledger {
         for record in records {
             for done in &record.settled.done {
                 let (message_id, is_sure) = match &done.outcome {
-                    Outcome::Done(sent) => (sent.as_ref().map(|sent| sent.message_id), true),
-                    Outcome::Unknown => (None, false),
-                    Outcome::Refused => continue,
+                    ActionOutcome::Done(sent) => (sent.as_ref().map(|sent| sent.message_id), true),
+                    ActionOutcome::Unknown => (None, false),
+                    ActionOutcome::Refused => continue,
                 };
                 ledger.put(record.uid, &done.action, (record.uid, done.key), message_id, is_sure);
             }
@@ -119,14 +119,14 @@ impl Ledger {
         ledger
     }
 
-    fn put(&mut self, uid: u32, action: &Action, key: Key, message_id: Option<u64>, is_sure: bool) {
+    fn put(&mut self, uid: u32, action: &Action, key: EntryKey, message_id: Option<u64>, is_sure: bool) {
         let sure_at_last = |known: &mut bool| *known |= is_sure;
         match action {
             Action::Edit { at, text } => {
-                self.changes.entry(at.key()).or_default().push((Change::Edit(text.clone()), is_sure));
+                self.changes.entry(at.key()).or_default().push((MessageChange::Edit(text.clone()), is_sure));
             }
             Action::Recall { at } => {
-                self.changes.entry(at.key()).or_default().push((Change::Recall, is_sure));
+                self.changes.entry(at.key()).or_default().push((MessageChange::Recall, is_sure));
             }
             Action::React { at, emoji } => self.reactions.put((at.key(), uid), emoji.clone(), is_sure),
             Action::Pin { at, pinned } => self.pins.put((at.key(), uid), Some(*pinned), is_sure),
@@ -183,17 +183,17 @@ impl Ledger {
     }
 
     /// How a message may stand in the inbox of `uid`; `body`: as it was sent.
-    pub(super) fn message(&self, uid: u32, key: Key, body: &Value) -> Vec<State> {
-        let said = |body: Value| State::Said { kind: Kind::Message, body };
+    pub(super) fn message(&self, uid: u32, key: EntryKey, body: &Value) -> Vec<ShownState> {
+        let said = |body: Value| ShownState::Said { kind: Kind::Message, body };
         let mut may_be = vec![said(body.clone())];
         for (change, is_sure) in self.changes.get(&key).into_iter().flatten() {
             let state = match change {
-                Change::Edit(text) => {
+                MessageChange::Edit(text) => {
                     let mut body = body.clone();
                     (body["text"], body["edited"]) = (json!(text), json!(true));
                     said(body)
                 }
-                Change::Recall => State::Recalled,
+                MessageChange::Recall => ShownState::Recalled,
             };
             if *is_sure {
                 may_be.clear();
@@ -204,33 +204,33 @@ impl Ledger {
     }
 
     /// How a moment or a comment may stand.
-    pub(super) fn post(&self, key: Key, post: &Post) -> Vec<State> {
-        let said = State::Said { kind: post.kind.clone(), body: post.body.clone() };
+    pub(super) fn post(&self, key: EntryKey, post: &Post) -> Vec<ShownState> {
+        let said = ShownState::Said { kind: post.kind.clone(), body: post.body.clone() };
         self.with_deletion(self.gone.get(&key), vec![said])
     }
 
-    fn with_deletion(&self, deleted: Option<&bool>, mut may_be: Vec<State>) -> Vec<State> {
+    fn with_deletion(&self, deleted: Option<&bool>, mut may_be: Vec<ShownState>) -> Vec<ShownState> {
         if let Some(is_sure) = deleted {
             if *is_sure {
                 may_be.clear();
             }
-            may_be.push(State::Deleted);
+            may_be.push(ShownState::Deleted);
         }
         may_be
     }
 
     /// Texts that must be in no row of the inbox of `uid`. `texts`: of all messages, by their names.
-    pub(super) fn forgotten<'a>(&'a self, uid: u32, texts: &HashMap<Key, &'a str>) -> HashSet<&'a str> {
+    pub(super) fn forgotten<'a>(&'a self, uid: u32, texts: &HashMap<EntryKey, &'a str>) -> HashSet<&'a str> {
         let mut forgotten = HashSet::new();
         for (key, text) in texts {
             let changes = self.changes.get(key).map(Vec::as_slice).unwrap_or_default();
             let is_recalled =
-                changes.iter().any(|(change, is_sure)| matches!(change, Change::Recall) && *is_sure);
+                changes.iter().any(|(change, is_sure)| matches!(change, MessageChange::Recall) && *is_sure);
             if is_recalled || self.deleted.get(&(uid, *key)) == Some(&true) {
                 forgotten.insert(*text);
                 forgotten.extend(changes.iter().filter_map(|(change, _)| match change {
-                    Change::Edit(text) => Some(text.as_str()),
-                    Change::Recall => None,
+                    MessageChange::Edit(text) => Some(text.as_str()),
+                    MessageChange::Recall => None,
                 }));
             }
         }

@@ -25,12 +25,12 @@ fn row(receiver: u32, message_id: u64, sender: u32, name: u128) -> Entry {
     }
 }
 
-fn record(uid: u32, acknowledged: &[(u64, u128)], rows: Vec<Entry>) -> Record {
+fn record(uid: u32, acknowledged: &[(u64, u128)], rows: Vec<Entry>) -> PersonRecord {
     let acknowledge = |(message_id, name): &(u64, u128)| {
         let draft = Draft::text_as(Uuid::from_u128(*name), Recipient::User(BOB), &name.to_string());
         Acknowledged { message_id: *message_id, draft, quoted: None }
     };
-    Record {
+    PersonRecord {
         uid,
         settled: Arc::new(Settled {
             acknowledged: acknowledged.iter().map(acknowledge).collect(),
@@ -45,21 +45,21 @@ fn record(uid: u32, acknowledged: &[(u64, u128)], rows: Vec<Entry>) -> Record {
 }
 
 /// Ann sent two messages to Bob, and all is well.
-fn well() -> Vec<Record> {
+fn well() -> Vec<PersonRecord> {
     vec![
         record(ANN, &[(5, 100), (9, 101)], vec![row(ANN, 5, ANN, 100), row(ANN, 9, ANN, 101)]),
         record(BOB, &[], vec![row(BOB, 70, ANN, 100), row(BOB, 80, ANN, 101)]),
     ]
 }
 
-fn set_rows(record: &mut Record, rows: Vec<Entry>) {
+fn set_rows(record: &mut PersonRecord, rows: Vec<Entry>) {
     record.watched.rows = rows.iter().map(|row| row.message_id).collect();
     record.followed.clone_from(&rows);
     record.fetched.clone_from(&rows);
     record.ranged = rows;
 }
 
-fn broken_by(damage: impl FnOnce(&mut Vec<Record>)) -> Vec<String> {
+fn broken_by(damage: impl FnOnce(&mut Vec<PersonRecord>)) -> Vec<String> {
     let mut records = well();
     damage(&mut records);
     broken_promises(&records, &Stage::default())
@@ -135,12 +135,12 @@ fn made(message_id: u64, kind: Kind, conversation: Conversation, name: u128, bod
     Entry { kind, conversation, body, ..row(BOB, message_id, ANN, name) }
 }
 
-fn place(conversation: Conversation, name: u128) -> Place {
-    Place { conversation, message_id: 5, sender: ANN, client_id: Uuid::from_u128(name) }
+fn place(conversation: Conversation, name: u128) -> RowPlace {
+    RowPlace { conversation, message_id: 5, sender: ANN, client_id: Uuid::from_u128(name) }
 }
 
 /// The promises that break when Ann has done this, under the name 200, and these rows come to Bob's inbox behind the message 100.
-fn after(action: Action, outcome: Outcome, rows: Vec<Entry>) -> Vec<String> {
+fn after(action: Action, outcome: ActionOutcome, rows: Vec<Entry>) -> Vec<String> {
     broken_by(|records| {
         let done = vec![Done { action, key: Uuid::from_u128(200), outcome }];
         let acknowledged = records[0].settled.acknowledged.clone();
@@ -160,8 +160,8 @@ fn after(action: Action, outcome: Outcome, rows: Vec<Entry>) -> Vec<String> {
     })
 }
 
-fn done() -> Outcome {
-    Outcome::Done(Some(Sent { message_id: 9, sent_at: String::new() }))
+fn done() -> ActionOutcome {
+    ActionOutcome::Done(Some(Sent { message_id: 9, sent_at: String::new() }))
 }
 
 const WITH_BOB: Conversation = Conversation::User(BOB);
@@ -175,9 +175,9 @@ fn an_edit_that_is_not_there_is_reported_and_one_without_an_answer_may_be_either
         |broken: Vec<String>| broken.into_iter().filter(|line| line.starts_with("2:")).collect::<Vec<_>>();
     assert_eq!(of_bob(after(edit(), done(), vec![row()])), [""; 0]);
     for rows in [Vec::new(), vec![row()]] {
-        assert_eq!(of_bob(after(edit(), Outcome::Unknown, rows)), [""; 0]);
+        assert_eq!(of_bob(after(edit(), ActionOutcome::Unknown, rows)), [""; 0]);
     }
-    assert_reported(&after(edit(), Outcome::Refused, vec![row()]), "another body");
+    assert_reported(&after(edit(), ActionOutcome::Refused, vec![row()]), "another body");
 }
 
 #[test]
@@ -216,9 +216,9 @@ fn a_star_that_is_missing_or_was_taken_away_is_reported() {
         made(id, Kind::Star, WITH_BOB, u128::from(id), body)
     };
     let none = Action::Read { at: place(WITH_BOB, 100) };
-    assert_reported(&after(none.clone(), Outcome::Refused, vec![row(90, true)]), "2: the star of (1, ");
+    assert_reported(&after(none.clone(), ActionOutcome::Refused, vec![row(90, true)]), "2: the star of (1, ");
     assert_reported(
-        &after(none, Outcome::Refused, vec![row(90, true), row(91, false)]),
+        &after(none, ActionOutcome::Refused, vec![row(90, true), row(91, false)]),
         "two rows say: star",
     );
 }
@@ -280,7 +280,7 @@ fn wishes_settings_and_read_markers_that_are_not_there_are_reported() {
     let pin = Action::Set { conversation: WITH_BOB, name: "pin", value: "{}".to_owned() };
     assert_reported(&after(pin, done(), Vec::new()), "pin of u:2 is None");
     let read = Action::Read { at: place(WITH_BOB, 100) };
-    assert_reported(&after(read, Outcome::Done(None), Vec::new()), "is read up to 0, not from 5 to 5");
+    assert_reported(&after(read, ActionOutcome::Done(None), Vec::new()), "is read up to 0, not from 5 to 5");
 }
 
 #[test]
@@ -289,5 +289,5 @@ fn a_moment_that_is_missing_or_nobodys_is_reported() {
     assert_reported(&after(post, done(), Vec::new()), "acknowledged and is missing");
     let row = made(90, Kind::Moment, FEED, 300, json!({ "text": "m" }));
     let none = Action::Read { at: place(WITH_BOB, 100) };
-    assert_reported(&after(none, Outcome::Refused, vec![row]), "in the feed was never acknowledged");
+    assert_reported(&after(none, ActionOutcome::Refused, vec![row]), "in the feed was never acknowledged");
 }

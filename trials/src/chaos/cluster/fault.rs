@@ -9,7 +9,7 @@ use rand::seq::IndexedRandom;
 use tokio::time::sleep;
 
 use crate::Result;
-use crate::cluster::{Cluster, Flow, Member, Role};
+use crate::cluster::{Cluster, ClusterMember, Flow, ProcessRole};
 
 /// The damage to a process.
 #[derive(Clone, Copy, Debug)]
@@ -28,39 +28,40 @@ pub(super) enum Deed {
 
 /// One fault.
 #[derive(Clone, Debug)]
-pub(super) enum Fault {
+pub(super) enum ClusterFault {
     /// Of a process, by its place among all.
     Process { index: usize, name: String, deed: Deed },
     /// Of one wire, by its place among all.
     Wire { index: usize, name: String, flow: Flow },
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ClusterFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Process { name, deed, .. } => write!(f, "{deed:?} {name}"),
-            Fault::Wire { name, flow, .. } => write!(f, "{flow:?} {name}"),
+            ClusterFault::Process { name, deed, .. } => write!(f, "{deed:?} {name}"),
+            ClusterFault::Wire { name, flow, .. } => write!(f, "{flow:?} {name}"),
         }
     }
 }
 
 /// Draws one to three faults, of different processes.
-pub(super) fn draw(cluster: &mut Cluster, random: &mut StdRng) -> Vec<Fault> {
-    if cluster.stores[0].role() == Role::Store && random.random_range(0..12) == 0 {
+pub(super) fn draw(cluster: &mut Cluster, random: &mut StdRng) -> Vec<ClusterFault> {
+    if cluster.stores[0].role() == ProcessRole::Store && random.random_range(0..12) == 0 {
         // Alone: to take it in again needs all others.
         let index = random.random_range(0..cluster.stores.len());
         let name = cluster.stores[index].name().to_owned();
-        return vec![Fault::Process { index, name, deed: Deed::Lose }];
+        return vec![ClusterFault::Process { index, name, deed: Deed::Lose }];
     }
     let names: Vec<String> = cluster.members().map(|member| member.name().to_owned()).collect();
     let count = *[1, 1, 1, 2, 2, 3].choose(random).expect("not empty");
-    let mut faults: Vec<Fault> = Vec::new();
+    let mut faults: Vec<ClusterFault> = Vec::new();
     for (index, name) in names.into_iter().enumerate().collect::<Vec<_>>().sample(random, count).cloned() {
         let flow = *[Flow::Cut, Flow::Cut, Flow::Thither, Flow::Hither].choose(random).expect("not empty");
         if random.random_range(0..5) == 0 {
             let index = random.random_range(0..cluster.links.len());
             let link = &cluster.links[index];
-            faults.push(Fault::Wire { index, name: format!("{} → {}", link.from(), link.to()), flow });
+            faults
+                .push(ClusterFault::Wire { index, name: format!("{} → {}", link.from(), link.to()), flow });
             continue;
         }
         let deed = match random.random_range(0..8) {
@@ -69,22 +70,22 @@ pub(super) fn draw(cluster: &mut Cluster, random: &mut StdRng) -> Vec<Fault> {
             4..6 => Deed::Pause,
             _ => Deed::Isolate(flow),
         };
-        faults.push(Fault::Process { index, name, deed });
+        faults.push(ClusterFault::Process { index, name, deed });
     }
     // Mended in the order of a start: stores first, since others need them.
     faults.sort_by_key(|fault| match fault {
-        Fault::Process { index, .. } => *index,
-        Fault::Wire { .. } => 0,
+        ClusterFault::Process { index, .. } => *index,
+        ClusterFault::Wire { .. } => 0,
     });
     faults
 }
 
 /// Does it, holds on, and mends it.
-pub(super) async fn carry_out(cluster: &mut Cluster, faults: &[Fault], hold: Duration) -> Result<()> {
+pub(super) async fn carry_out(cluster: &mut Cluster, faults: &[ClusterFault], hold: Duration) -> Result<()> {
     for fault in faults {
         match fault {
-            Fault::Wire { index, flow, .. } => cluster.links[*index].set(*flow),
-            Fault::Process { index, name, deed } => match deed {
+            ClusterFault::Wire { index, flow, .. } => cluster.links[*index].set(*flow),
+            ClusterFault::Process { index, name, deed } => match deed {
                 Deed::Kill => member(cluster, *index).kill().await?,
                 Deed::Stop => member(cluster, *index).stop().await?,
                 Deed::Pause => member(cluster, *index).pause()?,
@@ -98,7 +99,7 @@ pub(super) async fn carry_out(cluster: &mut Cluster, faults: &[Fault], hold: Dur
         link.set(Flow::Open);
     }
     for fault in faults {
-        let Fault::Process { index, deed, .. } = fault else { continue };
+        let ClusterFault::Process { index, deed, .. } = fault else { continue };
         match deed {
             Deed::Kill | Deed::Stop => member(cluster, *index).start().await?,
             Deed::Pause => member(cluster, *index).resume()?,
@@ -114,7 +115,7 @@ pub(super) async fn carry_out(cluster: &mut Cluster, faults: &[Fault], hold: Dur
     Ok(())
 }
 
-fn member(cluster: &mut Cluster, index: usize) -> &mut Member {
+fn member(cluster: &mut Cluster, index: usize) -> &mut ClusterMember {
     cluster.members().nth(index).expect("drawn among them")
 }
 

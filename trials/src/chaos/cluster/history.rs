@@ -38,11 +38,11 @@ pub(super) struct Sequence {
 
 /// The answers to callers, by uid.
 #[derive(Clone, Debug, Default)]
-pub struct History(pub(super) BTreeMap<u32, Sequence>);
+pub struct AnswerHistory(pub(super) BTreeMap<u32, Sequence>);
 
-impl History {
+impl AnswerHistory {
     /// Adds the answers to another caller.
-    pub(super) fn join(&mut self, other: History) {
+    pub(super) fn join(&mut self, other: AnswerHistory) {
         for (uid, sequence) in other.0 {
             let own = self.0.entry(uid).or_default();
             own.granted.extend(sequence.granted);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     fn broken(granted: Vec<Granted>, bounds: Vec<Bound>) -> Vec<String> {
-        History([(7, Sequence { granted, bounds })].into()).broken_promises()
+        AnswerHistory([(7, Sequence { granted, bounds })].into()).broken_promises()
     }
 
     #[test]

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-use super::history::{Bound, Granted, History, Span};
+use super::history::{AnswerHistory, Bound, Granted, Span};
 use crate::{Failure, Result};
 
 /// Callers at the same time.
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The callers at work. Dropping it ends them.
 #[derive(Debug)]
 pub struct Load {
-    callers: JoinSet<Result<History>>,
+    callers: JoinSet<Result<AnswerHistory>>,
     stop: watch::Sender<bool>,
 }
 
@@ -46,7 +46,7 @@ impl Load {
                 random: StdRng::seed_from_u64(seed.wrapping_add(caller as u64)),
                 uids: uids(),
                 began,
-                reported: History::default(),
+                reported: AnswerHistory::default(),
             };
             callers.spawn(caller.call(stopped.clone()));
         }
@@ -66,9 +66,9 @@ impl Load {
     ///
     /// # Errors
     /// A caller met a failure that does not pass.
-    pub async fn end(mut self) -> Result<History> {
+    pub async fn end(mut self) -> Result<AnswerHistory> {
         self.stop.send_replace(true);
-        let mut all = History::default();
+        let mut all = AnswerHistory::default();
         while let Some(reported) = self.callers.join_next().await {
             all.join(reported??);
         }
@@ -81,11 +81,11 @@ struct Caller {
     random: StdRng,
     uids: Vec<Uid>,
     began: Instant,
-    reported: History,
+    reported: AnswerHistory,
 }
 
 impl Caller {
-    async fn call(mut self, stopped: watch::Receiver<bool>) -> Result<History> {
+    async fn call(mut self, stopped: watch::Receiver<bool>) -> Result<AnswerHistory> {
         while !*stopped.borrow() {
             match self.random.random_range(0..10) {
                 0..5 => self.next(1).await?,

@@ -16,10 +16,10 @@ use rand::{RngExt, SeedableRng};
 use seqsvr_client::Client;
 use tokio::time::Instant;
 
-pub use self::history::History;
+pub use self::history::AnswerHistory;
 pub use self::load::Load;
 use self::load::uids;
-use crate::cluster::{Cluster, Keeper, Shape, Timing};
+use crate::cluster::{Cluster, KeeperKind, Shape, Timing};
 use crate::{Failure, Result};
 
 /// The default of the programs.
@@ -32,7 +32,7 @@ const RETURN: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug)]
 pub struct ClusterRun {
     /// The stores of ceilings and tables.
-    pub keeper: Keeper,
+    pub keeper: KeeperKind,
     /// Decides the faults and their moments, and the callers' requests.
     pub seed: u64,
     /// How long faults go on.

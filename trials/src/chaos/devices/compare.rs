@@ -6,7 +6,7 @@ use tidemark_client::{Account, Conversation, Http};
 use tokio::time::{Instant, sleep};
 
 use super::super::person::{everything, fetch};
-use super::super::view::{FEED, State, View, differences};
+use super::super::view::{FEED, InboxView, ShownState, differences};
 use super::{Device, PATIENCE};
 use crate::{Failure, Result};
 
@@ -43,10 +43,10 @@ async fn one_person(
     uid: u32,
     devices: &[&Device],
     broken: &mut Vec<String>,
-) -> Result<(View, usize)> {
+) -> Result<(InboxView, usize)> {
     let stored = everything(http).await?;
     let last = stored.last().map_or(0, |row| row.message_id);
-    let view = View::of(uid, &stored);
+    let view = InboxView::of(uid, &stored);
     let fetched = fetch(http, last).await?;
     if fetched != stored {
         broken.push(format!("{uid}: a new device has {} rows of {}", fetched.len(), stored.len()));
@@ -57,7 +57,7 @@ async fn one_person(
     for (n, device) in devices.iter().enumerate() {
         let rows = device.store.rows();
         let which = format!("{uid}, device {n}");
-        differences(&which, &rows, &stored, (&View::of(uid, &rows), &view), broken);
+        differences(&which, &rows, &stored, (&InboxView::of(uid, &rows), &view), broken);
         for (key, id) in device.acknowledged() {
             let line = view.lines.get(&key).map(|line| line.message_id);
             if line != Some(id) {
@@ -78,7 +78,7 @@ async fn one_person(
 }
 
 /// Compares the lines that `own` has and `other` should have, too.
-fn agree((uid, own): (u32, &View), (other_uid, other): (u32, &View), broken: &mut Vec<String>) {
+fn agree((uid, own): (u32, &InboxView), (other_uid, other): (u32, &InboxView), broken: &mut Vec<String>) {
     for (key, line) in &own.lines {
         let theirs = other.lines.get(key);
         let is_common = line.conversation == Conversation::User(other_uid);
@@ -92,7 +92,8 @@ fn agree((uid, own): (u32, &View), (other_uid, other): (u32, &View), broken: &mu
             continue;
         }
         // Each deletes a message for oneself; a moment is deleted for both.
-        let is_own_affair = is_common && (line.state == State::Deleted || theirs.state == State::Deleted);
+        let is_own_affair =
+            is_common && (line.state == ShownState::Deleted || theirs.state == ShownState::Deleted);
         let mut likes = (line.likes.clone(), theirs.likes.clone());
         // Of its author's own likes those are told who are friends just then.
         for likes in [&mut likes.0, &mut likes.1] {

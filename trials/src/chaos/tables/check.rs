@@ -37,7 +37,7 @@ pub(super) enum Fate {
 
 /// A row that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct ReadRow {
     /// Its assigned number.
     pub(super) id: i64,
     /// The attempt that it names.
@@ -48,17 +48,17 @@ pub(super) struct Row {
 
 /// The attempts of a fault run, and the rows that were read; rows by group.
 #[derive(Clone, Debug, Default)]
-pub struct Ledger {
+pub struct TableLedger {
     pub(super) attempts: Vec<Attempt>,
     /// The rows that are there in the end.
-    pub(super) stored: Vec<Vec<Row>>,
+    pub(super) stored: Vec<Vec<ReadRow>>,
     /// The same, read from its end.
-    pub(super) backward: Vec<Vec<Row>>,
+    pub(super) backward: Vec<Vec<ReadRow>>,
     /// The rows of a reader that was there all the time.
-    pub(super) followed: Vec<Vec<Row>>,
+    pub(super) followed: Vec<Vec<ReadRow>>,
 }
 
-impl Ledger {
+impl TableLedger {
     /// Everything that broke, in words; empty = every promise held.
     pub fn broken_promises(&self) -> Vec<String> {
         let mut broken = Vec::new();

@@ -36,7 +36,7 @@ pub(super) enum Called<A> {
 }
 
 /// See the module.
-pub(super) struct Client {
+pub(super) struct TableCaller {
     credentials: Credentials,
     /// Where tables are served, `HOST:PORT`.
     addresses: Vec<String>,
@@ -45,10 +45,15 @@ pub(super) struct Client {
     requests: Option<SendRequest<Body>>,
 }
 
-impl Client {
+impl TableCaller {
     /// A client of any of `addresses`, which begins with the one at `first`.
-    pub(super) fn new(credentials: &Credentials, addresses: &[String], first: usize) -> Client {
-        Client { credentials: credentials.clone(), addresses: addresses.to_vec(), at: first, requests: None }
+    pub(super) fn new(credentials: &Credentials, addresses: &[String], first: usize) -> TableCaller {
+        TableCaller {
+            credentials: credentials.clone(),
+            addresses: addresses.to_vec(),
+            at: first,
+            requests: None,
+        }
     }
 
     /// Asks for an operation, once.
@@ -88,7 +93,7 @@ impl Client {
     /// Asks until there is an answer. For operations that may be repeated.
     ///
     /// # Errors
-    /// When there is none for a long time, and as [`Client::call`].
+    /// When there is none for a long time, and as [`TableCaller::call`].
     pub(super) async fn ask<A: Message + Default>(
         &mut self,
         operation: &str,
@@ -134,9 +139,9 @@ impl Client {
     }
 }
 
-type Answer = (u16, Vec<(String, String)>, Vec<u8>);
+type RawAnswer = (u16, Vec<(String, String)>, Vec<u8>);
 
-async fn answer(requests: &mut SendRequest<Body>, request: Request<Body>) -> Result<Answer> {
+async fn answer(requests: &mut SendRequest<Body>, request: Request<Body>) -> Result<RawAnswer> {
     requests.ready().await?;
     let answer = requests.send_request(request).await?;
     let status = answer.status().as_u16();
@@ -149,7 +154,7 @@ async fn answer(requests: &mut SendRequest<Body>, request: Request<Body>) -> Res
 }
 
 /// Makes the table: `group`, a text, and `id`, an integer that the server assigns.
-pub(super) async fn make_table(client: &mut Client) -> Result<()> {
+pub(super) async fn make_table(client: &mut TableCaller) -> Result<()> {
     let request = create_table(TABLE, "group");
     client.ask::<proto::CreateTableResponse>("CreateTable", &request).await.map(drop)
 }

@@ -9,9 +9,9 @@ use rand::{RngExt, SeedableRng};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::check::{Attempt, Ledger, Row};
-use super::client::{self, Client};
-use super::rows::{self, GROUPS, Turns, Writer};
+use super::check::{Attempt, ReadRow, TableLedger};
+use super::client::{self, TableCaller};
+use super::rows::{self, GROUPS, RowPutter, Turns};
 use crate::Result;
 use crate::table_setup::make_key;
 
@@ -19,12 +19,12 @@ const WRITERS: u32 = 12;
 
 /// See the module.
 pub struct TableLoad {
-    client: Client,
+    client: TableCaller,
     acknowledged: Arc<AtomicUsize>,
     stop: watch::Sender<bool>,
     writers: Vec<JoinHandle<Result<Vec<Attempt>>>>,
     all_written: Arc<AtomicBool>,
-    readers: Vec<JoinHandle<Result<Vec<Row>>>>,
+    readers: Vec<JoinHandle<Result<Vec<ReadRow>>>>,
 }
 
 /// The access key that calls.
@@ -47,14 +47,14 @@ impl TableLoad {
     /// # Errors
     /// When the table cannot be made.
     pub async fn begin(key: &AccessKey, addresses: &[String], random: &mut StdRng) -> Result<TableLoad> {
-        let mut client = Client::new(&key.0, addresses, 0);
+        let mut client = TableCaller::new(&key.0, addresses, 0);
         client::make_table(&mut client).await?;
         let (stop, stopped) = watch::channel(false);
         let (turns, acknowledged) = (Turns::default(), Arc::new(AtomicUsize::new(0)));
         let mut writers = Vec::new();
         for number in 0..WRITERS {
-            let writer = Writer {
-                client: Client::new(&key.0, addresses, number as usize),
+            let writer = RowPutter {
+                client: TableCaller::new(&key.0, addresses, number as usize),
                 number,
                 random: StdRng::seed_from_u64(random.random()),
                 turns: Arc::clone(&turns),
@@ -65,7 +65,7 @@ impl TableLoad {
         let all_written = Arc::new(AtomicBool::new(false));
         let mut readers = Vec::new();
         for group in 0..GROUPS {
-            let client = Client::new(&key.0, addresses, group + 1);
+            let client = TableCaller::new(&key.0, addresses, group + 1);
             readers.push(tokio::spawn(rows::follow(
                 client,
                 group,
@@ -90,9 +90,9 @@ impl TableLoad {
     ///
     /// # Errors
     /// When a server answered what it never may.
-    pub async fn written(&mut self) -> Result<Ledger> {
+    pub async fn written(&mut self) -> Result<TableLedger> {
         self.stop_writing();
-        let mut ledger = Ledger::default();
+        let mut ledger = TableLedger::default();
         for writer in self.writers.drain(..) {
             ledger.attempts.extend(writer.await??);
         }
@@ -103,7 +103,7 @@ impl TableLoad {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub async fn read(mut self, mut ledger: Ledger) -> Result<Ledger> {
+    pub async fn read(mut self, mut ledger: TableLedger) -> Result<TableLedger> {
         self.all_written.store(true, Ordering::SeqCst);
         for reader in self.readers {
             ledger.followed.push(reader.await??);

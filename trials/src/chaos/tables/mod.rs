@@ -18,7 +18,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::time::{Instant, sleep};
 
-pub use check::Ledger;
+pub use check::TableLedger;
 pub use load::{AccessKey, TableLoad};
 
 use check::Fate;
@@ -112,7 +112,7 @@ impl TablesRun {
         Ok(faults)
     }
 
-    fn judge(&self, ledger: &Ledger, faults: usize) -> Result<TablesSummary> {
+    fn judge(&self, ledger: &TableLedger, faults: usize) -> Result<TablesSummary> {
         let broken = ledger.broken_promises();
         if !broken.is_empty() {
             let shown = broken.iter().take(20).cloned().collect::<Vec<_>>().join("\n  ");

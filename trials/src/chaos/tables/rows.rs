@@ -12,8 +12,8 @@ use tidemark_table::{KeyValue, Value};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::check::{Attempt, Fate, Row};
-use super::client::{Called, Client, TABLE};
+use super::check::{Attempt, Fate, ReadRow};
+use super::client::{Called, TABLE, TableCaller};
 use crate::{Failure, Result};
 
 /// Values of the first key column.
@@ -27,8 +27,8 @@ const POLL: Duration = Duration::from_millis(5);
 pub(super) type Turns = Arc<AtomicU64>;
 
 /// Puts rows until `stop` says so, and keeps account of each attempt.
-pub(super) struct Writer {
-    pub(super) client: Client,
+pub(super) struct RowPutter {
+    pub(super) client: TableCaller,
     /// Tells its attempts from those of others.
     pub(super) number: u32,
     pub(super) random: StdRng,
@@ -36,7 +36,7 @@ pub(super) struct Writer {
     pub(super) acknowledged: Arc<AtomicUsize>,
 }
 
-impl Writer {
+impl RowPutter {
     pub(super) async fn run(mut self, stop: watch::Receiver<bool>) -> Result<Vec<Attempt>> {
         let mut attempts = Vec::new();
         for n in 0.. {
@@ -68,11 +68,11 @@ impl Writer {
 
 /// Reads a group from its last id on, again and again, until `stop` says so and there is nothing more.
 pub(super) async fn follow(
-    mut client: Client,
+    mut client: TableCaller,
     group: usize,
     seed: u64,
     stop: Arc<AtomicBool>,
-) -> Result<Vec<Row>> {
+) -> Result<Vec<ReadRow>> {
     let mut random = StdRng::seed_from_u64(seed);
     let (mut rows, mut last) = (Vec::new(), i64::MIN);
     loop {
@@ -99,7 +99,7 @@ pub(super) async fn follow(
 }
 
 /// All rows of the table, by group, in the order in which they come.
-pub(super) async fn everything(client: &mut Client) -> Result<Vec<Vec<Row>>> {
+pub(super) async fn everything(client: &mut TableCaller) -> Result<Vec<Vec<ReadRow>>> {
     let mut groups = vec![Vec::new(); GROUPS];
     let bounds = |part: KeyPart| sent(vec![("group".into(), part.clone()), ("id".into(), part)], Vec::new());
     let request = range(proto::RangeDirection::Forward, bounds(KeyPart::InfMin), bounds(KeyPart::InfMax));
@@ -111,13 +111,13 @@ pub(super) async fn everything(client: &mut Client) -> Result<Vec<Vec<Row>>> {
 }
 
 /// The rows of a group, from the largest id to the smallest.
-pub(super) async fn backward(client: &mut Client, group: usize) -> Result<Vec<Row>> {
+pub(super) async fn backward(client: &mut TableCaller, group: usize) -> Result<Vec<ReadRow>> {
     let (high, low) = (key(group, KeyPart::InfMax), key(group, KeyPart::InfMin));
     let read = pages(client, range(proto::RangeDirection::Backward, high, low)).await?;
     read.iter().map(|row| stored(row).map(|(_, row)| row)).collect()
 }
 
-async fn pages(client: &mut Client, mut request: proto::GetRangeRequest) -> Result<Vec<ReceivedRow>> {
+async fn pages(client: &mut TableCaller, mut request: proto::GetRangeRequest) -> Result<Vec<ReceivedRow>> {
     let mut rows = Vec::new();
     loop {
         let page: proto::GetRangeResponse = client.ask("GetRange", &request).await?;
@@ -198,7 +198,7 @@ fn key_of(row: &ReceivedRow) -> Option<(usize, i64)> {
 }
 
 /// A row that was read, and its group.
-fn stored(row: &ReceivedRow) -> Result<(usize, Row)> {
+fn stored(row: &ReceivedRow) -> Result<(usize, ReadRow)> {
     let (group, id) = key_of(row).ok_or_else(|| Failure::new(format!("a row has the key {:?}", row.key)))?;
     let [attempt, words] = &row.cells[..] else {
         return Err(Failure::new(format!("the row {id} of group {group} has {} columns", row.cells.len())));
@@ -206,5 +206,5 @@ fn stored(row: &ReceivedRow) -> Result<(usize, Row)> {
     let (Some(Value::Integer(attempt)), Some(Value::String(words))) = (&attempt.value, &words.value) else {
         return Err(Failure::new(format!("the row {id} of group {group} has columns of other types")));
     };
-    Ok((group, Row { id, attempt: *attempt, whole: *words == text(*attempt) }))
+    Ok((group, ReadRow { id, attempt: *attempt, whole: *words == text(*attempt) }))
 }

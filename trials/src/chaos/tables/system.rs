@@ -82,7 +82,7 @@ impl System {
                 Ok(if is_kill { "Kill" } else { "Stop" }.to_owned())
             }
             System::Several(servers, _) => {
-                let fault = servers::Fault::draw(random);
+                let fault = servers::ServersFault::draw(random);
                 servers::carry_out(fault, servers, random.random_range(0..1_500)).await?;
                 Ok(format!("{fault:?}"))
             }

@@ -72,7 +72,7 @@ fn table(version: u64, given: &[(RangeInclusive<SectionId>, u32, Owner)]) -> Arc
     Arc::new(table)
 }
 
-fn reading(asked: Moment, table: &Arc<Table>) -> Event {
+fn reading(asked: Moment, table: &Arc<Table>) -> NodeEvent {
     let reading = Reading {
         table: Some(Arc::clone(table)),
         revisions: Revisions(vec![1]),
@@ -80,19 +80,21 @@ fn reading(asked: Moment, table: &Arc<Table>) -> Event {
         acting: None,
         bounds: None,
     };
-    Event::Read { asked, outcome: Ok(reading) }
+    NodeEvent::Read { asked, outcome: Ok(reading) }
 }
 
 /// As the configuration says that answered it.
-fn bounded(asked: Moment, table: &Arc<Table>, lease: Duration, awaited: Duration) -> Event {
-    let Event::Read { asked, outcome: Ok(reading) } = reading(asked, table) else { unreachable!("it is") };
+fn bounded(asked: Moment, table: &Arc<Table>, lease: Duration, awaited: Duration) -> NodeEvent {
+    let NodeEvent::Read { asked, outcome: Ok(reading) } = reading(asked, table) else {
+        unreachable!("it is")
+    };
     let bounds = Some(Bounds { lease, awaited, uids: table.uids.clone() });
-    Event::Read { asked, outcome: Ok(Reading { bounds, ..reading }) }
+    NodeEvent::Read { asked, outcome: Ok(Reading { bounds, ..reading }) }
 }
 
-fn claimed(owner: Owner, earlier: Vec<Earlier>) -> Event {
+fn claimed(owner: Owner, earlier: Vec<Earlier>) -> NodeEvent {
     let ceilings = (0..10).map(|section| Ceiling { section: SectionId::new(section), max: 1_000 }).collect();
-    Event::Claimed { owner, outcome: Ok(Claimed { ceilings, floor: 0, earlier }) }
+    NodeEvent::Claimed { owner, outcome: Ok(Claimed { ceilings, floor: 0, earlier }) }
 }
 
 fn held_by(owner: Owner, sections: RangeInclusive<SectionId>, released: bool) -> Vec<Earlier> {
@@ -118,7 +120,7 @@ fn served(actions: &[Action]) -> Vec<(Owner, Vec<RangeInclusive<SectionId>>)> {
 
 fn started(predecessor: Option<Predecessor>) -> Node {
     let mut node = Node::new(rules(), predecessor);
-    let first = node.on(at(0), Event::Start);
+    let first = node.on(at(0), NodeEvent::Start);
     assert_eq!(first, [Action::Read { revisions: Revisions::default(), wait: Duration::ZERO }]);
     node
 }
@@ -130,7 +132,7 @@ fn serving() -> Node {
     assert_eq!(but_reads(node.on(at(5), reading(at(0), &given))), [claim(mine(1), sections(0, 4))]);
     let recorded = vec![(mine(1), vec![sections(0, 4)])];
     assert_eq!(node.on(at(6), claimed(mine(1), vec![])), [Action::Record(recorded)]);
-    let actions = node.on(at(7), Event::Recorded);
+    let actions = node.on(at(7), NodeEvent::Recorded);
     assert_eq!(served(&actions), [(mine(1), vec![sections(0, 4)])]);
     node
 }
@@ -147,11 +149,12 @@ fn a_read_follows_the_one_before_and_a_failed_one_after_a_pause() {
     let given = table(1, &[]);
     let next = node.on(at(5), reading(at(0), &given));
     assert_eq!(next, [Action::Read { revisions: Revisions(vec![1]), wait: LEASE / 4 }]);
-    let failed = Event::Read { asked: at(5), outcome: Err(StoreError::Unavailable("cut off".to_owned())) };
+    let failed =
+        NodeEvent::Read { asked: at(5), outcome: Err(StoreError::Unavailable("cut off".to_owned())) };
     assert_eq!(node.on(at(10), failed), []);
     assert_eq!((node.wake_at(), node.lease_until()), (Some(at(60)), Some(at(0) + LEASE)));
     assert_eq!(
-        node.on(at(60), Event::Wake),
+        node.on(at(60), NodeEvent::Wake),
         [Action::Read { revisions: Revisions(vec![1]), wait: Duration::ZERO }]
     );
 }
@@ -164,9 +167,9 @@ fn what_another_may_still_serve_waits_until_its_lease_is_over() {
     assert_eq!(node.on(at(101), claimed(mine(2), held_by(theirs(1), sections(0, 4), false))), []);
     // Counted from the arrival of the reading, 1.1 times the lease.
     assert_eq!(node.wake_at(), Some(at(2_300)));
-    assert_eq!(node.on(at(2_299), Event::Wake), []);
-    assert!(matches!(node.on(at(2_300), Event::Wake)[..], [Action::Record(_)]));
-    assert_eq!(served(&node.on(at(2_301), Event::Recorded)), [(mine(2), vec![sections(0, 4)])]);
+    assert_eq!(node.on(at(2_299), NodeEvent::Wake), []);
+    assert!(matches!(node.on(at(2_300), NodeEvent::Wake)[..], [Action::Record(_)]));
+    assert_eq!(served(&node.on(at(2_301), NodeEvent::Recorded)), [(mine(2), vec![sections(0, 4)])]);
 }
 
 #[test]
@@ -195,9 +198,11 @@ fn the_lease_and_the_wait_are_those_of_the_configuration_that_answered() {
 fn what_the_set_gave_up_is_unloaded_at_once_also_under_the_table_that_gives_it() {
     let mut node = serving();
     let given = table(1, &[(sections(0, 4), 0, mine(1))]);
-    let Event::Read { asked, outcome: Ok(reading) } = reading(at(100), &given) else { unreachable!("it is") };
+    let NodeEvent::Read { asked, outcome: Ok(reading) } = reading(at(100), &given) else {
+        unreachable!("it is")
+    };
     let bounds = Some(Bounds { lease: LEASE, awaited: LEASE, uids: 0..=299 });
-    let actions = node.on(at(105), Event::Read { asked, outcome: Ok(Reading { bounds, ..reading }) });
+    let actions = node.on(at(105), NodeEvent::Read { asked, outcome: Ok(Reading { bounds, ..reading }) });
     let unload = Action::Unload { owner: mine(1), sections: vec![sections(3, 4)] };
     assert_eq!(but_reads(actions), [unload]);
     assert_eq!(node.table().map(|table| table.uids.clone()), Some(0..=299));
@@ -217,9 +222,9 @@ fn a_release_that_a_repeated_claim_shows_ends_the_wait() {
     assert_eq!(but_reads(node.on(at(111), reading(at(110), &given))), []);
     let again = node.on(at(112), claimed(mine(2), held_by(theirs(1), sections(1, 4), false)));
     assert!(matches!(&again[..], [Action::Claim { .. }, Action::Record(_)]), "{again:?}");
-    assert_eq!(served(&node.on(at(113), Event::Recorded)), [(mine(2), vec![sections(0, 0)])]);
+    assert_eq!(served(&node.on(at(113), NodeEvent::Recorded)), [(mine(2), vec![sections(0, 0)])]);
     node.on(at(114), claimed(mine(2), held_by(theirs(1), sections(1, 4), true)));
-    let actions = node.on(at(115), Event::Recorded);
+    let actions = node.on(at(115), NodeEvent::Recorded);
     assert_eq!(served(&actions), [(mine(2), vec![sections(1, 4)])]);
     let Action::Serve { claimed, .. } = &actions[0] else { panic!("{actions:?}") };
     assert_eq!(claimed.ceilings.iter().map(|one| one.section.get()).collect::<Vec<_>>(), [1, 2, 3, 4]);
@@ -234,7 +239,7 @@ fn a_dead_predecessor_is_not_waited_for_where_it_had_recorded_that_it_serves() {
     node.on(at(100), reading(at(90), &given));
     node.on(at(101), claimed(mine(2), held_by(before, sections(0, 4), false)));
     // 3 and 4 were claimed by it, but it was itself still waiting for them.
-    assert_eq!(served(&node.on(at(102), Event::Recorded)), [(mine(2), vec![sections(0, 2)])]);
+    assert_eq!(served(&node.on(at(102), NodeEvent::Recorded)), [(mine(2), vec![sections(0, 2)])]);
     assert_eq!(node.wake_at(), Some(at(2_300)));
 
     let dead = Predecessor { incarnation: 6, serving: vec![(before, vec![sections(0, 4)])] };
@@ -259,12 +264,12 @@ fn lost_sections_are_unloaded_at_once_and_released_when_their_answers_have_left(
     let unload = Action::Unload { owner: mine(1), sections: vec![sections(2, 4)] };
     assert_eq!(but_reads(node.on(at(500), reading(at(10), &moved))), [unload]);
     let release = Action::Release { owner: mine(1), sections: vec![sections(2, 4)] };
-    assert_eq!(node.on(at(510), Event::Drained), std::slice::from_ref(&release));
+    assert_eq!(node.on(at(510), NodeEvent::Drained), std::slice::from_ref(&release));
     // An answer that got lost: once more, after a pause.
-    let lost = Event::Released { owner: mine(1), outcome: Err(StoreError::Unavailable(String::new())) };
+    let lost = NodeEvent::Released { owner: mine(1), outcome: Err(StoreError::Unavailable(String::new())) };
     assert_eq!(node.on(at(520), lost), []);
-    assert_eq!(node.on(at(570), Event::Wake), [release]);
-    node.on(at(580), Event::Released { owner: mine(1), outcome: Ok(()) });
+    assert_eq!(node.on(at(570), NodeEvent::Wake), [release]);
+    node.on(at(580), NodeEvent::Released { owner: mine(1), outcome: Ok(()) });
     assert_eq!(node.wake_at(), None);
     assert_eq!(node.held(), Runs::new([sections(0, 1)]));
 }
@@ -277,8 +282,8 @@ fn what_was_never_served_is_not_released() {
     node.on(at(101), claimed(mine(2), held_by(theirs(1), sections(0, 4), false)));
     let taken = table(3, &[(sections(0, 4), 1, theirs(3))]);
     assert_eq!(but_reads(node.on(at(200), reading(at(150), &taken))), []);
-    assert_eq!(node.on(at(201), Event::Drained), []);
-    assert_eq!(node.on(at(2_300), Event::Wake), []);
+    assert_eq!(node.on(at(201), NodeEvent::Drained), []);
+    assert_eq!(node.on(at(2_300), NodeEvent::Wake), []);
 }
 
 #[test]
@@ -289,17 +294,17 @@ fn a_section_lost_while_it_is_recorded_is_not_served() {
     node.on(at(6), claimed(mine(1), vec![]));
     let moved = table(2, &[(sections(0, 1), 0, mine(1)), (sections(2, 4), 1, theirs(2))]);
     assert_eq!(but_reads(node.on(at(7), reading(at(5), &moved))), []);
-    assert_eq!(served(&node.on(at(8), Event::Recorded)), [(mine(1), vec![sections(0, 1)])]);
+    assert_eq!(served(&node.on(at(8), NodeEvent::Recorded)), [(mine(1), vec![sections(0, 1)])]);
 }
 
 #[test]
 fn after_a_gap_in_the_lease_the_same_assignment_is_served_on() {
     let mut node = serving();
     let given = table(1, &[(sections(0, 4), 0, mine(1))]);
-    let failed = |asked| Event::Read { asked, outcome: Err(StoreError::Unavailable(String::new())) };
+    let failed = |asked| NodeEvent::Read { asked, outcome: Err(StoreError::Unavailable(String::new())) };
     node.on(at(2_500), failed(at(5)));
     assert!(node.lease_until() < Some(at(2_500)));
-    node.on(at(2_550), Event::Wake);
+    node.on(at(2_550), NodeEvent::Wake);
     assert_eq!(but_reads(node.on(at(2_560), reading(at(2_550), &given))), []);
     assert_eq!(node.lease_until(), Some(at(4_550)));
     assert_eq!(node.held(), Runs::new([sections(0, 4)]));
@@ -325,17 +330,17 @@ fn coming_back_under_a_newer_epoch_is_a_new_section_group() {
     assert_eq!(actions, [unload, claim(mine(3), sections(0, 4))]);
     // Its own old life is waited for as anybody's would be, until it has released.
     assert_eq!(node.on(at(501), claimed(mine(3), held_by(mine(1), sections(0, 4), false))), []);
-    node.on(at(502), Event::Drained);
-    node.on(at(503), Event::Released { owner: mine(1), outcome: Ok(()) });
+    node.on(at(502), NodeEvent::Drained);
+    node.on(at(503), NodeEvent::Released { owner: mine(1), outcome: Ok(()) });
     node.on(at(504), reading(at(500), &back));
     node.on(at(505), claimed(mine(3), held_by(mine(1), sections(0, 4), true)));
-    assert_eq!(served(&node.on(at(506), Event::Recorded)), [(mine(3), vec![sections(0, 4)])]);
+    assert_eq!(served(&node.on(at(506), NodeEvent::Recorded)), [(mine(3), vec![sections(0, 4)])]);
 }
 
 #[test]
 fn a_section_that_a_newer_owner_has_claimed_is_given_up() {
     let mut node = serving();
-    let lost = Event::Lost { owner: mine(1), section: SectionId::new(2) };
+    let lost = NodeEvent::Lost { owner: mine(1), section: SectionId::new(2) };
     let unload = Action::Unload { owner: mine(1), sections: vec![sections(2, 2)] };
     assert_eq!(node.on(at(500), lost), [unload]);
     // The old table does not bring it back.
@@ -349,21 +354,22 @@ fn a_refused_claim_is_made_again() {
     let mut node = started(None);
     let given = table(2, &[(sections(0, 4), 0, mine(2))]);
     node.on(at(100), reading(at(90), &given));
-    let refused = Event::Claimed { owner: mine(2), outcome: Err(StoreError::Claimed { newest: epoch(9) }) };
+    let refused =
+        NodeEvent::Claimed { owner: mine(2), outcome: Err(StoreError::Claimed { newest: epoch(9) }) };
     assert_eq!(node.on(at(110), refused), []);
     assert_eq!(node.wake_at(), Some(at(160)));
-    assert_eq!(node.on(at(160), Event::Wake), [claim(mine(2), sections(0, 4))]);
+    assert_eq!(node.on(at(160), NodeEvent::Wake), [claim(mine(2), sections(0, 4))]);
 }
 
 #[test]
 fn a_stop_unloads_and_releases_everything() {
     let mut node = serving();
     let unload = Action::Unload { owner: mine(1), sections: vec![sections(0, 4)] };
-    assert_eq!(node.on(at(500), Event::Stop), [unload]);
+    assert_eq!(node.on(at(500), NodeEvent::Stop), [unload]);
     assert_eq!((node.lease_until(), node.is_stopped()), (None, false));
     let release = Action::Release { owner: mine(1), sections: vec![sections(0, 4)] };
-    assert_eq!(node.on(at(501), Event::Drained), [release]);
-    node.on(at(502), Event::Released { owner: mine(1), outcome: Ok(()) });
+    assert_eq!(node.on(at(501), NodeEvent::Drained), [release]);
+    node.on(at(502), NodeEvent::Released { owner: mine(1), outcome: Ok(()) });
     assert!(node.is_stopped());
     let given = table(1, &[(sections(0, 4), 0, mine(1))]);
     assert_eq!(node.on(at(503), reading(at(5), &given)), []);
@@ -373,11 +379,12 @@ fn a_stop_unloads_and_releases_everything() {
 #[test]
 fn releases_are_given_up_once_nobody_waits_for_them() {
     let mut node = serving();
-    node.on(at(500), Event::Stop);
-    node.on(at(501), Event::Drained);
-    let failed = || Event::Released { owner: mine(1), outcome: Err(StoreError::Unavailable(String::new())) };
+    node.on(at(500), NodeEvent::Stop);
+    node.on(at(501), NodeEvent::Drained);
+    let failed =
+        || NodeEvent::Released { owner: mine(1), outcome: Err(StoreError::Unavailable(String::new())) };
     assert_eq!(node.on(at(502), failed()), []);
-    assert_eq!(node.on(at(4_501), Event::Wake), []);
+    assert_eq!(node.on(at(4_501), NodeEvent::Wake), []);
     assert!(node.is_stopped());
 }
 
@@ -402,9 +409,9 @@ proptest! {
                     let epoch = newest.assignments.first().map_or(1, |one| one.epoch.version);
                     claimed(mine(epoch), held_by(theirs(1), sections(first, last), flag))
                 }
-                3 => Event::Recorded,
-                4 => Event::Drained,
-                _ => Event::Wake,
+                3 => NodeEvent::Recorded,
+                4 => NodeEvent::Drained,
+                _ => NodeEvent::Wake,
             };
             for action in node.on(at(now), event) {
                 match action {

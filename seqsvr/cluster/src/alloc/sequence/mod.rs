@@ -9,7 +9,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::alloc::each::Each;
 use crate::alloc::set_server::SetServer;
-use crate::alloc::view::{Denied, View};
+use crate::alloc::view::{Denied, ServedView};
 use seqsvr_core::error::Refusal;
 use seqsvr_core::ids::Uid;
 use seqsvr_rpc::v1;
@@ -24,7 +24,7 @@ use stream::Answers;
 
 /// How much callers may ask for.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct SequenceLimits {
     /// Uids in one call.
     pub uids: usize,
     /// Requests of one stream that wait for a raise.
@@ -37,14 +37,14 @@ pub struct Limits {
 #[derive(Clone)]
 pub struct SequenceService {
     servers: Arc<[Arc<SetServer>]>,
-    limits: Limits,
+    limits: SequenceLimits,
     streams: Arc<Semaphore>,
     stop: CancellationToken,
 }
 
 impl SequenceService {
     /// Answers for the Sets that `servers` serve. After `stop` streams end once their requests are answered.
-    pub fn new(servers: Vec<Arc<SetServer>>, limits: Limits, stop: CancellationToken) -> Self {
+    pub fn new(servers: Vec<Arc<SetServer>>, limits: SequenceLimits, stop: CancellationToken) -> Self {
         let streams = Arc::new(Semaphore::new(limits.streams));
         Self { servers: servers.into(), limits, streams, stop }
     }
@@ -74,14 +74,14 @@ impl SequenceService {
 }
 
 /// A request, so far as it was carried out.
-enum Work {
+enum RequestWork {
     Next(v1::NextRequest),
     Each { each: Each, route: Option<v1::Route> },
     Current(v1::CurrentRequest),
     Advance(v1::AdvanceRequest),
 }
 
-impl Work {
+impl RequestWork {
     /// The uid that says which Set is meant, if the route does not.
     fn address(&self) -> (Option<&v1::Route>, u32) {
         match self {
@@ -106,7 +106,7 @@ impl Work {
     }
 
     /// Carries it out, or as much of it as goes without waiting. The answer holds only if the deadline has not passed since.
-    fn attempt(&mut self, view: &View) -> Result<Reply, Denied> {
+    fn attempt(&mut self, view: &ServedView) -> Result<Reply, Denied> {
         match self {
             Self::Next(request) => view.take(Uid::new(request.uid), request.count).map(Reply::granted),
             Self::Each { each, .. } => each.proceed(view).map(|()| Reply::granted_each(each.take())),
@@ -143,7 +143,7 @@ impl Work {
 }
 
 /// A call by itself: wrong requests are a status.
-async fn single(service: &SequenceService, mut work: Work) -> Result<Reply, Status> {
+async fn single(service: &SequenceService, mut work: RequestWork) -> Result<Reply, Status> {
     let server = work.admit(service).map_err(|denied| Status::invalid_argument(replies::text(&denied)))?;
     let reply = work.finish(server).await;
     match reply.refusal() {
@@ -157,7 +157,7 @@ impl v1::sequence_server::Sequence for SequenceService {
     type StreamStream = Answers<Streaming<v1::StreamRequest>>;
 
     async fn next(&self, request: Request<v1::NextRequest>) -> Result<Response<v1::NextReply>, Status> {
-        let reply = single(self, Work::Next(request.into_inner())).await?;
+        let reply = single(self, RequestWork::Next(request.into_inner())).await?;
         Ok(Response::new(reply.into_next()))
     }
 
@@ -165,7 +165,7 @@ impl v1::sequence_server::Sequence for SequenceService {
         &self,
         request: Request<v1::NextEachRequest>,
     ) -> Result<Response<v1::NextEachReply>, Status> {
-        let reply = single(self, Work::each(request.into_inner())).await?;
+        let reply = single(self, RequestWork::each(request.into_inner())).await?;
         Ok(Response::new(reply.into_each()))
     }
 
@@ -173,7 +173,7 @@ impl v1::sequence_server::Sequence for SequenceService {
         &self,
         request: Request<v1::CurrentRequest>,
     ) -> Result<Response<v1::CurrentReply>, Status> {
-        let reply = single(self, Work::Current(request.into_inner())).await?;
+        let reply = single(self, RequestWork::Current(request.into_inner())).await?;
         Ok(Response::new(reply.into_current()))
     }
 
@@ -181,7 +181,7 @@ impl v1::sequence_server::Sequence for SequenceService {
         &self,
         request: Request<v1::AdvanceRequest>,
     ) -> Result<Response<v1::AdvanceReply>, Status> {
-        let reply = single(self, Work::Advance(request.into_inner())).await?;
+        let reply = single(self, RequestWork::Advance(request.into_inner())).await?;
         Ok(Response::new(reply.into_advance()))
     }
 
@@ -207,7 +207,7 @@ impl v1::sequence_server::Sequence for SequenceService {
     }
 }
 
-impl Work {
+impl RequestWork {
     fn each(request: v1::NextEachRequest) -> Self {
         Self::Each { each: Each::new(request.uids), route: request.route }
     }

@@ -1,6 +1,6 @@
 //! Outcomes as wire messages. The four calls have a reply each, with the same ways to say no.
 
-use crate::alloc::view::{Cause, Denied, View};
+use crate::alloc::view::{Cause, Denied, ServedView};
 use seqsvr_core::ids::{Epoch, Granted};
 use seqsvr_rpc::v1::stream_reply::Answer;
 use seqsvr_rpc::v1::{self, advance_reply, current_reply, next_each_reply, next_reply};
@@ -66,7 +66,7 @@ impl Reply {
 
     /// Adds the table of `view` if the caller goes by an older one; a caller that names none wants none. Answers whether it did.
     #[inline]
-    pub(super) fn attach(&mut self, view: &View, route: Option<&v1::Route>) -> bool {
+    pub(super) fn attach(&mut self, view: &ServedView, route: Option<&v1::Route>) -> bool {
         let Some((route, table)) = route.zip(view.table()) else { return false };
         let older = (Epoch { term: route.term, version: route.version }) < table.version;
         if older {

@@ -16,9 +16,9 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 use tonic::Status;
 
 use super::replies::{self, Reply, take_back};
-use super::{SequenceService, Work};
+use super::{RequestWork, SequenceService};
 use crate::alloc::set_server::SetServer;
-use crate::alloc::view::{Cause, Denied, View};
+use crate::alloc::view::{Cause, Denied, ServedView};
 use seqsvr_core::error::Refusal;
 use seqsvr_core::ids::Epoch;
 use seqsvr_rpc::v1::stream_request::Call;
@@ -33,7 +33,7 @@ pub struct Answers<S> {
     service: SequenceService,
     requests: S,
     /// Read, for another Set than the batch before it.
-    held: Option<(u64, Work, Arc<SetServer>)>,
+    held: Option<(u64, RequestWork, Arc<SetServer>)>,
     ready: VecDeque<StreamReply>,
     waiting: FuturesUnordered<BoxFuture<'static, (u32, StreamReply)>>,
     /// The newest table that was sent here, by Set: a caller whose requests were under way meanwhile needs it once.
@@ -60,7 +60,7 @@ impl<S: Stream<Item = Result<StreamRequest, Status>> + Unpin> Answers<S> {
     }
 
     /// The next request that can be carried out; wrong ones are answered here.
-    fn request(&mut self, cx: &mut Context<'_>) -> Poll<Option<(u64, Work, Arc<SetServer>)>> {
+    fn request(&mut self, cx: &mut Context<'_>) -> Poll<Option<(u64, RequestWork, Arc<SetServer>)>> {
         if let Some(held) = self.held.take() {
             return Poll::Ready(Some(held));
         }
@@ -78,10 +78,10 @@ impl<S: Stream<Item = Result<StreamRequest, Status>> + Unpin> Answers<S> {
                 Poll::Pending => return Poll::Pending,
             };
             let work = match call {
-                Some(Call::Next(request)) => Work::Next(request),
-                Some(Call::NextEach(request)) => Work::each(request),
-                Some(Call::Current(request)) => Work::Current(request),
-                Some(Call::Advance(request)) => Work::Advance(request),
+                Some(Call::Next(request)) => RequestWork::Next(request),
+                Some(Call::NextEach(request)) => RequestWork::each(request),
+                Some(Call::Current(request)) => RequestWork::Current(request),
+                Some(Call::Advance(request)) => RequestWork::Advance(request),
                 None => {
                     let what = Denied::Refused(Refusal::Cluster("the request names no call".to_owned()));
                     self.ready.push_back(Reply::next_denied(&what).to(id));
@@ -133,7 +133,7 @@ impl<S: Stream<Item = Result<StreamRequest, Status>> + Unpin> Answers<S> {
     }
 
     #[inline]
-    fn carry_out(&mut self, id: u64, mut work: Work, server: &Arc<SetServer>, view: &View) {
+    fn carry_out(&mut self, id: u64, mut work: RequestWork, server: &Arc<SetServer>, view: &ServedView) {
         let denied = match work.attempt(view) {
             Ok(mut reply) => {
                 self.attach(&mut reply, server, view, &work);
@@ -155,7 +155,7 @@ impl<S: Stream<Item = Result<StreamRequest, Status>> + Unpin> Answers<S> {
 
     /// Adds the table of `view` if the caller goes by an older one and was not sent it before.
     #[inline]
-    fn attach(&mut self, reply: &mut Reply, server: &SetServer, view: &View, work: &Work) {
+    fn attach(&mut self, reply: &mut Reply, server: &SetServer, view: &ServedView, work: &RequestWork) {
         let Some(table) = view.table() else { return };
         if self.sent.get(&server.set).is_none_or(|sent| *sent < table.version)
             && reply.attach(view, work.address().0)

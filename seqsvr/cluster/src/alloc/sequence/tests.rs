@@ -11,7 +11,7 @@ use seqsvr_rpc::v1::stream_reply::Answer;
 use seqsvr_rpc::v1::stream_request::Call;
 use seqsvr_rpc::v1::{next_each_reply, next_reply};
 
-const LIMITS: Limits = Limits { uids: 100, waiting: 4, streams: 2 };
+const LIMITS: SequenceLimits = SequenceLimits { uids: 100, waiting: 4, streams: 2 };
 
 /// The service of a node that serves the sections 0 to 4 of ten, warmed up for `uids`.
 async fn service(uids: &[u32]) -> (SequenceService, FixtureNode, tempfile::TempDir) {

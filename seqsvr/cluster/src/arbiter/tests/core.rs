@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::core::{Action, Arbiter, ArbiterRules, Change, Event, Outcome, Probe, Seed};
+use super::super::core::{Action, Arbiter, ArbiterEvent, ArbiterRules, Change, ChangeOutcome, Probe, Seed};
 use super::super::health::HealthRules;
 use super::super::plan::{Balance, Policy};
 use crate::replica::state::State;
@@ -23,7 +23,7 @@ mod unserved;
 const SIZE: u32 = 10_000;
 const TAKEOVER: Duration = Duration::from_secs(2);
 
-struct World {
+struct ArbiterWorld {
     now: Moment,
     replica: State,
     /// Whether the replica can be reached.
@@ -34,7 +34,7 @@ struct World {
     /// Incarnation, or nothing when it does not answer.
     nodes: BTreeMap<String, Option<u64>>,
     rates: BTreeMap<String, Vec<(SectionId, u64)>>,
-    answers: BTreeMap<u64, Outcome>,
+    answers: BTreeMap<u64, ChangeOutcome>,
     misfits: Vec<String>,
     tables: Vec<Arc<Table>>,
     /// The node that is about to end.
@@ -58,7 +58,7 @@ fn rules(number: u8) -> ArbiterRules {
     }
 }
 
-impl World {
+impl ArbiterWorld {
     fn new(arbiters: u8) -> Self {
         let mut world = Self {
             now: Moment::from_nanos(1),
@@ -75,12 +75,12 @@ impl World {
             cut: None,
             draining: None,
         };
-        (0..arbiters.into()).for_each(|index| world.tell(index, Event::Start));
+        (0..arbiters.into()).for_each(|index| world.tell(index, ArbiterEvent::Start));
         world
     }
 
     /// Lets an arbiter know, and carries out all that follows at once.
-    fn tell(&mut self, index: usize, event: Event) {
+    fn tell(&mut self, index: usize, event: ArbiterEvent) {
         let Some(arbiter) = &mut self.arbiters[index] else { return };
         for action in arbiter.on(self.now, event) {
             self.carry_out(index, action);
@@ -106,7 +106,7 @@ impl World {
                         }),
                         _ => Err(StoreError::Unavailable("down".into())),
                     };
-                self.tell(index, Event::Read { outcome });
+                self.tell(index, ArbiterEvent::Read { outcome });
             }
             Action::Promise { term } => {
                 let outcome = match self.ask(&Question::Promise { term }) {
@@ -114,7 +114,7 @@ impl World {
                     Some(Answer::Outranked(by)) => Err(WriteError::Outranked(by)),
                     _ => Err(down()),
                 };
-                self.tell(index, Event::Promised { term, outcome });
+                self.tell(index, ArbiterEvent::Promised { term, outcome });
             }
             Action::Write(table) => {
                 let outcome = match self.ask(&Question::Write(Arc::clone(&table))) {
@@ -126,14 +126,14 @@ impl World {
                     Some(Answer::Newer(version)) => Err(WriteError::Older(version)),
                     _ => Err(down()),
                 };
-                self.tell(index, Event::Written { version: table.version, outcome });
+                self.tell(index, ArbiterEvent::Written { version: table.version, outcome });
             }
             Action::Acting { term } => {
                 let outcome = match self.ask(&Question::Acting { term }) {
                     Some(Answer::Acting(promised)) => Ok(promised),
                     _ => Err(StoreError::Unavailable("down".into())),
                 };
-                self.tell(index, Event::Acted { outcome });
+                self.tell(index, ArbiterEvent::Acted { outcome });
             }
             Action::Probe { node, .. } => {
                 let rates = self.rates.get(&node).cloned().unwrap_or_default();
@@ -158,7 +158,7 @@ impl World {
                     }
                     _ => Err(()),
                 };
-                self.tell(index, Event::Probed { node, outcome });
+                self.tell(index, ArbiterEvent::Probed { node, outcome });
             }
             Action::Answer { id, outcome } => assert!(self.answers.insert(id, outcome).is_none()),
             Action::Misfit(line) => self.misfits.push(line),
@@ -174,7 +174,7 @@ impl World {
             match wakes.min() {
                 Some((at, index)) if at <= end => {
                     self.now = self.now.max(at);
-                    self.tell(index, Event::Wake);
+                    self.tell(index, ArbiterEvent::Wake);
                 }
                 _ => break,
             }
@@ -197,7 +197,7 @@ impl World {
     }
 
     fn change(&mut self, index: usize, id: u64, change: Change) {
-        self.tell(index, Event::Change { id, change });
+        self.tell(index, ArbiterEvent::Change { id, change });
     }
 }
 
@@ -207,7 +207,7 @@ fn add(index: u32) -> Change {
 
 #[test]
 fn the_first_arbiter_makes_the_first_table_at_once() {
-    let mut world = World::new(2);
+    let mut world = ArbiterWorld::new(2);
     world.run(300);
     assert_eq!(world.acting(), [0]);
     assert_eq!([world.count("n0"), world.count("n1"), world.count("n2")], [10, 10, 10]);
@@ -217,7 +217,7 @@ fn the_first_arbiter_makes_the_first_table_at_once() {
 
 #[test]
 fn the_first_table_waits_until_every_node_was_asked_and_one_answers() {
-    let mut world = World::new(1);
+    let mut world = ArbiterWorld::new(1);
     world.nodes.values_mut().for_each(|node| *node = None);
     world.run(5_000);
     assert!(world.tables.is_empty());
@@ -231,7 +231,7 @@ fn the_first_table_waits_until_every_node_was_asked_and_one_answers() {
 
 #[test]
 fn a_dead_node_is_relieved_after_three_misses_and_gets_its_own_back() {
-    let mut world = World::new(2);
+    let mut world = ArbiterWorld::new(2);
     world.run(300);
     let whole = world.table();
     world.nodes.insert("n1".to_owned(), None);
@@ -251,7 +251,7 @@ fn a_dead_node_is_relieved_after_three_misses_and_gets_its_own_back() {
 
 #[test]
 fn a_quick_restart_costs_one_probe_and_moves_nothing() {
-    let mut world = World::new(1);
+    let mut world = ArbiterWorld::new(1);
     world.run(300);
     world.nodes.insert("n2".to_owned(), Some(50));
     world.run(200);
@@ -266,7 +266,7 @@ fn a_quick_restart_costs_one_probe_and_moves_nothing() {
 
 #[test]
 fn a_restart_with_a_goodbye_moves_its_sections_away_and_back_within_a_probe_each() {
-    let mut world = World::new(1);
+    let mut world = ArbiterWorld::new(1);
     world.run(300);
     world.draining = Some("n1".to_owned());
     world.run(200);
@@ -281,7 +281,7 @@ fn a_restart_with_a_goodbye_moves_its_sections_away_and_back_within_a_probe_each
 
 #[test]
 fn a_standby_takes_over_adopts_the_table_and_changes_no_epoch() {
-    let mut world = World::new(3);
+    let mut world = ArbiterWorld::new(3);
     world.run(300);
     let first = world.table();
     world.arbiters[0] = None;
@@ -293,14 +293,14 @@ fn a_standby_takes_over_adopts_the_table_and_changes_no_epoch() {
     assert!(second.version > first.version && second.version.version == first.version.version + 1);
     assert_eq!(second.assignments, first.assignments);
     world.arbiters[0] = Some(Arbiter::new(rules(0)));
-    world.tell(0, Event::Start);
+    world.tell(0, ArbiterEvent::Start);
     world.run(10_000);
     assert_eq!(world.acting(), [1], "who comes back stands by");
 }
 
 #[test]
 fn an_arbiter_that_slept_through_a_takeover_steps_down_and_harms_nothing() {
-    let mut world = World::new(2);
+    let mut world = ArbiterWorld::new(2);
     world.run(300);
     let sleeper = world.arbiters[0].take().unwrap();
     world.run(3_000);
@@ -310,13 +310,13 @@ fn an_arbiter_that_slept_through_a_takeover_steps_down_and_harms_nothing() {
     world.change(0, 1, Change::Drain("n0".to_owned()));
     world.run(3_000);
     assert_eq!(world.acting(), [1]);
-    assert_eq!(world.answers[&1], Outcome::NotActing(table.version.term));
+    assert_eq!(world.answers[&1], ChangeOutcome::NotActing(table.version.term));
     assert_eq!(world.table(), table);
 }
 
 #[test]
 fn an_arbiter_that_is_cut_off_from_every_node_lets_another_try() {
-    let mut world = World::new(2);
+    let mut world = ArbiterWorld::new(2);
     world.run(300);
     let table = world.table();
     world.cut = Some(0);
@@ -333,14 +333,14 @@ fn an_arbiter_that_is_cut_off_from_every_node_lets_another_try() {
 
 #[test]
 fn both_bidding_at_once_leaves_one_acting() {
-    let mut world = World::new(2);
+    let mut world = ArbiterWorld::new(2);
     world.run(300);
     // Both have waited long enough when the store comes back.
     world.up = false;
     world.run(20_000);
     world.up = true;
     world.arbiters[0] = Some(Arbiter::new(rules(0)));
-    world.tell(0, Event::Start);
+    world.tell(0, ArbiterEvent::Start);
     world.run(5_000);
     assert_eq!(world.acting().len(), 1);
     let written = world.tables.len();
@@ -350,7 +350,7 @@ fn both_bidding_at_once_leaves_one_acting() {
 
 #[test]
 fn a_write_of_unknown_fate_is_repeated_until_it_counts() {
-    let mut world = World::new(1);
+    let mut world = ArbiterWorld::new(1);
     world.run(300);
     world.nodes.insert("n1".to_owned(), None);
     world.run(450);
@@ -365,36 +365,36 @@ fn a_write_of_unknown_fate_is_repeated_until_it_counts() {
 
 #[test]
 fn changes_are_carried_out_once_however_often_they_are_asked_for() {
-    let mut world = World::new(2);
+    let mut world = ArbiterWorld::new(2);
     world.run(300);
     world.change(1, 1, Change::Rebalance);
-    assert_eq!(world.answers[&1], Outcome::NotActing(256));
+    assert_eq!(world.answers[&1], ChangeOutcome::NotActing(256));
     for id in [2, 3] {
         world.change(0, id, Change::Drain("n0".to_owned()));
-        assert_eq!(world.answers[&id], Outcome::Done(world.table()));
+        assert_eq!(world.answers[&id], ChangeOutcome::Done(world.table()));
     }
     assert_eq!((world.count("n0"), world.tables.len()), (0, 2));
     for id in [4, 5] {
         world.change(0, id, add(0));
-        assert_eq!(world.answers[&id], Outcome::Done(world.table()));
+        assert_eq!(world.answers[&id], ChangeOutcome::Done(world.table()));
     }
     assert_eq!((world.count("n0"), world.tables.len()), (10, 3));
 }
 
 #[test]
 fn a_new_node_is_added_and_then_given_its_share() {
-    let mut world = World::new(1);
+    let mut world = ArbiterWorld::new(1);
     world.run(300);
     world.nodes.insert("n3".to_owned(), Some(60));
     world.change(0, 1, add(3));
-    assert!(matches!(world.answers[&1], Outcome::Done(_)));
+    assert!(matches!(world.answers[&1], ChangeOutcome::Done(_)));
     world.run(300);
     assert_eq!(world.count("n3"), 7);
 }
 
 #[test]
 fn a_wrong_change_is_refused_in_one_line() {
-    let mut world = World::new(1);
+    let mut world = ArbiterWorld::new(1);
     world.run(300);
     let wrong = [
         Change::Drain("n9".to_owned()),
@@ -403,14 +403,14 @@ fn a_wrong_change_is_refused_in_one_line() {
     ];
     for (id, change) in (1..).zip(wrong) {
         world.change(0, id, change);
-        assert!(matches!(&world.answers[&id], Outcome::Refused(line) if !line.contains('\n')));
+        assert!(matches!(&world.answers[&id], ChangeOutcome::Refused(line) if !line.contains('\n')));
     }
     assert_eq!(world.tables.len(), 1);
 }
 
 #[test]
 fn a_busy_node_is_relieved() {
-    let mut world = World::new(1);
+    let mut world = ArbiterWorld::new(1);
     world.run(300);
     let busy = (0..10).map(|section| (SectionId::new(section), 10_000)).collect();
     world.rates.insert("n0".to_owned(), busy);
@@ -421,7 +421,7 @@ fn a_busy_node_is_relieved() {
 
 #[test]
 fn a_flapping_node_moves_its_sections_ever_more_rarely() {
-    let mut world = World::new(1);
+    let mut world = ArbiterWorld::new(1);
     world.run(300);
     for _ in 0..60 {
         world.nodes.insert("n1".to_owned(), None);
@@ -434,12 +434,12 @@ fn a_flapping_node_moves_its_sections_ever_more_rarely() {
 
 #[test]
 fn another_shape_than_the_stored_one_is_a_misfit() {
-    let mut world = World::new(1);
+    let mut world = ArbiterWorld::new(1);
     world.run(300);
     let mut other = rules(1);
     other.seed.section_size *= 2;
     world.arbiters.push(Some(Arbiter::new(other)));
-    world.tell(1, Event::Start);
+    world.tell(1, ArbiterEvent::Start);
     world.run(300);
     assert!(
         world.misfits[0].contains("correct number, first_uid, last_uid and section_size"),

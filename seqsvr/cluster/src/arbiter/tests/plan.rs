@@ -14,7 +14,7 @@ const SIZE: u32 = 10_000;
 
 /// A Set with its nodes, as an arbiter would lead it.
 #[derive(Clone, Debug)]
-struct World {
+struct PlanWorld {
     table: Table,
     statuses: Vec<Status>,
     policy: Policy,
@@ -22,7 +22,7 @@ struct World {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum PlanStep {
     Die(usize),
     Return(usize),
     Restart(usize),
@@ -32,15 +32,15 @@ enum Step {
     Rebalance,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = PlanStep> {
     prop_oneof![
-        3 => (0_usize..6).prop_map(Step::Die),
-        3 => (0_usize..6).prop_map(Step::Return),
-        2 => (0_usize..6).prop_map(Step::Restart),
-        1 => (0_usize..6).prop_map(Step::Drain),
-        1 => (0_usize..6).prop_map(Step::Add),
-        1 => Just(Step::AddNew),
-        1 => Just(Step::Rebalance),
+        3 => (0_usize..6).prop_map(PlanStep::Die),
+        3 => (0_usize..6).prop_map(PlanStep::Return),
+        2 => (0_usize..6).prop_map(PlanStep::Restart),
+        1 => (0_usize..6).prop_map(PlanStep::Drain),
+        1 => (0_usize..6).prop_map(PlanStep::Add),
+        1 => Just(PlanStep::AddNew),
+        1 => Just(PlanStep::Rebalance),
     ]
 }
 
@@ -48,7 +48,7 @@ fn spread() -> Policy {
     Policy::Spread(Balance::default())
 }
 
-impl World {
+impl PlanWorld {
     fn new(sections: u32, nodes: usize, policy: Policy) -> Self {
         let node = |index: usize| Node {
             name: format!("n{index}"),
@@ -86,29 +86,29 @@ impl World {
         Status::Live(self.lives)
     }
 
-    fn walk(&mut self, step: &Step) {
+    fn walk(&mut self, step: &PlanStep) {
         let count = self.statuses.len();
         let name = |index: usize| format!("n{}", index % count);
         match *step {
-            Step::Die(index) => self.statuses[index % count] = Status::Dead,
-            Step::Return(index) if self.statuses[index % count] == Status::Dead => {
+            PlanStep::Die(index) => self.statuses[index % count] = Status::Dead,
+            PlanStep::Return(index) if self.statuses[index % count] == Status::Dead => {
                 self.statuses[index % count] = self.life();
             }
-            Step::Restart(index) if self.statuses[index % count] != Status::Dead => {
+            PlanStep::Restart(index) if self.statuses[index % count] != Status::Dead => {
                 self.statuses[index % count] = self.life();
             }
-            Step::Return(_) | Step::Restart(_) => {}
-            Step::Drain(index) => {
+            PlanStep::Return(_) | PlanStep::Restart(_) => {}
+            PlanStep::Drain(index) => {
                 let drained = drain(&self.table, &name(index), &self.statuses, &self.policy, self.version());
                 self.take(drained.unwrap_or_default());
             }
-            Step::Add(index) => {
+            PlanStep::Add(index) => {
                 let addr = self.table.nodes[index % count].addr.clone();
                 let added =
                     add(&self.table, &name(index), &addr, &self.statuses, &self.policy, self.version());
                 self.take(added);
             }
-            Step::AddNew if count < 9 => {
+            PlanStep::AddNew if count < 9 => {
                 let addr = format!("http://127.0.0.1:{}", count + 1);
                 let new = format!("n{count}");
                 let added = add(&self.table, &new, &addr, &self.statuses, &self.policy, self.version());
@@ -116,8 +116,8 @@ impl World {
                 let life = self.life();
                 self.statuses.push(life);
             }
-            Step::AddNew => {}
-            Step::Rebalance => {
+            PlanStep::AddNew => {}
+            PlanStep::Rebalance => {
                 self.take(rebalance(&self.table, &self.statuses, &self.policy, self.version()));
             }
         }
@@ -142,7 +142,7 @@ impl World {
         pairs.filter(|(old, new)| old.node != new.node).collect()
     }
 
-    fn check(&self, before: &World) {
+    fn check(&self, before: &PlanWorld) {
         self.table.check().unwrap();
         let fit = (0..self.statuses.len() as u32).any(|node| self.may_serve(node));
         for (old, new) in open(&before.table).into_iter().zip(open(&self.table)) {
@@ -176,7 +176,7 @@ proptest! {
     fn a_spread_set_stays_covered_even_and_fenced(
         sections in 1_u32..60, nodes in 1_usize..6, steps in prop::collection::vec(step(), 1..25),
     ) {
-        let mut world = World::new(sections, nodes, spread());
+        let mut world = PlanWorld::new(sections, nodes, spread());
         for step in &steps {
             let before = world.clone();
             world.walk(step);
@@ -193,7 +193,7 @@ proptest! {
         sections in 1_u32..60, nodes in 1_usize..6, steps in prop::collection::vec(step(), 1..25), hash: bool,
     ) {
         let order = if hash { Order::Hash } else { Order::List };
-        let mut world = World::new(sections, nodes, Policy::Standby(order));
+        let mut world = PlanWorld::new(sections, nodes, Policy::Standby(order));
         for step in &steps {
             let before = world.clone();
             world.walk(step);
@@ -201,7 +201,9 @@ proptest! {
             if !hash {
                 prop_assert_eq!(world.table.assignments.len(), 1, "the whole Set on one node");
             }
-            if matches!(step, Step::Return(_) | Step::Add(_) | Step::AddNew) && before.counts().iter().sum::<usize>() > 0 {
+            if matches!(step, PlanStep::Return(_) | PlanStep::Add(_) | PlanStep::AddNew)
+                && before.counts().iter().sum::<usize>() > 0
+            {
                 prop_assert_eq!(world.moved(&before.table), vec![], "nothing is given back");
             }
         }
@@ -209,13 +211,13 @@ proptest! {
 
     #[test]
     fn only_the_sections_of_the_dead_move_and_they_all_come_back(sections in 1_u32..500, nodes in 2_usize..8, who in 0_usize..8) {
-        let mut world = World::new(sections, nodes, spread());
+        let mut world = PlanWorld::new(sections, nodes, spread());
         let who = who % nodes;
         let whole = world.clone();
-        world.walk(&Step::Die(who));
+        world.walk(&PlanStep::Die(who));
         prop_assert!(world.moved(&whole.table).iter().all(|(old, _)| old.node == Some(who as u32)));
         prop_assert!(world.table.assignments.len() <= 2 * nodes, "few runs: {:?}", world.table.assignments);
-        world.walk(&Step::Return(who));
+        world.walk(&PlanStep::Return(who));
         let owners = |table: &Table| open(table).into_iter().map(|slot| slot.node).collect::<Vec<_>>();
         prop_assert_eq!(owners(&world.table), owners(&whole.table));
         prop_assert!(world.table.assignments.len() <= nodes);
@@ -223,9 +225,9 @@ proptest! {
 
     #[test]
     fn a_drained_node_gets_exactly_its_own_back(sections in 1_u32..500, nodes in 2_usize..8, who in 0_usize..8) {
-        let mut world = World::new(sections, nodes, spread());
+        let mut world = PlanWorld::new(sections, nodes, spread());
         let whole = world.clone();
-        for step in [Step::Drain(who), Step::Drain(who), Step::Restart(who), Step::Add(who)] {
+        for step in [PlanStep::Drain(who), PlanStep::Drain(who), PlanStep::Restart(who), PlanStep::Add(who)] {
             world.walk(&step);
         }
         let owners = |table: &Table| open(table).into_iter().map(|slot| slot.node).collect::<Vec<_>>();
@@ -234,9 +236,9 @@ proptest! {
 
     #[test]
     fn a_new_node_takes_its_share_and_nothing_else_moves(sections in 1_u32..500, nodes in 1_usize..8) {
-        let mut world = World::new(sections, nodes, spread());
+        let mut world = PlanWorld::new(sections, nodes, spread());
         let before = world.clone();
-        world.walk(&Step::AddNew);
+        world.walk(&PlanStep::AddNew);
         let moved = world.moved(&before.table);
         prop_assert!(moved.iter().all(|(_, new)| new.node == Some(nodes as u32)));
         prop_assert_eq!(moved.len(), sections as usize / (nodes + 1));
@@ -247,11 +249,11 @@ proptest! {
     fn load_moves_are_bounded_and_make_the_busiest_less_busy(
         sections in 2_u32..200, nodes in 2_usize..5, rates in prop::collection::vec(0_u64..5_000, 200),
     ) {
-        let mut world = World::new(sections, nodes, spread());
+        let mut world = PlanWorld::new(sections, nodes, spread());
         let rules = Balance { least: 1_000, sections: 8, ..Balance::default() };
         let first = world.table.sections().start().get();
         let rates: BTreeMap<SectionId, u64> = (first..first + sections).map(SectionId::new).zip(rates).collect();
-        let busiest = |world: &World| {
+        let busiest = |world: &PlanWorld| {
             let mut load = BTreeMap::new();
             for (section, slot) in (first..).zip(open(&world.table)) {
                 *load.entry(slot.node).or_insert(0) += rates[&SectionId::new(section)];
@@ -274,7 +276,7 @@ proptest! {
 
 #[test]
 fn one_hot_section_is_not_thrown_to_and_fro() {
-    let world = World::new(30, 3, spread());
+    let world = PlanWorld::new(30, 3, spread());
     let hot = BTreeMap::from([(SectionId::new(2), 1_000_000)]);
     let moved = balance(&world.table, &world.statuses, &hot, &Balance::default(), world.version());
     assert_eq!(moved, None);
@@ -282,7 +284,7 @@ fn one_hot_section_is_not_thrown_to_and_fro() {
 
 #[test]
 fn quiet_or_nearly_even_nodes_are_left_alone() {
-    let world = World::new(30, 3, spread());
+    let world = PlanWorld::new(30, 3, spread());
     let even = |rate| (2..32).map(SectionId::new).zip(std::iter::repeat(rate)).collect::<BTreeMap<_, _>>();
     let mut nearly = even(10_000);
     nearly.insert(SectionId::new(2), 15_000);
@@ -295,7 +297,7 @@ fn quiet_or_nearly_even_nodes_are_left_alone() {
 
 #[test]
 fn who_only_answers_keeps_its_own_under_its_new_life_but_gains_nothing() {
-    let mut world = World::new(30, 3, spread());
+    let mut world = PlanWorld::new(30, 3, spread());
     world.statuses = vec![Status::Answering(77), Status::Dead, Status::Live(3)];
     world.settle();
     let of = |node: u32| open(&world.table).into_iter().filter(move |slot| slot.node == Some(node)).collect();
@@ -306,7 +308,7 @@ fn who_only_answers_keeps_its_own_under_its_new_life_but_gains_nothing() {
 
 #[test]
 fn who_only_answers_takes_over_when_nobody_lives() {
-    let mut world = World::new(30, 2, spread());
+    let mut world = PlanWorld::new(30, 2, spread());
     world.statuses = vec![Status::Answering(77), Status::Dead];
     world.settle();
     assert!(open(&world.table).iter().all(|slot| (slot.node, slot.incarnation) == (Some(0), 77)));
@@ -314,49 +316,49 @@ fn who_only_answers_takes_over_when_nobody_lives() {
 
 #[test]
 fn a_drain_that_nobody_could_follow_is_refused() {
-    let mut world = World::new(30, 2, spread());
-    world.walk(&Step::Die(1));
-    let refusal = |world: &World, name: &str| {
+    let mut world = PlanWorld::new(30, 2, spread());
+    world.walk(&PlanStep::Die(1));
+    let refusal = |world: &PlanWorld, name: &str| {
         drain(&world.table, name, &world.statuses, &world.policy, world.version()).unwrap_err()
     };
     assert!(refusal(&world, "n0").contains("no other node is live"));
     assert_eq!(refusal(&world, "n9"), "there is no node n9; the Set has n0, n1");
-    world.walk(&Step::Drain(1));
+    world.walk(&PlanStep::Drain(1));
     assert!(refusal(&world, "n0").contains("no other node is live"));
 }
 
 #[test]
 fn roles_swap_when_the_primary_of_a_list_dies() {
-    let mut world = World::new(30, 2, Policy::Standby(Order::List));
-    let primary = |world: &World| world.table.owner(SectionId::new(2)).unwrap().node;
+    let mut world = PlanWorld::new(30, 2, Policy::Standby(Order::List));
+    let primary = |world: &PlanWorld| world.table.owner(SectionId::new(2)).unwrap().node;
     assert_eq!(primary(&world), 0);
-    world.walk(&Step::Die(0));
+    world.walk(&PlanStep::Die(0));
     assert_eq!(primary(&world), 1);
-    world.walk(&Step::Return(0));
+    world.walk(&PlanStep::Return(0));
     assert_eq!(primary(&world), 1, "the old primary stands by now");
-    world.walk(&Step::Die(1));
+    world.walk(&PlanStep::Die(1));
     assert_eq!(primary(&world), 0);
-    world.walk(&Step::Return(1));
-    world.walk(&Step::Die(0));
-    world.walk(&Step::Return(0));
-    world.walk(&Step::Rebalance);
+    world.walk(&PlanStep::Return(1));
+    world.walk(&PlanStep::Die(0));
+    world.walk(&PlanStep::Return(0));
+    world.walk(&PlanStep::Rebalance);
     assert_eq!(primary(&world), 0, "the first in the list again, when asked for");
 }
 
 #[test]
 fn a_whole_set_of_sections_is_planned_quickly_and_stays_small() {
-    let mut world = World::new(42_948, 8, spread());
+    let mut world = PlanWorld::new(42_948, 8, spread());
     for who in [0, 7] {
-        world.walk(&Step::Die(who));
+        world.walk(&PlanStep::Die(who));
         assert!(world.table.assignments.len() <= 16);
-        world.walk(&Step::Return(who));
+        world.walk(&PlanStep::Return(who));
     }
     assert!(world.table.assignments.len() <= 8, "{}", world.table.assignments.len());
 }
 
 #[test]
 fn a_removed_node_leaves_no_trace_and_moves_nothing() {
-    let mut world = World::new(30, 3, spread());
+    let mut world = PlanWorld::new(30, 3, spread());
     let version = world.version();
     assert_eq!(
         remove(&world.table, "n1", version),

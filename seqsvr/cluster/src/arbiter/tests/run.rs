@@ -80,13 +80,13 @@ fn rules(number: u8, nodes: &[&Process]) -> ArbiterRules {
     }
 }
 
-struct Running {
+struct RunningArbiter {
     handle: Handle,
     admin: AdminClient<Channel>,
     _stop: DropGuard,
 }
 
-async fn arbiter(rules: ArbiterRules, tables: &Arc<Memory>) -> Running {
+async fn arbiter(rules: ArbiterRules, tables: &Arc<Memory>) -> RunningArbiter {
     let call = Call::load(&CallConfig::default()).unwrap();
     let listen = SocketAddr::from(([127, 0, 0, 1], 0));
     let guards = Listen::load(&ListenConfig::default(), listen, true).unwrap();
@@ -100,10 +100,10 @@ async fn arbiter(rules: ArbiterRules, tables: &Arc<Memory>) -> Running {
     let stop = CancellationToken::new();
     tokio::spawn(server.serve(stop.clone()));
     tokio::spawn(shell.run(stop.clone()));
-    Running { handle, admin: AdminClient::new(endpoint.connect_lazy()), _stop: stop.drop_guard() }
+    RunningArbiter { handle, admin: AdminClient::new(endpoint.connect_lazy()), _stop: stop.drop_guard() }
 }
 
-impl Running {
+impl RunningArbiter {
     async fn change(&mut self, change: change_request::Change) -> change_reply::Outcome {
         let request = ChangeRequest { set: 1, force: false, change: Some(change) };
         self.admin.change(request).await.unwrap().into_inner().outcome.unwrap()

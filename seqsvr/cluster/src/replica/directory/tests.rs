@@ -20,11 +20,11 @@ fn identity(name: &str) -> Identity {
     Identity { cluster: "test".to_owned(), set: 3, name: name.to_owned() }
 }
 
-fn lock(at: &TempDir) -> Result<Directory, OpenError> {
+fn lock(at: &TempDir) -> Result<Directory, FilesError> {
     Directory::lock(at.path(), identity("s1"), LAYOUT, ROOM)
 }
 
-fn open(at: &TempDir) -> Result<(State, Files), OpenError> {
+fn open(at: &TempDir) -> Result<(State, Files), FilesError> {
     lock(at)?.open()
 }
 
@@ -55,7 +55,7 @@ fn last(at: &TempDir) -> PathBuf {
     found.remove(0)
 }
 
-fn refusal(opened: Result<(State, Files), OpenError>) -> OpenError {
+fn refusal(opened: Result<(State, Files), FilesError>) -> FilesError {
     opened.err().expect("it is not opened")
 }
 
@@ -87,18 +87,18 @@ fn files_turn_over_and_nothing_is_lost() {
 #[test]
 fn a_directory_is_made_once_and_only_when_asked() {
     let at = tempfile::tempdir().unwrap();
-    assert!(matches!(refusal(open(&at)), OpenError::Empty(_)));
+    assert!(matches!(refusal(open(&at)), FilesError::Empty(_)));
     let missing = Directory::lock(&at.path().join("none"), identity("s1"), LAYOUT, ROOM);
-    assert!(matches!(missing, Err(OpenError::Empty(_))));
+    assert!(matches!(missing, Err(FilesError::Empty(_))));
     drop(lock(&at).unwrap().init().unwrap());
-    assert!(matches!(refusal(lock(&at).unwrap().init()), OpenError::Exists(_)));
+    assert!(matches!(refusal(lock(&at).unwrap().init()), FilesError::Exists(_)));
     assert!(open(&at).is_ok());
 }
 
 #[test]
 fn two_processes_cannot_have_one_directory() {
     let (at, _state, files) = fresh();
-    assert!(matches!(lock(&at), Err(OpenError::Locked(_))));
+    assert!(matches!(lock(&at), Err(FilesError::Locked(_))));
     drop(files);
     assert!(lock(&at).is_ok());
 }
@@ -166,7 +166,7 @@ fn files_put_back_from_an_older_copy_are_noticed() {
     drop(files);
     let newer = fs::read(&path).unwrap();
     fs::write(&path, &older).unwrap();
-    assert!(matches!(refusal(open(&at)), OpenError::RolledBack { .. }));
+    assert!(matches!(refusal(open(&at)), FilesError::RolledBack { .. }));
     fs::write(&path, newer).unwrap();
     drop(open(&at).unwrap());
     fs::remove_file(last(&at)).unwrap();
@@ -213,7 +213,8 @@ fn a_file_of_an_unknown_format_is_refused() {
     let bytes = fs::read(&path).unwrap();
     let (id, mut sequence, mut offset) = (frame::id(&bytes).unwrap(), 0, 0);
     let mut changed = Vec::new();
-    while let frame::Found::Frame { payload, next } = frame::read(&bytes, id, offset, sequence).unwrap() {
+    while let frame::FoundFrame::Frame { payload, next } = frame::read(&bytes, id, offset, sequence).unwrap()
+    {
         let mut payload = payload.to_vec();
         if sequence == 0 {
             // The number of the format is the first field of the head.

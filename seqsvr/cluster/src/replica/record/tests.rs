@@ -45,7 +45,7 @@ fn configuration(transition: Option<Transition>) -> Arc<Configuration> {
     Arc::new(Configuration { number: 2, members, write: 1, lease, layout: LAYOUT, uids, transition, moves })
 }
 
-fn whole(configured: Configured) -> Change {
+fn whole(configured: Configured) -> StateChange {
     let earlier =
         Held { owner: Owner { epoch: Epoch { term: 6, version: 9 }, incarnation: 4 }, released: true };
     let state = SectionState {
@@ -53,7 +53,7 @@ fn whole(configured: Configured) -> Change {
         owner: Some(Held { owner: OWNER, released: false }),
         earlier: Some(earlier),
     };
-    Change::Whole(Box::new(Copy {
+    StateChange::Whole(Box::new(Copy {
         promised: 8,
         table: Some(Arc::new(some_table())),
         layout: Some(LAYOUT),
@@ -63,7 +63,7 @@ fn whole(configured: Configured) -> Change {
 }
 
 /// One of each kind, with every field.
-pub(in crate::replica) fn changes() -> Vec<(&'static str, Change)> {
+pub(in crate::replica) fn changes() -> Vec<(&'static str, StateChange)> {
     let in_change = |transition| {
         let current = Some(configuration(None));
         whole(Configured { current, ballot: 5, accepted: Some((4, configuration(Some(transition)))) })
@@ -72,12 +72,16 @@ pub(in crate::replica) fn changes() -> Vec<(&'static str, Change)> {
     vec![
         (
             "claim",
-            Change::Claim { sections: vec![sections(0, 9), sections(11, 11)], owner: OWNER, layout: LAYOUT },
+            StateChange::Claim {
+                sections: vec![sections(0, 9), sections(11, 11)],
+                owner: OWNER,
+                layout: LAYOUT,
+            },
         ),
-        ("raise", Change::Raise(vec![Ceiling { section: SectionId::new(4), max: 10_000 }])),
-        ("release", Change::Release { owner: OWNER, sections: vec![sections(0, 0), sections(2, 4)] }),
-        ("promise", Change::Promise(8)),
-        ("table", Change::Write(Arc::new(some_table()))),
+        ("raise", StateChange::Raise(vec![Ceiling { section: SectionId::new(4), max: 10_000 }])),
+        ("release", StateChange::Release { owner: OWNER, sections: vec![sections(0, 0), sections(2, 4)] }),
+        ("promise", StateChange::Promise(8)),
+        ("table", StateChange::Write(Arc::new(some_table()))),
         ("whole", whole(Configured::default())),
         ("shortening", in_change(Transition::Shortening { earlier })),
         (
@@ -101,7 +105,7 @@ fn the_bytes_of_each_change_stay_as_they_are() {
 #[test]
 fn changes_survive_the_journal() {
     for (name, change) in changes() {
-        assert_eq!(Change::try_from(Request::from(&change)), Ok(change), "{name}");
+        assert_eq!(StateChange::try_from(Request::from(&change)), Ok(change), "{name}");
     }
-    assert!(Change::try_from(Request::Copy(v1::CopyRequest {})).is_err());
+    assert!(StateChange::try_from(Request::Copy(v1::CopyRequest {})).is_err());
 }

@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::{Change, Decision, State};
+use super::{Decision, State, StateChange};
 use crate::store::merge::merge;
 use seqsvr_core::clock::Moment;
 use seqsvr_core::flaws::Flaw;
@@ -85,10 +85,10 @@ impl State {
     }
 
     /// Changes its configuration, or its part in a change; the values `taken` over are merged in.
-    fn reconfigured(&mut self, taken: Option<&Copy>, configured: Configured) -> Option<Change> {
+    fn reconfigured(&mut self, taken: Option<&Copy>, configured: Configured) -> Option<StateChange> {
         let own = self.copy();
         let merged = merge(taken.cloned().into_iter().chain([own])).ok()?;
-        self.changed(Change::Whole(Box::new(Copy { configured, ..merged })))
+        self.changed(StateChange::Whole(Box::new(Copy { configured, ..merged })))
     }
 
     pub(super) fn seal(&mut self, ballot: u64) -> Decision {

@@ -272,7 +272,9 @@ proptest! {
             let version = |state: &State| state.table.as_ref().map(|table| table.version);
             prop_assert!(version(&before) <= version(&state));
             prop_assert!(version(&state).is_none_or(|version| version.term <= state.promised));
-            if version(&before) != version(&state) || matches!(decision.change, Some(Change::Release { .. })) {
+            if version(&before) != version(&state)
+                || matches!(decision.change, Some(StateChange::Release { .. }))
+            {
                 prop_assert!(before.revision < state.revision);
             }
             let after = spread(&state.copy());

@@ -17,20 +17,20 @@ use seqsvr_core::store::{Ceiling, Configuration, Layout, Member, Moves, Owner};
 
 const LAYOUT: Layout = Layout { section_size: 100_000, step: 10_000 };
 const OWNER: Owner = Owner { epoch: Epoch { term: 1, version: 1 }, incarnation: 1 };
-const LIMITS: Limits =
-    Limits { queue: 1_000, batch: 1_000, waiters: 2, longest_wait: Duration::from_secs(60) };
+const LIMITS: WriterLimits =
+    WriterLimits { queue: 1_000, batch: 1_000, waiters: 2, longest_wait: Duration::from_secs(60) };
 
 fn sections() -> RangeInclusive<SectionId> {
     SectionId::new(0)..=SectionId::new(9)
 }
 
 /// A replica that owns ten sections.
-async fn started() -> (TempDir, Writer, Asker) {
+async fn started() -> (TempDir, ReplicaWriter, Asker) {
     started_on(|_| ()).await
 }
 
 /// The same, after something happened to its disk.
-async fn started_on(disk: fn(&mut Files)) -> (TempDir, Writer, Asker) {
+async fn started_on(disk: fn(&mut Files)) -> (TempDir, ReplicaWriter, Asker) {
     let at = tempfile::tempdir().unwrap();
     let identity = Identity { cluster: "test".to_owned(), set: 0, name: "s".to_owned() };
     let directory = Directory::lock(at.path(), identity, LAYOUT, 1 << 16).unwrap();
@@ -46,7 +46,7 @@ async fn started_on(disk: fn(&mut Files)) -> (TempDir, Writer, Asker) {
     files.keep(&journal::batch(&[change]), &state).unwrap();
     disk(&mut files);
     let stopping = CancellationToken::new();
-    let (writer, asker) = Writer::start(state, files, LIMITS, stopping, Metrics::new());
+    let (writer, asker) = ReplicaWriter::start(state, files, LIMITS, stopping, Metrics::new());
     (at, writer, asker)
 }
 
@@ -159,7 +159,7 @@ async fn after_a_failed_write_nothing_is_answered_any_more() {
         Err(Unanswered::Stopped),
         "not even a read: it could show what was lost"
     );
-    assert!(matches!(writer.stop().await, Err(OpenError::Io { .. })));
+    assert!(matches!(writer.stop().await, Err(FilesError::Io { .. })));
 }
 
 #[tokio::test]

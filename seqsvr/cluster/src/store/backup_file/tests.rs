@@ -23,7 +23,7 @@ proptest! {
         let (from, to) = (from.index(body.len()), to.index(body.len()));
         body.replace_range(from.min(to)..from.max(to), &piece);
         prop_assert!(parse(&body).is_err(), "without its checksum");
-        let sealed = format!("{body}{}", json(&Line::Sha256(checksum(&body))));
+        let sealed = format!("{body}{}", json(&BackupLine::Sha256(checksum(&body))));
         if let Ok(read) = parse(&sealed) {
             prop_assert_eq!(&parse(&read.render()).expect("what was read is written and read again"), &read);
             let apart = |pair: &[(RangeInclusive<SectionId>, u64)]| pair[0].0.end() < pair[1].0.start();

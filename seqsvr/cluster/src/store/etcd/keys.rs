@@ -7,7 +7,7 @@ use prost::Message;
 
 use seqsvr_core::ids::SectionId;
 use seqsvr_core::routing::Table;
-use seqsvr_core::store::claims::{Claims, Hands, Run};
+use seqsvr_core::store::claims::{ClaimRun, Claims, Hands};
 use seqsvr_core::store::configuration::LEASES;
 use seqsvr_core::store::message::Held;
 use seqsvr_core::store::{Layout, Moves, SetTerms, StoreError};
@@ -122,7 +122,7 @@ pub(super) fn table(value: &[u8]) -> Result<Table, StoreError> {
 
 /// A message that replicas send has the fields that are needed; its ceilings stay 0.
 pub(super) fn from_claims(claims: &Claims) -> Vec<u8> {
-    let run = |run: &Run| v1::SectionState {
+    let run = |run: &ClaimRun| v1::SectionState {
         sections: Some(v1::SectionRange {
             first: run.sections.start().get(),
             last: run.sections.end().get(),
@@ -147,12 +147,12 @@ pub(super) fn claims(value: &[u8]) -> Result<Claims, StoreError> {
             None => None,
         };
         let sections = SectionId::new(sections.first)..=SectionId::new(sections.last);
-        Some(Run { sections, hands: Hands { owner, earlier } })
+        Some(ClaimRun { sections, hands: Hands { owner, earlier } })
     };
     let stored = v1::CopyReply::decode(value).map_err(|_| damaged("the claims"))?;
-    let runs: Option<Vec<Run>> = stored.sections.into_iter().map(run).collect();
+    let runs: Option<Vec<ClaimRun>> = stored.sections.into_iter().map(run).collect();
     let claims = Claims::from_runs(runs.ok_or_else(|| damaged("the claims"))?);
-    let apart = |pair: &[Run]| pair[0].sections.end() < pair[1].sections.start();
+    let apart = |pair: &[ClaimRun]| pair[0].sections.end() < pair[1].sections.start();
     let whole = claims.runs().iter().all(|run| run.sections.start() <= run.sections.end());
     if whole && claims.runs().windows(2).all(apart) { Ok(claims) } else { Err(damaged("the claims")) }
 }
@@ -199,7 +199,7 @@ mod tests {
             }],
         };
         let held = |incarnation| Held { owner: Owner { incarnation, epoch: EPOCH }, released: false };
-        let run = |first, last| Run {
+        let run = |first, last| ClaimRun {
             sections: sections(first, last),
             hands: Hands { owner: held(7), earlier: Some(held(6)) },
         };
@@ -267,7 +267,7 @@ mod tests {
             }
             if let Ok(read) = claims(&value) {
                 prop_assert_eq!(claims(&from_claims(&read)).unwrap(), read.clone());
-                let apart = |pair: &[Run]| pair[0].sections.end() < pair[1].sections.start();
+                let apart = |pair: &[ClaimRun]| pair[0].sections.end() < pair[1].sections.start();
                 prop_assert!(read.runs().windows(2).all(apart), "no section has two owners");
             }
             let _ = layout(&value);

@@ -26,7 +26,7 @@ const TRIES: usize = 20;
 
 /// The sections as last seen.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct SeenSections {
     hands: i64,
     claims: Claims,
     /// Revision and ceiling of each section that was read or raised.
@@ -34,7 +34,7 @@ pub(super) struct Seen {
 }
 
 /// The state by which raises are decided.
-struct View {
+struct RaiseView {
     hands: i64,
     claims: Claims,
     /// Parallel to the raises.
@@ -213,14 +213,14 @@ impl EtcdStore {
     }
 
     /// The remembered view, if it is of all these sections.
-    fn remembered(&self, raises: &[Ceiling]) -> Option<View> {
+    fn remembered(&self, raises: &[Ceiling]) -> Option<RaiseView> {
         let seen = lock(&self.seen);
         let ceilings = raises.iter().map(|raise| seen.ceilings.get(&raise.section).copied());
         let ceilings = ceilings.collect::<Option<Vec<_>>>()?;
-        Some(View { hands: seen.hands, claims: seen.claims.clone(), ceilings })
+        Some(RaiseView { hands: seen.hands, claims: seen.claims.clone(), ceilings })
     }
 
-    async fn view(&self, raises: &[Ceiling]) -> Result<View, StoreError> {
+    async fn view(&self, raises: &[Ceiling]) -> Result<RaiseView, StoreError> {
         let mut wanted = vec![self.keys.hands.clone().into_bytes()];
         wanted.extend(raises.iter().map(|raise| self.keys.ceiling(raise.section)));
         let (_, found) = self.members.look(&wanted).await?;
@@ -236,7 +236,7 @@ impl EtcdStore {
             seen.claims = claims.clone();
         }
         seen.ceilings.extend(raises.iter().map(|raise| raise.section).zip(ceilings.iter().copied()));
-        Ok(View { hands: found[0].revision, claims, ceilings })
+        Ok(RaiseView { hands: found[0].revision, claims, ceilings })
     }
 }
 

@@ -21,7 +21,7 @@ use seqsvr_etcd::{Cell, EtcdError, prefix_end, put, unchanged};
 const TRIES: usize = 10;
 
 /// All keys that a reading is made of, at one moment.
-struct State {
+struct EtcdState {
     table: Option<Arc<Table>>,
     table_revision: i64,
     promised: u64,
@@ -120,7 +120,7 @@ impl RoutingTableStore for EtcdStore {
 }
 
 impl EtcdStore {
-    async fn state(&self) -> Result<State, StoreError> {
+    async fn state(&self) -> Result<EtcdState, StoreError> {
         let keys = &self.keys;
         let names = [&keys.table, &keys.term, &keys.released, &keys.acting, &keys.configuration];
         let (at, found) = self.members.look(&names.map(|name| name.clone().into_bytes())).await?;
@@ -139,7 +139,7 @@ impl EtcdStore {
         if reported {
             alive = alive.max(acting.revision);
         }
-        Ok(State {
+        Ok(EtcdState {
             table: plain,
             table_revision: table.revision,
             promised,
@@ -153,14 +153,14 @@ impl EtcdStore {
     }
 
     /// Holds while the keys by which a promise or a table is decided are unchanged.
-    fn as_seen(&self, state: &State) -> Vec<Compare> {
+    fn as_seen(&self, state: &EtcdState) -> Vec<Compare> {
         vec![
             unchanged(self.keys.term.as_str(), state.term_revision),
             unchanged(self.keys.table.as_str(), state.table_revision),
         ]
     }
 
-    fn reading(&self, state: &State) -> Reading {
+    fn reading(&self, state: &EtcdState) -> Reading {
         let silent = lock(&self.last_activity).note(clock::now(), state.alive, state.leased);
         Reading {
             table: state.table.clone(),

@@ -24,7 +24,7 @@ pub(super) const ATTEMPTS: usize = 8;
 
 /// The outcome of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Changed {
+pub struct ChangedConfiguration {
     /// The configuration in force.
     pub configuration: Arc<Configuration>,
     /// It was so before.
@@ -103,7 +103,7 @@ impl Quorum {
     pub(super) async fn reconfigure(
         &self,
         next: impl Fn(&Configuration) -> Result<Option<Configuration>, Unchanged>,
-    ) -> Result<Changed, Unchanged> {
+    ) -> Result<ChangedConfiguration, Unchanged> {
         let mut why = "others change the stores at the same time".to_owned();
         let mut already = true;
         for _ in 0..ATTEMPTS {
@@ -116,7 +116,7 @@ impl Quorum {
                 }
                 // It may have been cut off before enough had it.
                 None => match self.complete(&current).await {
-                    Ok(()) => return Ok(Changed { configuration: current, already }),
+                    Ok(()) => return Ok(ChangedConfiguration { configuration: current, already }),
                     Err(error) => Err(error),
                 },
             };
@@ -126,7 +126,7 @@ impl Quorum {
                     self.follow(Arc::clone(&configuration));
                     // Else it was another change, which had to be completed first.
                     if next(&configuration)?.is_none() {
-                        return Ok(Changed { configuration, already });
+                        return Ok(ChangedConfiguration { configuration, already });
                     }
                 }
                 Err(ChangeError::Layouts(differ)) => return Err(Unchanged::Layouts(differ)),

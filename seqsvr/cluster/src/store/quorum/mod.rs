@@ -41,11 +41,11 @@ mod verify;
 mod voters;
 
 use rounds::{
-    ActingRound, Ask, ClaimRound, PromiseRound, RaiseRound, ReadRound, ReleaseRound, Round, Standing, Step,
-    WriteRound,
+    ActingRound, Ask, ClaimRound, PromiseRound, RaiseRound, ReadRound, ReleaseRound, Round, StandingClaim,
+    Step, WriteRound,
 };
 
-pub use change::Changed;
+pub use change::ChangedConfiguration;
 pub use moving::Moved;
 pub use remote::Remote;
 use voters::Voters;
@@ -79,7 +79,7 @@ pub struct Quorum {
     /// This role was found to be configured as the stores are.
     agreed: AtomicBool,
     /// The claims that stood, newest last: a replica that slept through one is given it.
-    claims: Mutex<VecDeque<Arc<Standing>>>,
+    claims: Mutex<VecDeque<Arc<StandingClaim>>>,
 }
 
 impl Quorum {
@@ -159,7 +159,7 @@ impl Quorum {
         }
     }
 
-    fn claims(&self) -> MutexGuard<'_, VecDeque<Arc<Standing>>> {
+    fn claims(&self) -> MutexGuard<'_, VecDeque<Arc<StandingClaim>>> {
         self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -187,7 +187,7 @@ impl SectionStore for Quorum {
         if claims.len() == REMEMBERED {
             claims.pop_front();
         }
-        let standing = Standing { owner, layout, sections: sections.to_vec() };
+        let standing = StandingClaim { owner, layout, sections: sections.to_vec() };
         claims.push_back(Arc::new(standing.with(earlier.as_deref())));
         Ok(claimed)
     }

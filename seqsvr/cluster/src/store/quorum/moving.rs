@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::change::{Changed, Unchanged};
+use super::change::{ChangedConfiguration, Unchanged};
 use super::{Quorum, Revisions};
 use seqsvr_core::flaws::Flaws;
 use seqsvr_core::ids::{Epoch, SectionId};
@@ -70,7 +70,7 @@ impl Quorum {
     /// # Errors
     ///
     /// `Unchanged`. Cut off at any moment, the uids are served by nobody until it is called again.
-    pub async fn take(&self, moved: &Moved, terms: &SetTerms) -> Result<Changed, Unchanged> {
+    pub async fn take(&self, moved: &Moved, terms: &SetTerms) -> Result<ChangedConfiguration, Unchanged> {
         let Some(layout) = moved.backup.layout else { return Err(Unchanged::File) };
         self.described(usize::MAX).await;
         if self.configuration().is_none() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::change::{ATTEMPTS, Changed, Unchanged};
+use super::change::{ATTEMPTS, ChangedConfiguration, Unchanged};
 use super::{Link, Quorum};
 use seqsvr_core::store::message::{Answer, Description, Question};
 use seqsvr_core::store::{Configuration, Member};
@@ -18,7 +18,7 @@ impl Quorum {
     /// # Errors
     ///
     /// `Unchanged`. After `Unchanged::Unavailable` the Set may stand still until it is called again.
-    pub async fn replace(&self, old: &str, new: &str) -> Result<Changed, Unchanged> {
+    pub async fn replace(&self, old: &str, new: &str) -> Result<ChangedConfiguration, Unchanged> {
         let newcomer = self.newcomer(new).await?;
         self.reconfigure(|current| {
             let there = current.named(old);
@@ -37,7 +37,7 @@ impl Quorum {
     /// # Errors
     ///
     /// As [`replace`](Self::replace).
-    pub async fn add(&self, new: &str) -> Result<Changed, Unchanged> {
+    pub async fn add(&self, new: &str) -> Result<ChangedConfiguration, Unchanged> {
         let newcomer = self.newcomer(new).await?;
         self.reconfigure(|current| {
             if current.has(newcomer.member.id) {
@@ -56,7 +56,7 @@ impl Quorum {
     /// # Errors
     ///
     /// As [`replace`](Self::replace).
-    pub async fn remove(&self, old: &str) -> Result<Changed, Unchanged> {
+    pub async fn remove(&self, old: &str) -> Result<ChangedConfiguration, Unchanged> {
         let mut seen = false;
         self.described(usize::MAX).await;
         if let Some(current) = self.configuration() {
@@ -76,7 +76,7 @@ impl Quorum {
     /// # Errors
     ///
     /// As [`replace`](Self::replace).
-    pub async fn set_write(&self, write: usize) -> Result<Changed, Unchanged> {
+    pub async fn set_write(&self, write: usize) -> Result<ChangedConfiguration, Unchanged> {
         self.reconfigure(|current| {
             let next = current.writing(write);
             next.sizes()?;
@@ -91,13 +91,13 @@ impl Quorum {
     /// # Errors
     ///
     /// `Unchanged`. Cut off at any moment the Set serves, and takers wait longer than they need to; to be called again.
-    pub async fn set_lease(&self, lease: Duration) -> Result<Changed, Unchanged> {
+    pub async fn set_lease(&self, lease: Duration) -> Result<ChangedConfiguration, Unchanged> {
         let mut already = true;
         for _ in 0..ATTEMPTS {
             let first = self.reconfigure(|current| Ok(current.toward_lease(lease)?)).await?;
             already &= first.already && first.configuration.transition.is_none();
             if first.configuration.transition.is_none() {
-                return Ok(Changed { already, ..first });
+                return Ok(ChangedConfiguration { already, ..first });
             }
             // In force by now: a read under an earlier one was asked before.
             sleep(first.configuration.awaited() * 11 / 10).await;

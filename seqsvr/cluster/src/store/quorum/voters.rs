@@ -30,11 +30,11 @@ pub struct Ways {
     /// W, if the file says so.
     pub(super) write: Option<usize>,
     dial: Dial,
-    known: Mutex<Known>,
+    known: Mutex<ReplicaLinks>,
 }
 
 #[derive(Default)]
-struct Known {
+struct ReplicaLinks {
     /// By the id of the member.
     links: HashMap<u64, Arc<dyn Link>>,
     /// The replicas to which the addresses of the file lead, by their place in it.
@@ -60,7 +60,7 @@ impl Ways {
         })
     }
 
-    fn known<T>(&self, with: impl FnOnce(&mut Known) -> T) -> T {
+    fn known<T>(&self, with: impl FnOnce(&mut ReplicaLinks) -> T) -> T {
         with(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

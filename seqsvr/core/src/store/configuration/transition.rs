@@ -212,10 +212,10 @@ mod tests {
     }
 
     /// A configuration and from when on it is in force, in true nanoseconds.
-    type History = Vec<(u64, Configuration)>;
+    type LeaseHistory = Vec<(u64, Configuration)>;
 
     /// Acts as an operator: asks for leases, one after the other, and waits in between as the command does; with `skip`, does not wait.
-    fn history(leases: &[u64], rate: f64, skip: bool) -> History {
+    fn history(leases: &[u64], rate: f64, skip: bool) -> LeaseHistory {
         let mut all = vec![(0, configuration())];
         for &lease in leases {
             let (mut at, mut now) = all.last().cloned().expect("the first");
@@ -233,14 +233,14 @@ mod tests {
         all
     }
 
-    fn in_force(history: &History, at: u64) -> &Configuration {
+    fn in_force(history: &LeaseHistory, at: u64) -> &Configuration {
         &history.iter().rfind(|(from, _)| *from <= at).expect("the first is in force at 0").1
     }
 
     /// Whether an owner that read the old table at `read` may still answer when the taker begins to serve, for which the new table
     /// counts at `counted`. A call is answered by one configuration, in force when it was asked or later, and an old table only
     /// before the new one counts.
-    fn overlap(history: &History, read: u64, counted: u64, rates: (f64, f64)) -> bool {
+    fn overlap(history: &LeaseHistory, read: u64, counted: u64, rates: (f64, f64)) -> bool {
         let mut owner = Lease::new(seconds(2), Flaws::default());
         owner.follow(&in_force(history, read).bounds());
         owner.renew(Moment::from_nanos(read), Moment::from_nanos(read));

@@ -12,14 +12,14 @@ use crate::store::StoreError;
 use crate::store::tables::{Reading, Revisions, RoutingTableStore, WriteError};
 
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct RoutingTableState {
     promised: u64,
     table: Option<Arc<Table>>,
     /// When the arbiter of the promised term was last heard of.
     acting: Option<Moment>,
 }
 
-impl State {
+impl RoutingTableState {
     /// The state that a backup holds: the promised term, and the table.
     pub(super) fn kept(&self) -> (u64, Option<Arc<Table>>) {
         (self.promised, self.table.clone())

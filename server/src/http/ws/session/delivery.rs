@@ -4,7 +4,7 @@ use std::ops::ControlFlow::{self, Continue};
 
 use tokio::time::sleep;
 
-use super::{Session, Socket, Step};
+use super::{SessionStep, Socket, SocketSession};
 use crate::app::sync::Pulled;
 use crate::domain::{Kind, MessageId};
 use crate::http::budget::Charge;
@@ -12,10 +12,10 @@ use crate::http::wire::ROW_BYTES;
 use crate::http::ws::end::End;
 use crate::http::ws::frame;
 
-impl Session {
+impl SocketSession {
     /// Acknowledges, sets the cursor, and says what is newer. Up to date, it reads memory only (I8). The answer also says that what was
     /// marked before it is stored.
-    pub(super) async fn heartbeat(&mut self, socket: &mut impl Socket, seq: u64) -> Step {
+    pub(super) async fn heartbeat(&mut self, socket: &mut impl Socket, seq: u64) -> SessionStep {
         self.settle_marks(socket).await?;
         let mut latest = self.watermark.latest();
         if seq > latest.get() {
@@ -35,7 +35,7 @@ impl Session {
         self.say(socket, alive).await
     }
 
-    async fn catch_up(&mut self, socket: &mut impl Socket, cursor: MessageId) -> Step {
+    async fn catch_up(&mut self, socket: &mut impl Socket, cursor: MessageId) -> SessionStep {
         // One who reads more than their share is slowed down.
         while let Err(wait) = self.state.rates.may_read(self.uid()) {
             sleep(wait).await;
@@ -55,14 +55,14 @@ impl Session {
     }
 
     /// Sends, unasked, what is newer than the cursor.
-    pub(super) async fn deliver(&mut self, socket: &mut impl Socket) -> Step {
+    pub(super) async fn deliver(&mut self, socket: &mut impl Socket) -> SessionStep {
         match self.cursor {
             Some(cursor) if self.watermark.may_be_after(cursor) => self.push(socket, cursor).await,
             _ => Continue(()),
         }
     }
 
-    async fn push(&mut self, socket: &mut impl Socket, cursor: MessageId) -> Step {
+    async fn push(&mut self, socket: &mut impl Socket, cursor: MessageId) -> SessionStep {
         let charge = self.room(socket, cursor).await?;
         let Ok(pulled) = self.state.sync.pull(&self.watermark, cursor).await else {
             // Nobody asked; the next heartbeat will, and is told.
@@ -98,7 +98,7 @@ impl Session {
         pulled: &Pulled,
         after: MessageId,
         mut charge: Charge,
-    ) -> Step {
+    ) -> SessionStep {
         self.unacknowledged = true;
         self.state.ephemerals.rows_came(&self.connected, &pulled.entries);
         let text = frame::entries(pulled, after);

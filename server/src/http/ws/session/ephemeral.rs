@@ -7,20 +7,20 @@ use std::ops::ControlFlow::Continue;
 
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
-use super::{Answer, Session, Socket, Step};
+use super::{FrameAnswer, SessionStep, Socket, SocketSession};
 use crate::domain::{Conversation, Uid};
 use crate::http::error::Problem;
 use crate::http::ws::frame;
 
 /// The news for the device; `None`: nothing has changed. Without a look-up under way it never resolves.
-pub(super) async fn told(news: &mut Option<Answer>) -> Option<Utf8Bytes> {
+pub(super) async fn told(news: &mut Option<FrameAnswer>) -> Option<Utf8Bytes> {
     match news {
         Some(news) => news.await,
         None => pending().await,
     }
 }
 
-impl Session {
+impl SocketSession {
     /// The person is typing. Too often is no fault: it is dropped.
     pub(super) fn typing(&mut self, conversation: Conversation) {
         let uid = self.uid();
@@ -35,7 +35,7 @@ impl Session {
     }
 
     /// The device watches these people from now on, and is told who of them is online.
-    pub(super) async fn watch(&mut self, socket: &mut impl Socket, people: HashSet<Uid>) -> Step {
+    pub(super) async fn watch(&mut self, socket: &mut impl Socket, people: HashSet<Uid>) -> SessionStep {
         let most = self.state.settings.limits.watched_people;
         if people.len() > most {
             let detail = format!("`of` names {} people; at most {most} are watched", people.len());
@@ -51,7 +51,7 @@ impl Session {
     }
 
     /// Passes on what has come for this connection.
-    pub(super) async fn tell_ephemeral(&mut self, socket: &mut impl Socket) -> Step {
+    pub(super) async fn tell_ephemeral(&mut self, socket: &mut impl Socket) -> SessionStep {
         for (conversation, sender) in self.connected.ear.take_typing() {
             self.say(socket, frame::typing(conversation, sender)).await?;
         }
@@ -62,7 +62,11 @@ impl Session {
     }
 
     /// Says who is online now, and looks again if something has changed meanwhile.
-    pub(super) async fn tell_news(&mut self, socket: &mut impl Socket, news: Option<Utf8Bytes>) -> Step {
+    pub(super) async fn tell_news(
+        &mut self,
+        socket: &mut impl Socket,
+        news: Option<Utf8Bytes>,
+    ) -> SessionStep {
         self.news = None;
         if let Some(text) = news {
             self.say(socket, text).await?;

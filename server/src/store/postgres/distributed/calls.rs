@@ -15,7 +15,7 @@ use crate::store::{AcceptanceId, Earlier, Recipient, StoreError};
 
 /// Why a call did not do what it was to do.
 #[derive(Clone, Debug)]
-pub(super) enum Failure {
+pub(super) enum PgCallFailure {
     /// The database refuses something in it for good; nothing is stored.
     Unstorable(String),
     /// Nothing is stored.
@@ -189,7 +189,7 @@ impl NewCopy {
 
 /// The answer for one acceptance or copy.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Answer {
+pub(super) struct CallAnswer {
     place: usize,
     pub(super) verdict: String,
     id: Option<u64>,
@@ -198,7 +198,7 @@ pub(super) struct Answer {
     pub(super) previous: Vec<u64>,
 }
 
-impl Answer {
+impl CallAnswer {
     /// The id that it has.
     pub(super) fn id(&self) -> MessageId {
         self.id.and_then(MessageId::new).unwrap_or_default()
@@ -208,7 +208,7 @@ impl Answer {
 /// The outcome of a change of a group.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "verdict", rename_all = "lowercase")]
-pub(super) enum Changed {
+pub(super) enum ChangeAnswer {
     Made,
     Stale,
     Owed(Box<Unaccepted>),
@@ -238,21 +238,33 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// Accepts what `sender` sends; one answer for each.
-pub(super) async fn accept(db: &PgDb, sender: Uid, writes: &[NewAcceptance]) -> Result<Vec<Answer>, Failure> {
+pub(super) async fn accept(
+    db: &PgDb,
+    sender: Uid,
+    writes: &[NewAcceptance],
+) -> Result<Vec<CallAnswer>, PgCallFailure> {
     const CALL: &str = "SELECT accept_messages($1, $2, $3::jsonb)";
     let answers = |json: &str| in_order(json, writes.len());
     called(db, || of_user(CALL, sender, &placed(writes, |write, at| write.place = at)), answers).await
 }
 
 /// Delivers copies to `receiver`; one answer for each.
-pub(super) async fn deliver(db: &PgDb, receiver: Uid, copies: &[NewCopy]) -> Result<Vec<Answer>, Failure> {
+pub(super) async fn deliver(
+    db: &PgDb,
+    receiver: Uid,
+    copies: &[NewCopy],
+) -> Result<Vec<CallAnswer>, PgCallFailure> {
     const CALL: &str = "SELECT deliver_copies($1, $2, $3::jsonb)";
     let answers = |json: &str| in_order(json, copies.len());
     called(db, || of_user(CALL, receiver, &placed(copies, |copy, at| copy.place = at)), answers).await
 }
 
 /// The `sender` owes these copies no more.
-pub(super) async fn settle(db: &PgDb, sender: Uid, copies: &[(AcceptanceId, Uid)]) -> Result<(), Failure> {
+pub(super) async fn settle(
+    db: &PgDb,
+    sender: Uid,
+    copies: &[(AcceptanceId, Uid)],
+) -> Result<(), PgCallFailure> {
     const CALL: &str = "SELECT settle_copies($1, $2, $3::jsonb)";
     #[derive(Serialize)]
     struct Settled {
@@ -278,7 +290,7 @@ pub(super) struct ChangedMember {
 
 /// The change of a group.
 #[derive(Clone, Debug)]
-pub(super) struct Change {
+pub(super) struct NewChange {
     pub(super) gid: GroupId,
     pub(super) from_version: u64,
     pub(super) by: Uid,
@@ -293,7 +305,7 @@ pub(super) struct Change {
 }
 
 /// Changes a group.
-pub(super) async fn change(db: &PgDb, change: &Change) -> Result<Changed, Failure> {
+pub(super) async fn change(db: &PgDb, change: &NewChange) -> Result<ChangeAnswer, PgCallFailure> {
     const CALL: &str = "SELECT change_group($1, $2, $3, $4, $5, $6, $7::jsonb, $8::jsonb)";
     let query = || {
         sqlx::query_scalar(CALL)
@@ -310,7 +322,7 @@ pub(super) async fn change(db: &PgDb, change: &Change) -> Result<Changed, Failur
 }
 
 /// The change that leads to this version is accepted.
-pub(super) async fn settle_change(db: &PgDb, gid: GroupId, version: u64) -> Result<(), Failure> {
+pub(super) async fn settle_change(db: &PgDb, gid: GroupId, version: u64) -> Result<(), PgCallFailure> {
     const CALL: &str = "SELECT settle_change($1, $2)";
     let query = || sqlx::query_scalar(CALL).bind(gid.0.cast_signed()).bind(version.cast_signed());
     called(db, query, |_| Ok(())).await
@@ -355,8 +367,8 @@ fn read<T: DeserializeOwned>(json: &str) -> Result<T, StoreError> {
     serde_json::from_str(json).map_err(|error| StoreError::corrupt(format!("the answer {json}: {error}")))
 }
 
-fn in_order(json: &str, asked: usize) -> Result<Vec<Answer>, StoreError> {
-    let answers: Vec<Answer> = read(json)?;
+fn in_order(json: &str, asked: usize) -> Result<Vec<CallAnswer>, StoreError> {
+    let answers: Vec<CallAnswer> = read(json)?;
     if answers.iter().map(|answer| answer.place).eq(0..asked) {
         return Ok(answers);
     }
@@ -368,28 +380,28 @@ async fn called<T>(
     db: &PgDb,
     query: impl Fn() -> Query,
     read: impl Fn(&str) -> Result<T, StoreError>,
-) -> Result<T, Failure> {
+) -> Result<T, PgCallFailure> {
     let mut conflicts = 0;
     loop {
-        let mut connection = db.for_queues().await.map_err(Failure::Refused)?;
+        let mut connection = db.for_queues().await.map_err(PgCallFailure::Refused)?;
         let call = async {
             let called = query().fetch_one(&mut *connection).await;
             Ok(called.inspect_err(|error| db.standby.heard(error)).map_err(setback))
         };
         match db.limited(call).await.unwrap_or_else(|silence| Err(Setback::Unknown(silence))) {
-            Ok(answer) => return read(&answer.unwrap_or_default()).map_err(Failure::Unknown),
+            Ok(answer) => return read(&answer.unwrap_or_default()).map_err(PgCallFailure::Unknown),
             Err(Setback::Conflict(error) | Setback::Late(error)) => {
                 conflicts += 1;
                 if conflicts >= MOST_CONFLICTS {
-                    return Err(Failure::Refused(error));
+                    return Err(PgCallFailure::Refused(error));
                 }
                 debug!(%error, "a call is tried again");
             }
-            Err(Setback::Unstorable(why)) => return Err(Failure::Unstorable(why)),
-            Err(Setback::Refused(error)) => return Err(Failure::Refused(error)),
-            Err(Setback::Unknown(error)) => return Err(Failure::Unknown(error)),
+            Err(Setback::Unstorable(why)) => return Err(PgCallFailure::Unstorable(why)),
+            Err(Setback::Refused(error)) => return Err(PgCallFailure::Refused(error)),
+            Err(Setback::Unknown(error)) => return Err(PgCallFailure::Unknown(error)),
             Err(other @ (Setback::KeyUsed | Setback::Overtaken | Setback::Storable)) => {
-                return Err(Failure::Unknown(StoreError::corrupt(format!("{other:?}"))));
+                return Err(PgCallFailure::Unknown(StoreError::corrupt(format!("{other:?}"))));
             }
         }
     }

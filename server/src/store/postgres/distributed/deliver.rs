@@ -7,8 +7,8 @@ use std::sync::Arc;
 use futures_util::{StreamExt as _, stream};
 use tracing::{error, warn};
 
-use super::calls::{self, Answer, CopyOf, Failure, NewCopy};
-use super::known::{Known, key};
+use super::calls::{self, CallAnswer, CopyOf, NewCopy, PgCallFailure};
+use super::known::{OwedLookup, key};
 use super::{AT_ONCE, Commit, Planned, owed};
 use crate::domain::{Content, MessageId, Uid};
 use crate::store::postgres::PgDb;
@@ -31,7 +31,7 @@ impl Commit<'_> {
     }
 
     /// Plans what is owed still of a delivery.
-    pub(super) fn plan_delivery(&mut self, at: usize, deliver: &Deliver, known: &Known) {
+    pub(super) fn plan_delivery(&mut self, at: usize, deliver: &Deliver, known: &OwedLookup) {
         if !deliver.is_in_order() {
             self.outcomes[at] = Some(Outcome::Rejected(Deliver::EARLIER.to_owned()));
             return;
@@ -170,20 +170,20 @@ impl Commit<'_> {
 }
 
 /// Delivers copies to one user. A copy that the inbox will never take counts as delivered, so that what comes after it does.
-async fn deliver_some(db: &PgDb, receiver: Uid, copies: &[NewCopy]) -> Result<Vec<Answer>, StoreError> {
+async fn deliver_some(db: &PgDb, receiver: Uid, copies: &[NewCopy]) -> Result<Vec<CallAnswer>, StoreError> {
     let refused = |failure| match failure {
-        Failure::Refused(error) | Failure::Unknown(error) => error,
-        Failure::Unstorable(why) => StoreError::corrupt(why),
+        PgCallFailure::Refused(error) | PgCallFailure::Unknown(error) => error,
+        PgCallFailure::Unstorable(why) => StoreError::corrupt(why),
     };
     match calls::deliver(db, receiver, copies).await {
         Ok(answers) => return Ok(answers),
-        Err(Failure::Unstorable(_)) => {}
+        Err(PgCallFailure::Unstorable(_)) => {}
         Err(failure) => return Err(refused(failure)),
     }
     let mut answers = Vec::with_capacity(copies.len());
     for copy in copies {
         let one = match calls::deliver(db, receiver, std::slice::from_ref(copy)).await {
-            Err(Failure::Unstorable(why)) => {
+            Err(PgCallFailure::Unstorable(why)) => {
                 error!(why, %receiver, sender = copy.sender, acceptance = copy.acceptance, "an inbox takes a copy never");
                 calls::deliver(db, receiver, &[copy.without_a_row()]).await
             }

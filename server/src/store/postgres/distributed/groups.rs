@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use tracing::warn;
 
-use super::calls::{self, Change, Changed, Failure, Unaccepted};
+use super::calls::{self, ChangeAnswer, NewChange, PgCallFailure, Unaccepted};
 use super::{Commit, CopyOf, changed_meanwhile, new_acceptance, owed};
 use crate::domain::{GroupChange, GroupId, Member, Uid};
 use crate::store::postgres::PgDb;
@@ -45,27 +45,27 @@ impl Commit<'_> {
     }
 
     /// `None`: it is made.
-    async fn make(&self, accept: &Accept) -> Option<Result<Outcome, Failure>> {
+    async fn make(&self, accept: &Accept) -> Option<Result<Outcome, PgCallFailure>> {
         let change = accept.change.as_ref()?;
         let members: Vec<calls::ChangedMember> = change.members.iter().map(member).collect();
         let GroupChange { gid, from_version, ref name, ref topic, history, .. } = *change;
         let (name, topic, by) = (name.clone(), topic.clone(), accept.content.sender);
         let accept_after = new_acceptance(accept);
-        let wanted = Change { gid, from_version, by, name, topic, history, members, accept: accept_after };
+        let wanted = NewChange { gid, from_version, by, name, topic, history, members, accept: accept_after };
         for _ in 0..MOST_BEFORE {
             match calls::change(self.db, &wanted).await {
-                Ok(Changed::Made) => return None,
-                Ok(Changed::Stale) => return Some(Ok(changed_meanwhile(accept))),
-                Ok(Changed::Owed(before)) => {
+                Ok(ChangeAnswer::Made) => return None,
+                Ok(ChangeAnswer::Stale) => return Some(Ok(changed_meanwhile(accept))),
+                Ok(ChangeAnswer::Owed(before)) => {
                     if let Err(error) = accept_one(self.db, gid, *before).await {
-                        return Some(Err(Failure::Refused(error)));
+                        return Some(Err(PgCallFailure::Refused(error)));
                     }
                 }
                 Err(failure) => return Some(Err(failure)),
             }
         }
         let why = "others keep changing the group";
-        Some(Err(Failure::Refused(StoreError::unavailable(why))))
+        Some(Err(PgCallFailure::Refused(StoreError::unavailable(why))))
     }
 
     /// The change is made: whatever happens to it from here on, somebody accepts it.
@@ -93,7 +93,7 @@ impl Commit<'_> {
         let look = async { owed::open(&mut *self.db.for_queues().await?, &[key]).await };
         let owed = match self.db.limited(look).await {
             Ok(mut owed) => owed.remove(&key).map(|owed| owed.copies).unwrap_or_default(),
-            Err(error) => return self.failed(at, Failure::Refused(error)),
+            Err(error) => return self.failed(at, PgCallFailure::Refused(error)),
         };
         for nth in 1..accept.rows.len() {
             let row: Row = accept.rows[nth];
@@ -113,8 +113,8 @@ impl Commit<'_> {
 async fn accept_one(db: &PgDb, gid: GroupId, change: Unaccepted) -> Result<(), StoreError> {
     let Unaccepted { version, actor, accept } = change;
     let refused = |failure| match failure {
-        Failure::Refused(error) | Failure::Unknown(error) => error,
-        Failure::Unstorable(why) => StoreError::corrupt(why),
+        PgCallFailure::Refused(error) | PgCallFailure::Unknown(error) => error,
+        PgCallFailure::Unstorable(why) => StoreError::corrupt(why),
     };
     let answers = calls::accept(db, Uid(actor), &[accept]).await.map_err(refused)?;
     match answers[0].verdict.as_str() {

@@ -10,8 +10,8 @@ use crate::store::postgres::lookup;
 use crate::store::{Deliver, PendingKey, Row, StoreError, Write};
 
 /// The copies still owed for the deliveries, and the latest ids of the senders of deliveries that are owed nothing.
-pub(super) struct Known {
-    pub(super) open: HashMap<PendingKey, owed::Owed>,
+pub(super) struct OwedLookup {
+    pub(super) open: HashMap<PendingKey, owed::OwedCopies>,
     pub(super) latest: HashMap<Uid, MessageId>,
 }
 
@@ -21,14 +21,14 @@ pub(super) fn key(deliver: &Deliver) -> PendingKey {
 }
 
 /// Reads what the deliveries are owed.
-pub(super) async fn look_up_owed(db: &PgDb, writes: &[Write]) -> Result<Known, StoreError> {
+pub(super) async fn look_up_owed(db: &PgDb, writes: &[Write]) -> Result<OwedLookup, StoreError> {
     let deliveries = writes.iter().filter_map(|write| match write {
         Write::Deliver(deliver) => Some(key(deliver)),
         Write::Accept(_) => None,
     });
     let keys: Vec<PendingKey> = deliveries.collect();
     if keys.is_empty() {
-        return Ok(Known { open: HashMap::new(), latest: HashMap::new() });
+        return Ok(OwedLookup { open: HashMap::new(), latest: HashMap::new() });
     }
     let look = async {
         let mut connection = db.for_queues().await?;
@@ -36,7 +36,7 @@ pub(super) async fn look_up_owed(db: &PgDb, writes: &[Write]) -> Result<Known, S
         let others: Vec<Uid> =
             keys.iter().filter(|key| !open.contains_key(key)).map(|key| key.sender).collect();
         let latest = lookup::latest_ids(&mut connection, &others, Layout::Distributed).await?;
-        Ok(Known { open, latest: others.into_iter().zip(latest).collect() })
+        Ok(OwedLookup { open, latest: others.into_iter().zip(latest).collect() })
     };
     db.limited(look).await
 }
@@ -48,7 +48,7 @@ pub(super) type Tails = HashMap<Uid, MessageId>;
 pub(super) async fn tails(
     db: &PgDb,
     writes: &[Write],
-    known: &Known,
+    known: &OwedLookup,
 ) -> Result<Result<Tails, Vec<(Uid, MessageId)>>, StoreError> {
     let counts = |write: &&Write| match write {
         Write::Accept(accept) => is_well_formed(accept),

@@ -15,8 +15,8 @@ use crate::domain::{Content, Conversation, GroupId, MessageId, Uid};
 use crate::store::{
     Accept, AcceptanceId, Behind, CommitError, CopyOutcome, Outcome, Recipient, Row, StoreError, Write,
 };
-use calls::{Answer, CopyOf, Failure, Grounds, NewAcceptance};
-use known::{Known, Tails, look_up_owed, tails};
+use calls::{CallAnswer, CopyOf, Grounds, NewAcceptance, PgCallFailure};
+use known::{OwedLookup, Tails, look_up_owed, tails};
 
 mod calls;
 mod deliver;
@@ -40,7 +40,7 @@ struct Planned {
 }
 
 /// The rows of a write and what became of them; `None`: it is not known to be there.
-type Rows = Vec<Option<(Row, CopyOutcome)>>;
+type CopiedRows = Vec<Option<(Row, CopyOutcome)>>;
 
 /// One commit.
 pub(super) struct Commit<'a> {
@@ -49,7 +49,7 @@ pub(super) struct Commit<'a> {
     /// The outcome of each write that has one already.
     outcomes: Vec<Option<Outcome>>,
     /// The number of each write that is stored, and its rows, as far as they are there.
-    stored: HashMap<usize, (AcceptanceId, Rows)>,
+    stored: HashMap<usize, (AcceptanceId, CopiedRows)>,
     /// Copies to deliver, by receiver, in the order of the writes.
     planned: BTreeMap<Uid, Vec<Planned>>,
     /// Copies that are owed no more, by sender.
@@ -126,7 +126,7 @@ impl Commit<'_> {
     }
 
     /// Accepts in order: the writes between two changes of groups at a time, by sender.
-    async fn accept_all(&mut self, known: &Known) {
+    async fn accept_all(&mut self, known: &OwedLookup) {
         let mut senders: BTreeMap<Uid, Vec<(usize, NewAcceptance)>> = BTreeMap::new();
         for (at, write) in self.writes.iter().enumerate() {
             if self.outcomes[at].is_some() {
@@ -179,11 +179,11 @@ impl Commit<'_> {
         }
     }
 
-    fn failed(&mut self, at: usize, failure: Failure) {
+    fn failed(&mut self, at: usize, failure: PgCallFailure) {
         self.outcomes[at] = Some(match failure {
-            Failure::Unstorable(why) => Outcome::Rejected(why),
-            Failure::Refused(error) => Outcome::Refused(error),
-            Failure::Unknown(error) => {
+            PgCallFailure::Unstorable(why) => Outcome::Rejected(why),
+            PgCallFailure::Refused(error) => Outcome::Refused(error),
+            PgCallFailure::Unknown(error) => {
                 self.unknown = Some(error.clone());
                 Outcome::Refused(error)
             }
@@ -191,7 +191,7 @@ impl Commit<'_> {
     }
 
     /// Notes what became of an acceptance, and plans its copies.
-    fn accepted(&mut self, at: usize, answer: &Answer) {
+    fn accepted(&mut self, at: usize, answer: &CallAnswer) {
         let Write::Accept(accept) = &self.writes[at] else { return };
         let own = accept.rows[0];
         let refused = match answer.verdict.as_str() {
@@ -293,19 +293,23 @@ fn new_acceptance(accept: &Accept) -> NewAcceptance {
 }
 
 /// Accepts what one user sends; where the database refuses something in it for good, each by itself.
-async fn accept_some(db: &PgDb, sender: Uid, writes: &[NewAcceptance]) -> Vec<Result<Answer, Failure>> {
+async fn accept_some(
+    db: &PgDb,
+    sender: Uid,
+    writes: &[NewAcceptance],
+) -> Vec<Result<CallAnswer, PgCallFailure>> {
     let whole = match calls::accept(db, sender, writes).await {
         Ok(answers) => return answers.into_iter().map(Ok).collect(),
         Err(failure) => failure,
     };
-    if !matches!(whole, Failure::Unstorable(_)) || writes.len() == 1 {
+    if !matches!(whole, PgCallFailure::Unstorable(_)) || writes.len() == 1 {
         return writes.iter().map(|_| Err(whole.clone())).collect();
     }
-    let mut answers: Vec<Result<Answer, Failure>> = Vec::with_capacity(writes.len());
+    let mut answers: Vec<Result<CallAnswer, PgCallFailure>> = Vec::with_capacity(writes.len());
     for write in writes {
         // Nothing overtakes what is sent again.
         let failed = answers.iter().find_map(|answer| match answer {
-            Err(failure @ (Failure::Refused(_) | Failure::Unknown(_))) => Some(failure.clone()),
+            Err(failure @ (PgCallFailure::Refused(_) | PgCallFailure::Unknown(_))) => Some(failure.clone()),
             _ => None,
         });
         answers.push(match failed {

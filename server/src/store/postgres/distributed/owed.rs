@@ -7,7 +7,7 @@ use std::sync::Arc;
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
-use super::super::learnt::Open;
+use super::super::learnt::PgPending;
 use super::super::lookup::{self, rows_at_most};
 use super::calls::CopyOf;
 use crate::domain::{Content, Uid};
@@ -15,7 +15,7 @@ use crate::store::{AcceptanceId, Pending, PendingKey, StoreError};
 
 /// An acceptance with copies owed.
 #[derive(Clone, Debug)]
-pub(super) struct Owed {
+pub(super) struct OwedCopies {
     pub(super) content: Arc<Content>,
     /// Those copies, in the order of the acceptance.
     pub(super) copies: Vec<CopyOf>,
@@ -25,7 +25,7 @@ pub(super) struct Owed {
 pub(super) async fn open(
     connection: &mut PgConnection,
     keys: &[PendingKey],
-) -> Result<HashMap<PendingKey, Owed>, StoreError> {
+) -> Result<HashMap<PendingKey, OwedCopies>, StoreError> {
     if keys.is_empty() {
         return Ok(HashMap::new());
     }
@@ -44,7 +44,7 @@ pub(super) async fn open(
     let mut found = HashMap::new();
     for row in &rows {
         let (key, content, copy) = copy_of(row)?;
-        let owed = found.entry(key).or_insert_with(|| Owed { content, copies: Vec::new() });
+        let owed = found.entry(key).or_insert_with(|| OwedCopies { content, copies: Vec::new() });
         owed.copies.push(copy);
     }
     Ok(found)
@@ -97,7 +97,7 @@ pub(in super::super) async fn pending(
     let mut owed = open(connection, &keys).await?;
     let pending = |key: PendingKey| {
         // One that was settled in between is left out.
-        let Owed { content, copies } = owed.remove(&key)?;
+        let OwedCopies { content, copies } = owed.remove(&key)?;
         let owed = copies.into_iter().map(|copy| copy.to).collect();
         Some(Pending { acceptance: key.acceptance, content, owed })
     };
@@ -111,7 +111,7 @@ const JOIN_OUTBOX: &str =
      AND outbox.acceptance = pending.acceptance";
 
 fn copy_of(row: &PgRow) -> Result<(PendingKey, Arc<Content>, CopyOf), StoreError> {
-    let (acceptance, Open { content, ends, owed }) = lookup::open_row(row)?;
+    let (acceptance, PgPending { content, ends, owed }) = lookup::open_row(row)?;
     let previous = AcceptanceId(row.try_get::<i64, _>(12)?.cast_unsigned());
     let to = *owed.first().ok_or_else(|| StoreError::corrupt("a copy is owed to nobody"))?;
     let key = PendingKey { sender: content.sender, acceptance };

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::*;
 use crate::domain::{Content, MembershipEpoch};
 use crate::store::conformance::compare::{same_answers, same_tails};
-use crate::store::conformance::history::{History, Move, moves};
+use crate::store::conformance::history::{Move, MoveHistory, moves};
 use crate::store::conformance::{accept, client_id, id, ids, one, send_text, text_message};
 use crate::store::memory::MemoryStore;
 use crate::store::postgres::PgOptions;
@@ -96,7 +96,7 @@ fn translated(writes: &[Write], numbers: &Numbers) -> Vec<Write> {
 async fn commit(
     store: &dyn MessageStore,
     (model, numbers): (&MemoryStore, &mut Numbers),
-    history: &mut History,
+    history: &mut MoveHistory,
     moves: &[Move],
     unnumbered: fn(u64) -> bool,
 ) {
@@ -146,7 +146,7 @@ async fn commit(
 /// Two servers on one database live through the scenes by turns.
 async fn live(scenes: Vec<(Vec<Move>, bool)>, unnumbered: fn(u64) -> bool) {
     let (one, other, _) = two().await;
-    let (model, mut numbers, mut history) = (MemoryStore::new(), Numbers::new(), History::default());
+    let (model, mut numbers, mut history) = (MemoryStore::new(), Numbers::new(), MoveHistory::default());
     for (moves, first) in scenes {
         let (writes, reads) = if first { (&one, &other) } else { (&other, &one) };
         commit(writes, (&model, &mut numbers), &mut history, &moves, unnumbered).await;

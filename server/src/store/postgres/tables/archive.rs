@@ -7,7 +7,7 @@ use super::definitions::{FLOOR, tables_after};
 use super::read::split;
 use crate::domain::PartitionKey;
 use crate::store::StoreError;
-use crate::store::archive::{About, CounterRecord, Key, Record, TableRowRecord};
+use crate::store::archive::{About, CounterRecord, Record, RecordKey, TableRowRecord};
 use crate::store::tables::{TableId, TableRecord};
 
 /// Bytes of rows that are read at a time; the first row always goes.
@@ -37,10 +37,10 @@ pub(in crate::store::postgres) async fn about(
 /// Definitions after `after`.
 pub(in crate::store::postgres) async fn tables(
     connection: &mut PgConnection,
-    after: Option<Key>,
+    after: Option<RecordKey>,
     limit: i64,
 ) -> Result<Vec<Record>, StoreError> {
-    let after = if let Some(Key::Table(table)) = after { table } else { TableId(0) };
+    let after = if let Some(RecordKey::Table(table)) = after { table } else { TableId(0) };
     let floor = sqlx::query_scalar::<_, i64>("SELECT value::bigint FROM meta WHERE key = $1");
     let floor = floor.bind(FLOOR).fetch_optional(&mut *connection).await?.unwrap_or(0);
     let tables = tables_after(connection, after, usize::try_from(limit).unwrap_or(usize::MAX)).await?;
@@ -50,11 +50,11 @@ pub(in crate::store::postgres) async fn tables(
 /// Counters after `after`.
 pub(in crate::store::postgres) async fn counters(
     connection: &mut PgConnection,
-    after: Option<Key>,
+    after: Option<RecordKey>,
     limit: i64,
 ) -> Result<Vec<Record>, StoreError> {
     let (table, first) = match after {
-        Some(Key::Counter(table, first)) => (table.0.cast_signed(), first),
+        Some(RecordKey::Counter(table, first)) => (table.0.cast_signed(), first),
         _ => (0, Vec::new()),
     };
     let rows = sqlx::query(
@@ -77,11 +77,11 @@ pub(in crate::store::postgres) async fn counters(
 /// Rows after `after`.
 pub(in crate::store::postgres) async fn rows(
     connection: &mut PgConnection,
-    after: Option<Key>,
+    after: Option<RecordKey>,
     limit: i64,
 ) -> Result<Vec<Record>, StoreError> {
     let (table, key) = match after {
-        Some(Key::TableRow(table, key)) => (table.0.cast_signed(), key),
+        Some(RecordKey::TableRow(table, key)) => (table.0.cast_signed(), key),
         _ => (0, Vec::new()),
     };
     let (key, rest) = split(&key);

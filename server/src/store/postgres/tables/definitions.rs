@@ -146,18 +146,18 @@ pub(super) async fn forget_deleted(db: &PgDb, limit: usize) -> Result<u64, Store
 }
 
 /// A part of a table: its keys, and how they are removed.
-struct Kind {
+struct TablePart {
     keys: &'static str,
     remove: &'static str,
 }
 
-const ROWS: Kind = Kind {
+const ROWS: TablePart = TablePart {
     keys: "SELECT partition_key, key, rest_digest FROM table_rows WHERE table_id = $1 ORDER BY key LIMIT $2",
     remove: "DELETE FROM table_rows USING unnest($2, $3, $4) AS old(partition, key, digest)
         WHERE table_id = $1 AND partition_key = old.partition AND table_rows.key = old.key AND rest_digest = old.digest",
 };
 
-const COUNTERS: Kind = Kind {
+const COUNTERS: TablePart = TablePart {
     keys: "SELECT partition_key, first, ''::bytea FROM table_counters WHERE table_id = $1 LIMIT $2",
     remove: "DELETE FROM table_counters USING unnest($2, $3, $4) AS old(partition, key, digest)
         WHERE table_id = $1 AND partition_key = old.partition AND first = old.key AND old.digest = ''",
@@ -167,7 +167,7 @@ const COUNTERS: Kind = Kind {
 type Keys = (Vec<String>, Vec<Vec<u8>>, Vec<Vec<u8>>);
 
 /// Removes up to `limit` of one kind; how many there were.
-async fn remove(db: &PgDb, table: i64, kind: &Kind, limit: i64) -> Result<i64, StoreError> {
+async fn remove(db: &PgDb, table: i64, kind: &TablePart, limit: i64) -> Result<i64, StoreError> {
     let mut connection = db.reader().await?;
     let keys: Vec<(String, Vec<u8>, Vec<u8>)> =
         sqlx::query_as(kind.keys).bind(table).bind(limit).fetch_all(&mut *connection).await?;

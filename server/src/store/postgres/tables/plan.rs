@@ -7,10 +7,10 @@ use crate::domain::PartitionKey;
 use crate::store::tables::{Expected, RowKey, TableId, TableOutcome, TableWrite};
 
 /// Where a row or a counter stands in the call, from 0.
-type Place = usize;
+type CallPlace = usize;
 
 /// For a change whose number a counter gives: the counter's place, from 0, and how much further on the number is.
-type Assigned = Option<(Place, i64)>;
+type Assigned = Option<(CallPlace, i64)>;
 
 /// A counter: the partition, the table, the encoded first key column.
 type CounterKey<'a> = (&'a str, i64, &'a [u8]);
@@ -60,8 +60,8 @@ impl<'a> RowsPlan<'a> {
         &mut self,
         at: usize,
         write: &'a TableWrite,
-        counters: &mut BTreeMap<CounterKey<'a>, Place>,
-        names: &mut BTreeMap<RowName<'a>, Place>,
+        counters: &mut BTreeMap<CounterKey<'a>, CallPlace>,
+        names: &mut BTreeMap<RowName<'a>, CallPlace>,
     ) -> Vec<Assigned> {
         let (partition, table) = (write.partition_key.as_str(), write.table.0.cast_signed());
         self.tables.insert(table);

@@ -15,14 +15,14 @@ use sqlx::{Connection as _, SqliteConnection};
 
 use super::journal;
 use super::journal::record::JournalRecord;
-use super::ledger::{Known, Ledger};
+use super::ledger::{LedgerGroup, StoreLedger};
 use super::memtable::Memtable;
 use super::replay::stored_open;
 use super::tables::definitions;
 use super::{OpenError, SqliteOptions, db, lookup, meta};
 use crate::domain::{Content, Entry, HistoryId, MessageId, Uid};
 use crate::store::archive::{
-    About, CounterRecord, ExportSnapshot, Key, Record, SECTIONS, Section, TableRowRecord,
+    About, ArchiveSection, CounterRecord, ExportSnapshot, Record, RecordKey, SECTIONS, TableRowRecord,
 };
 use crate::store::changes::Changes;
 use crate::store::tables::{TableId, TableRecord};
@@ -38,13 +38,13 @@ const ATTEMPTS: usize = 100;
 pub struct SqliteExportSnapshot {
     main: SqliteConnection,
     /// Records newer than the tables; some of them may be in the tables as well.
-    newer: HashMap<Section, BTreeMap<Key, Record>>,
+    newer: HashMap<ArchiveSection, BTreeMap<RecordKey, Record>>,
     /// The latest ids of inboxes that have rows there, and of those that the next flush sets aside.
     latest_ids: HashMap<Uid, MessageId>,
     /// Rows of tables that are deleted there.
-    deleted: BTreeSet<Key>,
+    deleted: BTreeSet<RecordKey>,
     /// Rows of inboxes in the tables whose place later ones have taken there.
-    superseded: BTreeSet<Key>,
+    superseded: BTreeSet<RecordKey>,
     /// Changes that the newer rows make to messages.
     changes: HashMap<Uid, Changes>,
     history: HistoryId,
@@ -79,7 +79,7 @@ impl SqliteExportSnapshot {
 impl ExportSnapshot for SqliteExportSnapshot {
     async fn about(&mut self) -> Result<About, StoreError> {
         let mut totals = [0; SECTIONS];
-        for (total, section) in totals.iter_mut().zip(Section::ALL) {
+        for (total, section) in totals.iter_mut().zip(ArchiveSection::ALL) {
             *total = self.count(section).await?;
         }
         let tables = About::tables_at(
@@ -91,8 +91,8 @@ impl ExportSnapshot for SqliteExportSnapshot {
 
     async fn page(
         &mut self,
-        section: Section,
-        after: Option<Key>,
+        section: ArchiveSection,
+        after: Option<RecordKey>,
         limit: usize,
     ) -> Result<Vec<Record>, StoreError> {
         let mut after = after;
@@ -101,7 +101,7 @@ impl ExportSnapshot for SqliteExportSnapshot {
             // Beyond the last row of a full page the tables may hold more, which would have to come first.
             let through = stored.last().filter(|_| is_full).map(Record::key);
             let stored = stored.into_iter().map(|record| (record.key(), record));
-            let mut page: BTreeMap<Key, Record> = stored
+            let mut page: BTreeMap<RecordKey, Record> = stored
                 .filter(|(key, _)| !self.deleted.contains(key) && !self.superseded.contains(key))
                 .collect();
             let bounds = (after.map_or(Unbounded, Excluded), through.clone().map_or(Unbounded, Included));
@@ -168,7 +168,7 @@ impl Tables {
             return Ok(None);
         }
         let accepted = AcceptanceId(meta::number(&mut self.connection, meta::ACCEPTED).await?);
-        let mut ledger = Ledger::new(accepted, stored_open(&mut self.connection).await?);
+        let mut ledger = StoreLedger::new(accepted, stored_open(&mut self.connection).await?);
         let memtable = Memtable::default();
         let Some(batches) = batches? else { return Ok(None) };
         let batch = self.flushed + batches.len() as u64;
@@ -232,7 +232,7 @@ fn changes(memtable: &Memtable) -> HashMap<Uid, Changes> {
 }
 
 /// The replayed data, as records.
-fn newer(memtable: &Memtable, ledger: &Ledger) -> HashMap<Section, BTreeMap<Key, Record>> {
+fn newer(memtable: &Memtable, ledger: &StoreLedger) -> HashMap<ArchiveSection, BTreeMap<RecordKey, Record>> {
     let mut records = Vec::new();
     for receiver in memtable.receivers() {
         memtable.inbox(receiver, |inbox| {
@@ -248,7 +248,7 @@ fn newer(memtable: &Memtable, ledger: &Ledger) -> HashMap<Section, BTreeMap<Key,
         records.push(Record::Sent(sender, client_id, record));
     }
     for (gid, _) in memtable.all_groups() {
-        let Some(Known { group, closed }) = ledger.group(gid) else { continue };
+        let Some(LedgerGroup { group, closed }) = ledger.group(gid) else { continue };
         records.extend(group.iter().map(|group| Record::Group(group.as_ref().clone())));
         records.extend(closed.iter().map(|(uid, epoch)| Record::EndedEpoch(gid, *uid, *epoch)));
     }
@@ -257,7 +257,7 @@ fn newer(memtable: &Memtable, ledger: &Ledger) -> HashMap<Section, BTreeMap<Key,
             Pending { acceptance: *acceptance, content: Arc::clone(&open.content), owed: open.owed.clone() };
         records.push(Record::Pending(pending, open.ends));
     }
-    let mut newer: HashMap<Section, BTreeMap<Key, Record>> = HashMap::new();
+    let mut newer: HashMap<ArchiveSection, BTreeMap<RecordKey, Record>> = HashMap::new();
     for record in records {
         let key = record.key();
         newer.entry(key.section()).or_default().insert(key, record);
@@ -269,26 +269,26 @@ fn newer(memtable: &Memtable, ledger: &Ledger) -> HashMap<Section, BTreeMap<Key,
 fn newer_rows(
     memtable: &Memtable,
     tables: &[TableRecord],
-    newer: &mut HashMap<Section, BTreeMap<Key, Record>>,
-) -> BTreeSet<Key> {
+    newer: &mut HashMap<ArchiveSection, BTreeMap<RecordKey, Record>>,
+) -> BTreeSet<RecordKey> {
     let mut deleted = BTreeSet::new();
     let state = memtable.tables.read();
     for table in tables.iter().map(|table| table.id) {
         for (key, (partition_key, row)) in state.tables.get(&table).into_iter().flatten() {
-            let (key, name) = (key.to_vec(), Key::TableRow(table, key.to_vec()));
+            let (key, name) = (key.to_vec(), RecordKey::TableRow(table, key.to_vec()));
             let Some(row) = row else {
                 deleted.insert(name);
                 continue;
             };
             let row = TableRowRecord { table, partition_key: *partition_key, key, row: row.to_vec() };
-            newer.entry(Section::TableRows).or_default().insert(name, Record::TableRow(row));
+            newer.entry(ArchiveSection::TableRows).or_default().insert(name, Record::TableRow(row));
         }
     }
     for ((table, first), (partition_key, last_id)) in &state.counters {
         if tables.iter().any(|known| known.id == *table) {
             let (table, first, partition_key, last_id) = (*table, first.to_vec(), *partition_key, *last_id);
             let counter = Record::Counter(CounterRecord { table, partition_key, first, last_id });
-            newer.entry(Section::Counters).or_default().insert(counter.key(), counter);
+            newer.entry(ArchiveSection::Counters).or_default().insert(counter.key(), counter);
         }
     }
     deleted

@@ -11,7 +11,7 @@ use super::table_sections::{COUNTERS, COUNTERS_IN_BOTH, TABLE_ROWS, TABLE_ROWS_I
 use crate::domain::{
     ClientId, Digest, GroupId, Kind, MembershipEpoch, MessageId, PartitionKey, Timestamp, Uid, amendment_key,
 };
-use crate::store::archive::{Key, Record, Section};
+use crate::store::archive::{ArchiveSection, Record, RecordKey};
 use crate::store::sqlite::heads;
 use crate::store::sqlite::lookup::{self, ENTRY};
 use crate::store::sqlite::memtable::Memtable;
@@ -22,11 +22,11 @@ impl SqliteExportSnapshot {
     /// The records of `section` that are in the tables, and whether there may be more.
     pub(super) async fn stored(
         &mut self,
-        section: Section,
-        after: Option<Key>,
+        section: ArchiveSection,
+        after: Option<RecordKey>,
         limit: usize,
     ) -> Result<(Vec<Record>, bool), StoreError> {
-        if section == Section::TableRows {
+        if section == ArchiveSection::TableRows {
             return self.stored_table_rows(after, limit).await;
         }
         let stored = self.stored_small(section, after, limit).await?;
@@ -36,21 +36,21 @@ impl SqliteExportSnapshot {
 
     async fn stored_small(
         &mut self,
-        section: Section,
-        after: Option<Key>,
+        section: ArchiveSection,
+        after: Option<RecordKey>,
         limit: usize,
     ) -> Result<Vec<Record>, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         match (section, after) {
-            (Section::Accounts, after) => {
-                let after = if let Some(Key::Account(uid)) = after { i64::from(uid.0) } else { -1 };
+            (ArchiveSection::Accounts, after) => {
+                let after = if let Some(RecordKey::Account(uid)) = after { i64::from(uid.0) } else { -1 };
                 let sql = "SELECT uid, name, password_hash, disabled, created_at, deleted_at FROM accounts
                            WHERE uid > ? ORDER BY uid LIMIT ?";
                 let rows = sqlx::query(sql).bind(after).bind(limit).fetch_all(&mut self.main).await?;
                 self.with_latest_ids(rows.iter().map(account).collect::<Result<_, _>>()?).await
             }
-            (Section::Groups, after) => {
-                let after = if let Some(Key::Group(gid)) = after { gid.0.cast_signed() } else { -1 };
+            (ArchiveSection::Groups, after) => {
+                let after = if let Some(RecordKey::Group(gid)) = after { gid.0.cast_signed() } else { -1 };
                 let sql = "SELECT gid FROM groups WHERE gid > ? ORDER BY gid LIMIT ?";
                 let gids: Vec<i64> =
                     sqlx::query_scalar(sql).bind(after).bind(limit).fetch_all(&mut self.main).await?;
@@ -61,9 +61,9 @@ impl SqliteExportSnapshot {
                 }
                 Ok(groups)
             }
-            (Section::EndedEpochs, after) => {
+            (ArchiveSection::EndedEpochs, after) => {
                 let (gid, uid) = match after {
-                    Some(Key::EndedEpoch(gid, uid)) => (gid.0.cast_signed(), i64::from(uid.0)),
+                    Some(RecordKey::EndedEpoch(gid, uid)) => (gid.0.cast_signed(), i64::from(uid.0)),
                     _ => (-1, -1),
                 };
                 let sql =
@@ -72,9 +72,9 @@ impl SqliteExportSnapshot {
                 let query = sqlx::query(sql).bind(gid).bind(uid).bind(limit);
                 query.fetch_all(&mut self.main).await?.iter().map(epoch).collect()
             }
-            (Section::Rows, after) => {
+            (ArchiveSection::Rows, after) => {
                 let (key, uid, id) = match after {
-                    Some(Key::Row(key, uid, id)) => (key.as_str().to_owned(), uid.0, id.cast_signed()),
+                    Some(RecordKey::Row(key, uid, id)) => (key.as_str().to_owned(), uid.0, id.cast_signed()),
                     _ => (String::new(), 0, 0),
                 };
                 let sql = format!(
@@ -86,9 +86,9 @@ impl SqliteExportSnapshot {
                 let rows = query.fetch_all(&mut self.main).await?;
                 rows.iter().map(|row| Ok(Record::Row(lookup::entry(Uid(row.try_get(7)?), row)?))).collect()
             }
-            (Section::Sent, after) => {
+            (ArchiveSection::Sent, after) => {
                 let (key, uid, name) = match after {
-                    Some(Key::Sent(key, uid, name)) => {
+                    Some(RecordKey::Sent(key, uid, name)) => {
                         (key.as_str().to_owned(), uid.0, name.0.as_bytes().to_vec())
                     }
                     _ => (String::new(), 0, Vec::new()),
@@ -100,10 +100,10 @@ impl SqliteExportSnapshot {
                 query.fetch_all(&mut self.main).await?.iter().map(sent).collect()
             }
             // The ledger knows them all.
-            (Section::Pending, _) => Ok(Vec::new()),
-            (Section::Tables, after) => self.stored_tables(after, limit).await,
-            (Section::Counters, after) => self.stored_counters(after, limit).await,
-            (Section::TableRows, after) => {
+            (ArchiveSection::Pending, _) => Ok(Vec::new()),
+            (ArchiveSection::Tables, after) => self.stored_tables(after, limit).await,
+            (ArchiveSection::Counters, after) => self.stored_counters(after, limit).await,
+            (ArchiveSection::TableRows, after) => {
                 Ok(self.stored_table_rows(after, usize::try_from(limit).unwrap_or(usize::MAX)).await?.0)
             }
         }
@@ -116,12 +116,12 @@ impl SqliteExportSnapshot {
     ) -> Result<Vec<Record>, StoreError> {
         let uids = accounts.iter().map(|(account, _)| account.uid);
         let stored = heads::latest_and_newest(&mut self.main, uids).await?;
-        let rows = self.newer.get(&Section::Rows);
+        let rows = self.newer.get(&ArchiveSection::Rows);
         let with_latest_id =
             |((account, created_at), (uid, latest, newest)): (_, (Uid, MessageId, MessageId))| {
                 let key = uid.partition_key();
                 let recent = rows.and_then(|rows| {
-                    rows.range(Key::Row(key, uid, 0)..=Key::Row(key, uid, u64::MAX)).next_back()
+                    rows.range(RecordKey::Row(key, uid, 0)..=RecordKey::Row(key, uid, u64::MAX)).next_back()
                 });
                 let newest = match recent {
                     Some((_, Record::Row(entry))) => newest.max(entry.message_id),
@@ -136,8 +136,8 @@ impl SqliteExportSnapshot {
     /// Leaves out of what is newer the rows that the next flush sets aside: copies that the tables have under another id
     /// (`set_aside`). An archive with both could not be imported.
     pub(super) async fn leave_out_refused(&mut self) -> Result<(), StoreError> {
-        let Some(newer) = self.newer.get_mut(&Section::Rows) else { return Ok(()) };
-        let copy = |(key, record): (&Key, &Record)| match record {
+        let Some(newer) = self.newer.get_mut(&ArchiveSection::Rows) else { return Ok(()) };
+        let copy = |(key, record): (&RecordKey, &Record)| match record {
             Record::Row(entry) => Some((key.clone(), entry.receiver, entry.content.key()?, entry.message_id)),
             _ => None,
         };
@@ -196,44 +196,45 @@ impl SqliteExportSnapshot {
         for some in newest.chunks(1_000) {
             let query = sqlx::query_as(sql).bind(json!(some).to_string()).bind(Kind::Edit.code());
             let found: Vec<(u32, i64)> = query.fetch_all(&mut self.main).await?;
-            let key =
-                |(uid, id): (u32, i64)| Key::Row(Uid(uid).partition_key(), Uid(uid), id.cast_unsigned());
+            let key = |(uid, id): (u32, i64)| {
+                RecordKey::Row(Uid(uid).partition_key(), Uid(uid), id.cast_unsigned())
+            };
             self.superseded.extend(found.into_iter().map(key));
         }
         Ok(())
     }
 
     /// How many records of `section` there are in both parts together.
-    pub(super) async fn count(&mut self, section: Section) -> Result<u64, StoreError> {
-        let newer: Vec<Key> =
+    pub(super) async fn count(&mut self, section: ArchiveSection) -> Result<u64, StoreError> {
+        let newer: Vec<RecordKey> =
             self.newer.get(&section).into_iter().flat_map(BTreeMap::keys).cloned().collect();
         let (count, both) = match section {
-            Section::Pending => return Ok(newer.len() as u64),
-            Section::Accounts => {
+            ArchiveSection::Pending => return Ok(newer.len() as u64),
+            ArchiveSection::Accounts => {
                 let count = sqlx::query_scalar("SELECT count(*) FROM accounts").fetch_one(&mut self.main);
                 return Ok(count.await.map(i64::cast_unsigned)?);
             }
-            Section::Tables => {
+            ArchiveSection::Tables => {
                 let count = sqlx::query_scalar("SELECT count(*) FROM tables WHERE deleted IS NULL");
                 return Ok(count.fetch_one(&mut self.main).await.map(i64::cast_unsigned)?);
             }
-            Section::Counters => (COUNTERS, COUNTERS_IN_BOTH),
-            Section::TableRows => (TABLE_ROWS, TABLE_ROWS_IN_BOTH),
-            Section::Groups => (
+            ArchiveSection::Counters => (COUNTERS, COUNTERS_IN_BOTH),
+            ArchiveSection::TableRows => (TABLE_ROWS, TABLE_ROWS_IN_BOTH),
+            ArchiveSection::Groups => (
                 "SELECT count(*) FROM groups",
                 "SELECT count(*) FROM json_each(?) JOIN groups ON gid = value ->> 0",
             ),
-            Section::EndedEpochs => (
+            ArchiveSection::EndedEpochs => (
                 "SELECT count(*) FROM members WHERE ended_epoch > 0",
                 "SELECT count(*) FROM json_each(?) JOIN members
                  ON gid = value ->> 0 AND uid = value ->> 1 AND ended_epoch > 0",
             ),
-            Section::Rows => (
+            ArchiveSection::Rows => (
                 "SELECT count(*) FROM entries",
                 "SELECT count(*) FROM json_each(?) CROSS JOIN entries
                  WHERE partition_key = value ->> 0 AND receiver = value ->> 1 AND message_id = value ->> 2",
             ),
-            Section::Sent => (
+            ArchiveSection::Sent => (
                 "SELECT count(*) FROM sent",
                 "SELECT count(*) FROM json_each(?) CROSS JOIN sent
                  WHERE partition_key = value ->> 0 AND sender = value ->> 1 AND client_id = unhex(value ->> 2)",
@@ -246,27 +247,27 @@ impl SqliteExportSnapshot {
                 sqlx::query_scalar(both).bind(json!(keys).to_string()).fetch_one(&mut self.main).await?;
             total += some.len() as i64 - both;
         }
-        if section == Section::TableRows {
+        if section == ArchiveSection::TableRows {
             total -= self.deleted_in_tables().await?;
         }
-        if section == Section::Rows {
+        if section == ArchiveSection::Rows {
             total -= self.superseded.len() as i64;
         }
         Ok(total.cast_unsigned())
     }
 }
 
-pub(super) fn as_json(key: &Key) -> serde_json::Value {
+pub(super) fn as_json(key: &RecordKey) -> serde_json::Value {
     let partition = |key: &PartitionKey| key.as_str().to_owned();
     match key {
-        Key::Account(uid) => json!([uid.0]),
-        Key::Group(gid) => json!([gid.0]),
-        Key::EndedEpoch(gid, uid) => json!([gid.0, uid.0]),
-        Key::Row(key, uid, id) => json!([partition(key), uid.0, id]),
-        Key::Sent(key, uid, name) => json!([partition(key), uid.0, name.0.simple().to_string()]),
-        Key::Pending(acceptance) => json!([acceptance]),
-        Key::Table(table) => json!([table.0]),
-        Key::Counter(table, bytes) | Key::TableRow(table, bytes) => json!([table.0, hex(bytes)]),
+        RecordKey::Account(uid) => json!([uid.0]),
+        RecordKey::Group(gid) => json!([gid.0]),
+        RecordKey::EndedEpoch(gid, uid) => json!([gid.0, uid.0]),
+        RecordKey::Row(key, uid, id) => json!([partition(key), uid.0, id]),
+        RecordKey::Sent(key, uid, name) => json!([partition(key), uid.0, name.0.simple().to_string()]),
+        RecordKey::Pending(acceptance) => json!([acceptance]),
+        RecordKey::Table(table) => json!([table.0]),
+        RecordKey::Counter(table, bytes) | RecordKey::TableRow(table, bytes) => json!([table.0, hex(bytes)]),
     }
 }
 

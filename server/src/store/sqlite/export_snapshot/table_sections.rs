@@ -8,7 +8,7 @@ use super::SqliteExportSnapshot;
 use super::sections::as_json;
 use crate::domain::PartitionKey;
 use crate::store::StoreError;
-use crate::store::archive::{CounterRecord, Key, Record, TableRowRecord};
+use crate::store::archive::{CounterRecord, Record, RecordKey, TableRowRecord};
 use crate::store::sqlite::meta;
 use crate::store::sqlite::tables::definitions;
 use crate::store::tables::TableId;
@@ -29,10 +29,10 @@ pub(super) const TABLE_ROWS_IN_BOTH: &str =
 impl SqliteExportSnapshot {
     pub(super) async fn stored_tables(
         &mut self,
-        after: Option<Key>,
+        after: Option<RecordKey>,
         limit: i64,
     ) -> Result<Vec<Record>, StoreError> {
-        let after = if let Some(Key::Table(table)) = after { table } else { TableId(0) };
+        let after = if let Some(RecordKey::Table(table)) = after { table } else { TableId(0) };
         let floor = meta::number(&mut self.main, meta::TABLE_FLOOR).await?.cast_signed();
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let tables = definitions::tables_after(&mut self.main, after, limit).await?;
@@ -41,11 +41,11 @@ impl SqliteExportSnapshot {
 
     pub(super) async fn stored_counters(
         &mut self,
-        after: Option<Key>,
+        after: Option<RecordKey>,
         limit: i64,
     ) -> Result<Vec<Record>, StoreError> {
         let (table, first) = match after {
-            Some(Key::Counter(table, first)) => (table.0.cast_signed(), first),
+            Some(RecordKey::Counter(table, first)) => (table.0.cast_signed(), first),
             _ => (0, Vec::new()),
         };
         let rows = sqlx::query(
@@ -68,11 +68,11 @@ impl SqliteExportSnapshot {
     /// The rows, and whether there may be more.
     pub(super) async fn stored_table_rows(
         &mut self,
-        after: Option<Key>,
+        after: Option<RecordKey>,
         limit: usize,
     ) -> Result<(Vec<Record>, bool), StoreError> {
         let (table, key) = match after {
-            Some(Key::TableRow(table, key)) => (table.0.cast_signed(), key),
+            Some(RecordKey::TableRow(table, key)) => (table.0.cast_signed(), key),
             _ => (0, Vec::new()),
         };
         let query = sqlx::query(
@@ -102,7 +102,7 @@ impl SqliteExportSnapshot {
 
     /// How many rows of the tables are deleted by what is newer.
     pub(super) async fn deleted_in_tables(&mut self) -> Result<i64, StoreError> {
-        let keys: Vec<Key> = self.deleted.iter().cloned().collect();
+        let keys: Vec<RecordKey> = self.deleted.iter().cloned().collect();
         let mut deleted = 0;
         for some in keys.chunks(1_000) {
             let some: Vec<_> = some.iter().map(as_json).collect();

@@ -11,7 +11,7 @@ use crate::store::archive::InboxImport as _;
 use crate::store::conformance::{accept, id, row, send_text, text_message};
 use crate::store::{Deliver, Directory as _, MessageStore as _, NewAccount, Recipient, Write};
 
-async fn all(snapshot: &mut SqliteExportSnapshot, section: Section) -> Vec<Record> {
+async fn all(snapshot: &mut SqliteExportSnapshot, section: ArchiveSection) -> Vec<Record> {
     let mut records: Vec<Record> = Vec::new();
     loop {
         let page = snapshot.page(section, records.last().map(Record::key), 7).await.expect("a page");
@@ -90,7 +90,7 @@ async fn a_copy_that_the_next_flush_sets_aside_is_left_out() {
     store.commit(vec![owed]).await.expect("committed");
     send_text(&store, (Uid(3), 1), (Uid(2), 11), 2).await;
     let of_two = async |snapshot: &mut SqliteExportSnapshot| {
-        let rows = all(snapshot, Section::Rows).await.into_iter();
+        let rows = all(snapshot, ArchiveSection::Rows).await.into_iter();
         let rows = rows.filter_map(|record| match record {
             Record::Row(entry) if entry.receiver == Uid(2) => Some(entry.message_id),
             _ => None,
@@ -127,7 +127,7 @@ async fn edits_of_a_deleted_message_are_neither_exported_nor_counted() {
     };
     let rows_of_bob = async || {
         let mut snapshot = SqliteExportSnapshot::take(&path, &options).await.expect("taken");
-        let rows = all(&mut snapshot, Section::Rows).await;
+        let rows = all(&mut snapshot, ArchiveSection::Rows).await;
         assert_eq!(snapshot.about().await.expect("told").totals[3], rows.len() as u64, "{rows:?}");
         let of_bob = rows.into_iter().filter_map(|record| match record {
             Record::Row(entry) if entry.receiver == bob => Some(entry.message_id.get()),
@@ -180,8 +180,8 @@ async fn an_export_snapshot_is_whole_however_often_flushes_begin_and_end() {
             let after = committed.load(Ordering::SeqCst);
             let about = snapshot.about().await.expect("told");
             assert!((before..=after + 1).contains(&about.accepted), "{about:?} between {before} and {after}");
-            let rows = all(&mut snapshot, Section::Rows).await;
-            let sent = all(&mut snapshot, Section::Sent).await;
+            let rows = all(&mut snapshot, ArchiveSection::Rows).await;
+            let sent = all(&mut snapshot, ArchiveSection::Sent).await;
             assert!(rows.is_sorted_by_key(Record::key) && sent.is_sorted_by_key(Record::key));
             // Every message up to the last has both its copies and its record, and there is nothing else.
             assert_eq!((rows.len() as u64, sent.len() as u64), (2 * about.accepted, about.accepted));

@@ -209,15 +209,15 @@ impl Log {
 }
 
 /// A segment as it was read: its header, and where its batches lie.
-type Part<'a> = (&'a Header, &'a [Frame]);
+type ReadSegment<'a> = (&'a Header, &'a [Frame]);
 
 /// Which of the two was begun last.
-fn newer(parts: [Part<'_>; 2]) -> usize {
+fn newer(parts: [ReadSegment<'_>; 2]) -> usize {
     usize::from(parts[1].0.first > parts[0].0.first)
 }
 
 /// The batches behind `flushed`, with the segment in which each lies.
-fn needed<'a>(parts: [Part<'a>; 2], flushed: u64) -> Result<Vec<(usize, &'a Frame)>, BadLog> {
+fn needed<'a>(parts: [ReadSegment<'a>; 2], flushed: u64) -> Result<Vec<(usize, &'a Frame)>, BadLog> {
     let newer = newer(parts);
     let ((begun, later), (before, earlier)) = (parts[newer], parts[1 - newer]);
     if begun.first == before.first {
@@ -299,7 +299,7 @@ pub(super) fn verify(paths: &Paths, noted: Option<(LogId, u64)>) -> Result<(), V
         }
     }
     if let ([first, second], Some((_, flushed))) = (&parts[..], noted) {
-        let parts: [Part<'_>; 2] = [(&first.0, &first.1), (&second.0, &second.1)];
+        let parts: [ReadSegment<'_>; 2] = [(&first.0, &first.1), (&second.0, &second.1)];
         let joined = needed(parts, flushed).map_err(LogError::at(&paths[newer(parts)]));
         wrong.extend(joined.err());
     }

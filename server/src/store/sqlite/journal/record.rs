@@ -14,7 +14,7 @@ use crate::domain::{
     Body, ClientId, Content, Conversation, Digest, GroupChange, GroupId, History, Kind, Member,
     MembershipEpoch, MessageId, PartitionKey, Standing, Timestamp, Uid,
 };
-use crate::store::sqlite::ledger::{MessageRecord, Open};
+use crate::store::sqlite::ledger::{MessageRecord, SqlitePending};
 use crate::store::sqlite::tables::RowsRecord;
 use crate::store::tables::TableId;
 use crate::store::{AcceptanceId, Recipient};
@@ -161,7 +161,7 @@ pub(in crate::store::sqlite) fn decode(blob: &[u8]) -> Result<Vec<JournalRecord>
 }
 
 /// The blob of an acceptance with copies owed, for the table of the pending ones.
-pub(in crate::store::sqlite) fn encode_open(open: &Open) -> Vec<u8> {
+pub(in crate::store::sqlite) fn encode_open(open: &SqlitePending) -> Vec<u8> {
     let ends = open.ends.map(|(uid, epoch)| (uid.0, epoch.0));
     seal(
         [StoredOpen { content: stored_content(&open.content), ends, owed: recipients(&open.owed) }]
@@ -170,11 +170,11 @@ pub(in crate::store::sqlite) fn encode_open(open: &Open) -> Vec<u8> {
 }
 
 /// The acceptance in such a blob.
-pub(in crate::store::sqlite) fn decode_open(blob: &[u8]) -> Result<Open, RecordError> {
+pub(in crate::store::sqlite) fn decode_open(blob: &[u8]) -> Result<SqlitePending, RecordError> {
     let stored: StoredOpen<'_> = postcard::from_bytes(unseal(blob)?).map_err(|_| RecordError::Malformed)?;
     let content = Arc::new(content(stored.content).ok_or(RecordError::Malformed)?);
     let ends = stored.ends.map(|(uid, epoch)| (Uid(uid), MembershipEpoch(epoch)));
-    Ok(Open { content, ends, owed: to_recipients(stored.owed) })
+    Ok(SqlitePending { content, ends, owed: to_recipients(stored.owed) })
 }
 
 fn seal<T: Serialize>(records: impl Iterator<Item = T>) -> Vec<u8> {

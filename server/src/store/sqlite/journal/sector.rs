@@ -35,7 +35,7 @@ const FORMAT: u32 = 1;
 /// The kind of a sector. Text that somebody sends lies in heads and further sectors, and never reads as another kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-enum Kind {
+enum SectorKind {
     /// It holds nothing yet.
     Free = 1,
     Header = 2,
@@ -45,7 +45,7 @@ enum Kind {
     Further = 4,
 }
 
-impl Kind {
+impl SectorKind {
     fn is_of(self, sector: &[u8]) -> bool {
         sector[0] == self as u8
     }
@@ -89,7 +89,7 @@ impl Header {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
         let mut sector = Vec::with_capacity(SECTOR as usize);
-        seal(log.id, 0, Kind::Header, &bytes, &mut sector);
+        seal(log.id, 0, SectorKind::Header, &bytes, &mut sector);
         sector
     }
 
@@ -102,7 +102,7 @@ impl Header {
         let Some(sector) = file.get(..SECTOR as usize) else { return Err(damaged) };
         let [id, opening, before, first, length, durable] =
             [0, 1, 2, 3, 4, 5].map(|n| u64_at(sector, 9 + 8 * n));
-        if !Kind::Header.is_of(sector) || sector[1..5] != MAGIC || !is_sealed(id, 0, sector) {
+        if !SectorKind::Header.is_of(sector) || sector[1..5] != MAGIC || !is_sealed(id, 0, sector) {
             return Err(damaged);
         }
         match u32_at(sector, 5) {
@@ -147,7 +147,8 @@ impl Frame {
     /// Whether each of its sectors is of it: a power cut leaves some as they were.
     fn is_whole(&self, file: &[u8]) -> bool {
         let mut further = self.sectors(file).chunks(SECTOR as usize).skip(1);
-        further.all(|sector| Kind::Further.is_of(sector)) && record::is_whole(&self.blob(self.sectors(file)))
+        further.all(|sector| SectorKind::Further.is_of(sector))
+            && record::is_whole(&self.blob(self.sectors(file)))
     }
 }
 
@@ -184,7 +185,7 @@ pub(super) fn find(file: &[u8], header: &Header) -> Result<Vec<Frame>, BadLog> {
 
 /// The number of the frame of which this sector is the head, if it is one.
 fn seq_of(sector: &[u8]) -> Option<u64> {
-    (!sector.is_empty() && Kind::Head.is_of(sector)).then(|| u64_at(sector, 1))
+    (!sector.is_empty() && SectorKind::Head.is_of(sector)).then(|| u64_at(sector, 1))
 }
 
 /// The frame that begins there, if one does and comes to its end in the file.
@@ -202,18 +203,18 @@ pub(super) fn encode(id: u64, offset: u64, seq: u64, blob: &[u8], out: &mut Vec<
     let length = u32::try_from(blob.len()).expect("a batch is far below 4 GiB");
     head[8..HEAD].copy_from_slice(&length.to_le_bytes());
     head[HEAD..HEAD + beginning.len()].copy_from_slice(beginning);
-    seal(id, offset, Kind::Head, &head, out);
+    seal(id, offset, SectorKind::Head, &head, out);
     for (bytes, at) in rest.chunks(BYTES).zip((offset + SECTOR..).step_by(SECTOR as usize)) {
-        seal(id, at, Kind::Further, bytes, out);
+        seal(id, at, SectorKind::Further, bytes, out);
     }
 }
 
 /// Appends a sector to `out` that holds nothing yet and lies at `offset`.
 pub(super) fn encode_free(id: u64, offset: u64, out: &mut Vec<u8>) {
-    seal(id, offset, Kind::Free, &[], out);
+    seal(id, offset, SectorKind::Free, &[], out);
 }
 
-fn seal(id: u64, offset: u64, kind: Kind, bytes: &[u8], out: &mut Vec<u8>) {
+fn seal(id: u64, offset: u64, kind: SectorKind, bytes: &[u8], out: &mut Vec<u8>) {
     let from = out.len();
     out.push(kind as u8);
     out.extend_from_slice(bytes);

@@ -20,18 +20,18 @@ const FIXED: usize = 160;
 pub(in crate::store::sqlite) type NewRow = Option<Arc<[u8]>>;
 
 /// The rows of one table, each with its partition.
-pub(in crate::store::sqlite) type Rows = BTreeMap<Arc<[u8]>, (PartitionKey, NewRow)>;
+pub(in crate::store::sqlite) type MemtableRows = BTreeMap<Arc<[u8]>, (PartitionKey, NewRow)>;
 
 /// The rows and counters of tables in one memtable.
 #[derive(Default)]
 pub(in crate::store::sqlite) struct TableRows {
-    state: RwLock<State>,
+    state: RwLock<UnlockedRows>,
 }
 
 /// The same, unlocked.
 #[derive(Default)]
-pub(in crate::store::sqlite) struct State {
-    pub(in crate::store::sqlite) tables: BTreeMap<TableId, Rows>,
+pub(in crate::store::sqlite) struct UnlockedRows {
+    pub(in crate::store::sqlite) tables: BTreeMap<TableId, MemtableRows>,
     /// The latest numbers.
     pub(in crate::store::sqlite) counters: HashMap<CounterKey, (PartitionKey, i64)>,
 }
@@ -61,7 +61,7 @@ impl TableRows {
     }
 
     /// Shows it; nobody changes it meanwhile.
-    pub(in crate::store::sqlite) fn read(&self) -> RwLockReadGuard<'_, State> {
+    pub(in crate::store::sqlite) fn read(&self) -> RwLockReadGuard<'_, UnlockedRows> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -69,7 +69,7 @@ impl TableRows {
 impl MemtableView {
     /// The latest number of a counter, if it is in memory.
     pub(in crate::store::sqlite) fn table_counter(&self, key: &CounterKey) -> Option<i64> {
-        let of = |state: &State| state.counters.get(key).map(|(_, last)| *last);
+        let of = |state: &UnlockedRows| state.counters.get(key).map(|(_, last)| *last);
         self.memtables.iter().rev().find_map(|memtable| of(&memtable.tables.read()))
     }
 
@@ -113,7 +113,7 @@ impl MemtableView {
 }
 
 fn in_order<'a>(
-    rows: &'a Rows,
+    rows: &'a MemtableRows,
     range: (Bound<&[u8]>, Bound<&[u8]>),
     direction: Direction,
 ) -> Box<dyn Iterator<Item = (&'a Arc<[u8]>, &'a NewRow)> + 'a> {

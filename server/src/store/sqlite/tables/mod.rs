@@ -9,7 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::sync::oneshot;
 
-use super::committer::Request;
+use super::committer::CommitterRequest;
 use super::{SqliteStore, closed};
 use crate::domain::{PartitionKey, Timestamp};
 use crate::store::tables::{
@@ -107,7 +107,7 @@ impl TableStore for SqliteStore {
             return Ok(false);
         }
         // Commits that come after the answer find it gone; the journal has rows of it up to this batch at most.
-        let through = self.ask(|reply| Request::CloseTable(table, reply)).await?;
+        let through = self.ask(|reply| CommitterRequest::CloseTable(table, reply)).await?;
         let deleted = definitions::delete(&self.shared.db, table, through).await;
         if deleted.is_err() {
             // It may be deleted all the same; whoever asks for its name learns which.
@@ -122,7 +122,7 @@ impl TableStore for SqliteStore {
 
     async fn commit(&self, writes: Vec<TableWrite>) -> Result<Vec<TableOutcome>, CommitError> {
         let (reply, answer) = oneshot::channel();
-        let sent = self.requests.send(Request::CommitRows(TableCall { writes, reply })).await;
+        let sent = self.requests.send(CommitterRequest::CommitRows(TableCall { writes, reply })).await;
         sent.map_err(|_| CommitError::Refused(closed()))?;
         self.outcome_of(answer).await
     }

@@ -13,8 +13,8 @@ use super::Weighed;
 use super::memtable::NewRow;
 use crate::domain::{Direction, PartitionKey};
 use crate::store::StoreError;
-use crate::store::sqlite::memtable::{Memory, MemtableView};
-use crate::store::sqlite::shared::Shared;
+use crate::store::sqlite::memtable::{MemtableSet, MemtableView};
+use crate::store::sqlite::shared::SqliteShared;
 use crate::store::tables::{StoredRow, TableId, TableScan};
 
 /// A flush begins every few seconds at most, and the two looks are microseconds apart.
@@ -28,7 +28,7 @@ const ONE: &str = "SELECT row FROM table_rows WHERE table_id = ? AND key = ?";
 
 /// Rows by their keys.
 pub(super) async fn rows(
-    shared: &Arc<Shared>,
+    shared: &Arc<SqliteShared>,
     keys: &[(TableId, PartitionKey, Vec<u8>)],
 ) -> Result<Vec<Option<StoredRow>>, StoreError> {
     let stored = |((_, _, key), row): (&(_, _, Vec<u8>), Option<Vec<u8>>)| {
@@ -69,7 +69,7 @@ fn stored_row(tables: &Connection, table: TableId, key: &[u8]) -> Result<Option<
 
 /// A part of a table.
 pub(super) async fn scan(
-    shared: &Arc<Shared>,
+    shared: &Arc<SqliteShared>,
     scan: &TableScan,
 ) -> Result<(Vec<StoredRow>, bool), StoreError> {
     if !shared.tables.contains(scan.table) {
@@ -80,7 +80,7 @@ pub(super) async fn scan(
     let look = move |connection: &Connection| {
         at_one_moment(connection, &through.memory, |view| {
             let newer = view.table_scan(&scan);
-            Answer::new(&scan).fill(connection, newer, &scan)
+            ScanAnswer::new(&scan).fill(connection, newer, &scan)
         })
     };
     shared.db.scanners().run(look).await
@@ -89,7 +89,7 @@ pub(super) async fn scan(
 /// Lets `look` look at the tables and at memory as they are at one moment.
 fn at_one_moment<T>(
     connection: &Connection,
-    memory: &Memory,
+    memory: &MemtableSet,
     look: impl FnOnce(&MemtableView) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
     for _ in 0..ATTEMPTS {
@@ -107,14 +107,14 @@ fn at_one_moment<T>(
 }
 
 /// The rows of a scan, as far as they have room.
-struct Answer {
+struct ScanAnswer {
     rows: Vec<StoredRow>,
     room: Weighed,
 }
 
-impl Answer {
-    fn new(scan: &TableScan) -> Answer {
-        Answer { rows: Vec::new(), room: Weighed::new(scan.rows, scan.bytes) }
+impl ScanAnswer {
+    fn new(scan: &TableScan) -> ScanAnswer {
+        ScanAnswer { rows: Vec::new(), room: Weighed::new(scan.rows, scan.bytes) }
     }
 
     /// Merges the tables' rows with the newer ones, which come in the order of the scan. Whether there are more behind it.

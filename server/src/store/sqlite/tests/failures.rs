@@ -282,7 +282,7 @@ async fn at_its_limit_memory_forgets_what_is_used_least_and_not_everything() {
         send_text(&store, (often, n), (other, 1), u128::from(n)).await;
     }
     store.close().await;
-    let mut ledger = ledger::Ledger::default();
+    let mut ledger = ledger::StoreLedger::default();
     for n in 1..=400 {
         ledger.learn_latest_id(often, id(n));
         ledger.learn_latest_id(Uid(1_000 + n as u32), id(1));

@@ -27,16 +27,16 @@ async fn the_contract_holds_while_everything_is_flushed() {
 }
 
 /// A change of a row: under which of a few values, which number (0: the next one), whether it is deleted.
-type Step = (u8, u8, bool);
+type RowStep = (u8, u8, bool);
 
-fn steps() -> impl Strategy<Value = Vec<Vec<Step>>> {
+fn steps() -> impl Strategy<Value = Vec<Vec<RowStep>>> {
     let step = (0..3_u8, prop_oneof![2 => Just(0_u8), 3 => 1..12_u8], prop::bool::weighted(0.3));
     prop::collection::vec(prop::collection::vec(step, 1..5), 1..4)
 }
 
 /// The writes of some steps; those of one write are under one value.
-fn writes(tables: &[TableId], steps: &[Vec<Step>], made: &mut u64) -> Vec<TableWrite> {
-    let one = |steps: &Vec<Step>| {
+fn writes(tables: &[TableId], steps: &[Vec<RowStep>], made: &mut u64) -> Vec<TableWrite> {
+    let one = |steps: &Vec<RowStep>| {
         let (at, ..) = steps[0];
         let value = ["ann", "bob", ""][usize::from(at)];
         let changes = steps.iter().map(|&(_, number, deletes)| {
@@ -54,9 +54,9 @@ fn writes(tables: &[TableId], steps: &[Vec<Step>], made: &mut u64) -> Vec<TableW
     steps.iter().map(one).collect()
 }
 
-async fn live(scenes: Vec<(Vec<Vec<Step>>, Event)>, options: fn() -> SqliteOptions) {
+async fn live(scenes: Vec<(Vec<Vec<RowStep>>, StoreEvent)>, options: fn() -> SqliteOptions) {
     let model = MemoryTables::new();
-    let mut life = Life::begin(options()).await;
+    let mut life = StoreLife::begin(options()).await;
     let mut tables = Vec::new();
     for name in ["one", "two"] {
         tables.push(table(&model, name).await);
@@ -221,7 +221,7 @@ async fn after_a_lost_answer_and_a_panic_numbers_go_on() {
 
 #[tokio::test]
 async fn writes_to_tables_and_messages_that_wait_share_a_batch() {
-    let life = Life::begin(SqliteOptions::unflushed()).await;
+    let life = StoreLife::begin(SqliteOptions::unflushed()).await;
     let rows = table(&life.store, "rows").await;
     let both = async |n: u32| {
         let row = write(rows, "ann", vec![append("ann", &n.to_be_bytes())]);

@@ -10,11 +10,11 @@ use tokio::sync::oneshot;
 
 use crate::{Failure, Result};
 
-type Waiting = (Vec<u8>, oneshot::Sender<()>);
+type WaitingRow = (Vec<u8>, oneshot::Sender<()>);
 
 /// The way to the thread; it ends with the last of these.
 #[derive(Clone)]
-pub(super) struct Appender(mpsc::Sender<Waiting>);
+pub(super) struct Appender(mpsc::Sender<WaitingRow>);
 
 impl Appender {
     /// Appends to a new file.
@@ -35,7 +35,7 @@ impl Appender {
 }
 
 /// Ends when a write fails, or no caller is left. Callers that wait then get no answer.
-fn append_all(mut file: File, waiting: &mpsc::Receiver<Waiting>) {
+fn append_all(mut file: File, waiting: &mpsc::Receiver<WaitingRow>) {
     let (mut block, mut asked) = (Vec::new(), Vec::new());
     while let Ok(first) = waiting.recv() {
         for (row, done) in std::iter::once(first).chain(waiting.try_iter()) {

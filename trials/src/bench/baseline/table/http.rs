@@ -44,7 +44,7 @@ pub(crate) fn credentials() -> Credentials {
     }
 }
 
-struct Bare {
+struct BareTable {
     file: Option<Appender>,
     credentials: Credentials,
     definition: TableDefinition,
@@ -55,7 +55,7 @@ struct Bare {
 pub(crate) async fn serve(file: Option<&Path>) -> Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("{}", listener.local_addr()?);
-    let bare = Arc::new(Bare {
+    let bare = Arc::new(BareTable {
         file: file.map(Appender::new).transpose()?,
         credentials: credentials(),
         definition: tables::definition(),
@@ -87,7 +87,7 @@ fn failed(failure: Failure) -> Response<Body> {
     response
 }
 
-impl Bare {
+impl BareTable {
     async fn answer(&self, request: Request<Incoming>) -> Result<Response<Body>> {
         let (parts, body) = request.into_parts();
         let mut headers = Vec::with_capacity(8);

@@ -41,15 +41,15 @@ impl Question {
 }
 
 /// The answer as it comes together.
-struct Page<'a> {
+struct PageAnswer<'a> {
     definition: &'a TableDefinition,
     rows: Vec<Row>,
     bytes: u64,
 }
 
-impl<'a> Page<'a> {
-    fn new(definition: &'a TableDefinition) -> Page<'a> {
-        Page { definition, rows: Vec::new(), bytes: 0 }
+impl<'a> PageAnswer<'a> {
+    fn new(definition: &'a TableDefinition) -> PageAnswer<'a> {
+        PageAnswer { definition, rows: Vec::new(), bytes: 0 }
     }
 
     fn push(&mut self, key: &[u8], row: &[u8]) -> Result<()> {
@@ -85,7 +85,7 @@ pub(crate) fn on_sqlite(database: &Path, table: i64, questions: &[Question]) -> 
     for question in questions {
         let limit = question.rows as i64 + 1;
         let mut found = select.query(params![table, question.start(), question.end(), limit])?;
-        let mut page = Page::new(&definition);
+        let mut page = PageAnswer::new(&definition);
         while let Some(row) = found.next()? {
             page.push(row.get_ref(0)?.as_blob()?, row.get_ref(1)?.as_blob()?)?;
         }
@@ -126,7 +126,7 @@ async fn read(mut connection: PgConnection, table: i64, questions: Vec<Question>
         .bind(question.end())
         .bind(question.rows as i64 + 1)
         .fetch(&mut connection);
-        let mut page = Page::new(&definition);
+        let mut page = PageAnswer::new(&definition);
         while let Some(row) = found.try_next().await? {
             page.push(row.try_get(0)?, row.try_get(1)?)?;
         }

@@ -18,7 +18,7 @@ use tokio::process::{Child, Command};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use super::Measured;
-use super::table::World;
+use super::table::TableWorld;
 use crate::bench::Context;
 use crate::bench::report::{Sample, Target};
 use crate::connection::{ClientConnection, client_id, send_frame};
@@ -28,7 +28,7 @@ use crate::{Failure, Result};
 use polls::Polls;
 use raw::{QUIET, Victim, answer};
 pub(crate) use ways::flood;
-use ways::{AT_ONE_LOG_IN, WAYS, Way};
+use ways::{AT_ONE_LOG_IN, FloodWay, WAYS};
 
 /// Between two messages of the one who is measured.
 const PACE: Duration = Duration::from_millis(20);
@@ -57,7 +57,7 @@ pub(super) struct Flood {
     sender: String,
     receiver: u32,
     victim: Victim,
-    world: World,
+    world: TableWorld,
 }
 
 impl Measured for Flood {
@@ -112,7 +112,7 @@ impl Measured for Flood {
 
 impl Flood {
     /// Starts the flood, which ends when it is dropped.
-    fn begin(&self, way: &Way) -> Result<Child> {
+    fn begin(&self, way: &FloodWay) -> Result<Child> {
         Ok(Command::new("nice")
             .args(["-n", "19"])
             .arg(std::env::current_exe()?)
@@ -170,7 +170,7 @@ impl Flood {
 }
 
 /// Ends a flood, which must not have ended by itself.
-async fn end(way: &Way, mut flood: Child) -> Result<()> {
+async fn end(way: &FloodWay, mut flood: Child) -> Result<()> {
     if let Some(ended) = flood.try_wait()? {
         return Err(Failure::new(format!("the flood of {} ended by itself: {ended}", way.name)));
     }

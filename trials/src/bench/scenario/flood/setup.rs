@@ -9,7 +9,7 @@ use tidemark_client::{Account, Http};
 use super::Flood;
 use super::raw::{Login, QUIET, Victim, answer};
 use crate::bench::http::KeptAlive;
-use crate::bench::scenario::table::World;
+use crate::bench::scenario::table::TableWorld;
 use crate::bench::{Context, tables};
 use crate::connection::{ClientConnection, client_id, send_frame};
 use crate::server::Server;
@@ -45,12 +45,12 @@ struct LoggedIn {
 }
 
 /// Where the process that floods finds whom to flood.
-pub(super) fn victim_file(world: &World) -> PathBuf {
+pub(super) fn victim_file(world: &TableWorld) -> PathBuf {
     world.data.path().join("victim.json")
 }
 
 pub(super) async fn prepare(context: &Context) -> Result<Flood> {
-    let world = World::new(context, None).await?;
+    let world = TableWorld::new(context, None).await?;
     let mut people = users::installed(&context.binary, world.data.path(), "flood", 4).await?.into_iter();
     let mut next = || people.next().ok_or_else(|| Failure::new("four accounts were asked for"));
     let (sender, receiver, flooder, person) = (next()?, next()?, next()?, next()?);
@@ -92,7 +92,7 @@ async fn device(victim: &Victim, login: &Login) -> Result<String> {
 }
 
 /// Fills the inbox, the list of friends and the table, with the limits lifted. Returns strangers.
-async fn fill(context: &Context, world: &World, flooder: &Account) -> Result<Vec<u32>> {
+async fn fill(context: &Context, world: &TableWorld, flooder: &Account) -> Result<Vec<u32>> {
     let mut settings = world.settings.clone();
     settings.extend(CHEAP.map(|(name, value)| (name, value.to_owned())));
     let server = Server::start_with(&settings, 0, &world.binary, world.data.path()).await?;

@@ -23,7 +23,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 const AGAIN: Duration = Duration::from_millis(20);
 
 /// One way to flood.
-pub(super) struct Way {
+pub(super) struct FloodWay {
     pub(super) name: &'static str,
     /// Connections at the same time.
     connections: usize,
@@ -35,12 +35,12 @@ type Act = Pin<Box<dyn Future<Output = Result<()>> + Send>>;
 
 macro_rules! way {
     ($name:literal, $connections:literal, $act:ident) => {
-        Way { name: $name, connections: $connections, act: |victim| Box::pin($act(victim)) }
+        FloodWay { name: $name, connections: $connections, act: |victim| Box::pin($act(victim)) }
     };
 }
 
 /// All, in the order in which they are measured.
-pub(super) const WAYS: &[Way] = &[
+pub(super) const WAYS: &[FloodWay] = &[
     way!("empty fragments", 4, empty_fragments),
     way!("pings", 4, pings),
     way!("unread ranges", 300, unread_ranges),
@@ -62,7 +62,7 @@ pub(super) const WAYS: &[Way] = &[
 ];
 
 /// Ten addresses at the log-in of one person.
-pub(super) const AT_ONE_LOG_IN: Way = way!("log-ins from ten addresses", 100, log_ins_of_one);
+pub(super) const AT_ONE_LOG_IN: FloodWay = way!("log-ins from ten addresses", 100, log_ins_of_one);
 
 /// Addresses of that flood. The others come from one.
 const ADDRESSES: usize = 10;
@@ -86,7 +86,7 @@ pub(crate) async fn flood(name: &str, file: &Path) -> Result<()> {
 }
 
 /// One connection after the other.
-async fn again_and_again(way: &Way, victim: Victim) {
+async fn again_and_again(way: &FloodWay, victim: Victim) {
     loop {
         // Being refused, cut off or closed is what is asked for.
         let _ = (way.act)(victim.clone()).await;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
 use hdrhistogram::Histogram;
-use seqsvr_issuer::repository::{Extension, MemoryRepository, Repository, RepositoryError, Row, Values};
+use seqsvr_issuer::repository::{Extension, MemoryRepository, Repository, RepositoryError, TagRow, Values};
 use seqsvr_issuer::{Counter, Issuer, SegmentOptions, Tag};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
@@ -108,11 +108,11 @@ struct Slowed {
 
 #[async_trait]
 impl Repository for Slowed {
-    async fn get(&self, tag: &Tag) -> std::result::Result<Option<Row>, RepositoryError> {
+    async fn get(&self, tag: &Tag) -> std::result::Result<Option<TagRow>, RepositoryError> {
         self.inner.get(tag).await
     }
 
-    async fn list(&self) -> std::result::Result<Vec<Row>, RepositoryError> {
+    async fn list(&self) -> std::result::Result<Vec<TagRow>, RepositoryError> {
         self.inner.list().await
     }
 

@@ -36,13 +36,13 @@ box.onkeydown = (event) => {
 const BEHIND: usize = 64;
 
 /// A running server of the bare page. Dropping it ends it.
-pub(super) struct Bare {
+pub(super) struct BarePage {
     pub(super) url: String,
     serving: JoinHandle<()>,
 }
 
-impl Bare {
-    pub(super) async fn start() -> Result<Bare> {
+impl BarePage {
+    pub(super) async fn start() -> Result<BarePage> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?);
         let all = broadcast::Sender::new(BEHIND);
@@ -53,11 +53,11 @@ impl Bare {
         let routes = Router::new().route("/", get(async || Html(PAGE))).route("/ws", get(upgrade));
         // Ends with the scenario; a failure of the listener fails the window.
         let serving = tokio::spawn(async move { axum::serve(listener, routes).await.unwrap_or_default() });
-        Ok(Bare { url, serving })
+        Ok(BarePage { url, serving })
     }
 }
 
-impl Drop for Bare {
+impl Drop for BarePage {
     fn drop(&mut self) {
         self.serving.abort();
     }

@@ -11,7 +11,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tidemark_client::Account;
 
-use self::bare::Bare;
+use self::bare::BarePage;
 use self::browser::{Driver, Window};
 use super::Measured;
 use super::send::send;
@@ -36,7 +36,7 @@ const WATCH: &str = include_str!("watch.js");
 const PASSWORD: &str = "a password for a trial";
 const ENTER: &str = "\u{E007}";
 
-pub(super) struct Page {
+pub(super) struct BrowserPage {
     server: Server,
     driver: Driver,
     /// Accounts made so far: each run has people of its own.
@@ -44,7 +44,7 @@ pub(super) struct Page {
     _data: TempDir,
 }
 
-impl Measured for Page {
+impl Measured for BrowserPage {
     const NAME: &'static str = "page";
     const ABOUT: &'static str =
         "in Chromium: a reload, Enter to the other's screen, 100 messages written offline";
@@ -52,7 +52,7 @@ impl Measured for Page {
     async fn prepare(context: &Context) -> Result<Self> {
         let data = context.fresh()?;
         let server = Server::start(&context.binary, data.path()).await?;
-        Ok(Page { server, driver: Driver::start().await?, people: 0, _data: data })
+        Ok(BrowserPage { server, driver: Driver::start().await?, people: 0, _data: data })
     }
 
     async fn measure(&mut self, context: &Context) -> Result<Vec<Sample>> {
@@ -76,7 +76,7 @@ impl Measured for Page {
     }
 }
 
-impl Page {
+impl BrowserPage {
     async fn accounts(&mut self, count: usize) -> Result<Vec<Account>> {
         self.people += 1;
         users::sign_up(&self.server.http()?, &format!("page-{}", self.people), count).await
@@ -184,7 +184,7 @@ impl Page {
 }
 
 async fn bare_presses(driver: &Driver) -> Result<Vec<f64>> {
-    let bare = Bare::start().await?;
+    let bare = BarePage::start().await?;
     let (ann, ben) = (driver.window(WATCH).await?, driver.window(WATCH).await?);
     for window in [&ann, &ben] {
         window.goto(&bare.url).await?;

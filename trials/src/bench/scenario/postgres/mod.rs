@@ -30,7 +30,7 @@ pub(super) async fn database() -> Result<postgres::Server> {
 
 /// The work of a database server so far. Open sessions may not have told everything yet.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Work {
+pub(super) struct DatabaseWork {
     /// Statements, each of which is a round trip.
     pub(super) statements: f64,
     /// Syncs of its log.
@@ -41,9 +41,9 @@ pub(super) struct Work {
     pub(super) seconds: f64,
 }
 
-impl Work {
+impl DatabaseWork {
     /// The work of `database` so far.
-    pub(super) async fn of(database: &postgres::Server) -> Result<Work> {
+    pub(super) async fn of(database: &postgres::Server) -> Result<DatabaseWork> {
         let mut connection = PgConnection::connect(database.url()).await?;
         let row = sqlx::query(
             "SELECT (SELECT sum(calls) FROM pg_stat_statements)::float8, (SELECT wal_sync FROM pg_stat_wal)::float8,
@@ -52,12 +52,12 @@ impl Work {
         .fetch_one(&mut connection)
         .await?;
         let (statements, flushes, log_bytes) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
-        Ok(Work { statements, flushes, log_bytes, seconds: cpu::of_family(database.pid())? })
+        Ok(DatabaseWork { statements, flushes, log_bytes, seconds: cpu::of_family(database.pid())? })
     }
 
     /// The work since `earlier`.
-    pub(super) fn since(self, earlier: Work) -> Work {
-        Work {
+    pub(super) fn since(self, earlier: DatabaseWork) -> DatabaseWork {
+        DatabaseWork {
             statements: self.statements - earlier.statements,
             flushes: self.flushes - earlier.flushes,
             log_bytes: self.log_bytes - earlier.log_bytes,

@@ -3,7 +3,7 @@
 use tempfile::TempDir;
 use tidemark_client::Account;
 
-use super::{Work, database, within_patience};
+use super::{DatabaseWork, database, within_patience};
 use crate::bench::Context;
 use crate::bench::baseline::rows::BareRows;
 use crate::bench::report::{Sample, Target};
@@ -59,21 +59,21 @@ impl SendPostgres {
         let accounts = &self.accounts[..senders * 2];
         // The work that a server does at its end is counted once it has ended.
         self.servers.stop(0).await?;
-        let before = Work::of(self.servers.database()).await?;
+        let before = DatabaseWork::of(self.servers.database()).await?;
         self.servers.run(0).await?;
         let server = self.servers.server(0)?;
         let ours = within_patience(deliver(server, accounts, in_flight, each)).await?;
         let seconds = server.processor_seconds()?;
         self.servers.stop(0).await?;
-        let done = Work::of(self.servers.database()).await?.since(before);
+        let done = DatabaseWork::of(self.servers.database()).await?.since(before);
         let pairs: Vec<(u32, u32)> =
             accounts.chunks_exact(2).map(|pair| (pair[0].uid, pair[1].uid)).collect();
         let tried = ((each / TRIED).max(1), each);
         let best = self.bare.best(&pairs, senders * in_flight, tried);
         let (way, bare) = within_patience(best).await?;
-        let before = Work::of(self.servers.database()).await?;
+        let before = DatabaseWork::of(self.servers.database()).await?;
         within_patience(self.bare.store(&pairs, each, way)).await?;
-        let theirs = Work::of(self.servers.database()).await?.since(before);
+        let theirs = DatabaseWork::of(self.servers.database()).await?.since(before);
         let (any, largest) = within_patience(self.bare.best(&pairs, usize::MAX, tried)).await?;
         self.servers.run(0).await?;
 

@@ -3,7 +3,7 @@
 use tempfile::TempDir;
 use tidemark_client::{Account, Http};
 
-use super::{Work, database, within_patience};
+use super::{DatabaseWork, database, within_patience};
 use crate::bench::Context;
 use crate::bench::report::{Sample, Target};
 use crate::bench::scenario::Measured;
@@ -41,7 +41,7 @@ impl Measured for Servers {
             for at in 0..MOST {
                 self.group.stop(at).await?;
             }
-            let before = Work::of(self.group.database()).await?;
+            let before = DatabaseWork::of(self.group.database()).await?;
             for at in 0..count {
                 self.group.run(at).await?;
             }
@@ -51,7 +51,7 @@ impl Measured for Servers {
                 seconds += self.group.server(at)?.processor_seconds()?;
                 self.group.stop(at).await?;
             }
-            let done = Work::of(self.group.database()).await?.since(before);
+            let done = DatabaseWork::of(self.group.database()).await?.since(before);
             let total = (SENDERS * each) as f64;
             let named = |what: &str| match count {
                 1 => format!("1 server{what}"),

@@ -27,7 +27,7 @@ use crate::{Failure, Result};
 type Bodies = Vec<Vec<Vec<u8>>>;
 
 /// The data of a server that serves tables, with one table, and the key that opens it.
-pub(super) struct World {
+pub(super) struct TableWorld {
     pub(super) binary: PathBuf,
     pub(super) data: TempDir,
     pub(super) settings: Vec<(&'static str, String)>,
@@ -36,9 +36,9 @@ pub(super) struct World {
     pub(super) credentials: Credentials,
 }
 
-impl World {
+impl TableWorld {
     /// Makes the table and a key on SQLite, or in the empty database at this URL.
-    pub(super) async fn new(context: &Context, database_url: Option<&str>) -> Result<World> {
+    pub(super) async fn new(context: &Context, database_url: Option<&str>) -> Result<TableWorld> {
         let (binary, data) = (context.binary.clone(), context.fresh()?);
         let address = format!("127.0.0.1:{}", free_port());
         let mut settings = vec![("TIDEMARK_TABLE__LISTEN", address.clone())];
@@ -48,7 +48,7 @@ impl World {
         let request = tables::request(&credentials, "CreateTable", &tables::create())?;
         KeptAlive::open(&address).await?.ask(&request).await?;
         server.stop().await?;
-        Ok(World { binary, data, settings, address, credentials })
+        Ok(TableWorld { binary, data, settings, address, credentials })
     }
 
     pub(super) async fn start(&self) -> Result<Server> {

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 
 use tidemark_client::Account;
 
-use super::{Bodies, World, mebibytes, rate};
+use super::{Bodies, TableWorld, mebibytes, rate};
 use crate::bench::baseline::process::BareProcess;
 use crate::bench::baseline::table::http::credentials;
 use crate::bench::report::{Sample, Target};
@@ -23,7 +23,7 @@ const CLIENTS: [(usize, usize); 2] = [(1, 10_000), (64, 4_000)];
 const SENDERS: (usize, usize) = (64, 1_000);
 
 pub(in crate::bench::scenario) struct TablePut {
-    world: World,
+    world: TableWorld,
     accounts: Vec<Account>,
     bare: BareProcess,
     /// The same, with a file that it syncs.
@@ -36,7 +36,7 @@ impl Measured for TablePut {
         "rows of 200 B with the placeholder, 1 and 64 clients, against a bare signing server";
 
     async fn prepare(context: &Context) -> Result<Self> {
-        let world = World::new(context, None).await?;
+        let world = TableWorld::new(context, None).await?;
         let accounts = users::installed(&context.binary, world.data.path(), "put", SENDERS.0 * 2).await?;
         let program = std::env::current_exe()?;
         let bare = BareProcess::start(&program, &["--serve-table"]).await?;

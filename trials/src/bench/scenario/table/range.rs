@@ -3,7 +3,7 @@
 use rand::RngExt as _;
 
 use super::fill::{self, ROWS_OF_FIRST};
-use super::{World, mebibytes, rate};
+use super::{TableWorld, mebibytes, rate};
 use crate::Result;
 use crate::bench::baseline::table::pages::{self, Question};
 use crate::bench::report::{Sample, Target};
@@ -49,7 +49,7 @@ fn questions(context: &Context, rows: usize, each: usize) -> Vec<Vec<Question>> 
 }
 
 /// Rows a second of the server.
-async fn ours(world: &World, questions: &[Vec<Question>], rows: usize) -> Result<f64> {
+async fn ours(world: &TableWorld, questions: &[Vec<Question>], rows: usize) -> Result<f64> {
     let body = |Question { first, from, rows }: &Question| tables::range(first, *from, *rows);
     let bodies = questions.iter().map(|own| own.iter().map(body).collect()).collect();
     let each = questions.first().map_or(0, Vec::len);
@@ -63,7 +63,7 @@ fn sample(database: &str, rows: usize, ours: f64, name: &str, bare: f64) -> Samp
 }
 
 async fn sqlite(context: &Context) -> Result<Vec<Sample>> {
-    let world = World::new(context, None).await?;
+    let world = TableWorld::new(context, None).await?;
     let firsts = context.scaled(FIRSTS);
     let data = world.data.path().to_owned();
     let table = tokio::task::spawn_blocking(move || fill::sqlite(&data, firsts)).await??;
@@ -84,7 +84,7 @@ async fn sqlite(context: &Context) -> Result<Vec<Sample>> {
 async fn postgres(context: &Context) -> Result<Vec<Sample>> {
     let database = database().await?;
     let url = database.new_database().await;
-    let world = World::new(context, Some(&url)).await?;
+    let world = TableWorld::new(context, Some(&url)).await?;
     let table = within_patience(fill::postgres(&url, context.scaled(FIRSTS))).await?;
     let server = world.start().await?;
     let mut samples = Vec::new();

@@ -10,14 +10,14 @@ fn acknowledged(id: i64, answered: u64) -> Fate {
     Fate::Acknowledged { id, answered }
 }
 
-fn row(id: i64, attempt: i64) -> Row {
-    Row { id, attempt, whole: true }
+fn row(id: i64, attempt: i64) -> ReadRow {
+    ReadRow { id, attempt, whole: true }
 }
 
 /// Two puts one after the other, one between them that was refused, and one at the same time as the second whose answer was lost.
-fn well() -> Ledger {
+fn well() -> TableLedger {
     let rows = vec![row(1, 100), row(2, 103), row(3, 101)];
-    Ledger {
+    TableLedger {
         attempts: vec![
             put(100, 0, acknowledged(1, 1)),
             put(102, 2, Fate::Refused),
@@ -31,12 +31,12 @@ fn well() -> Ledger {
     }
 }
 
-fn with_rows(rows: Vec<Row>) -> Ledger {
-    Ledger { stored: vec![rows.clone()], backward: vec![rows.clone()], followed: vec![rows], ..well() }
+fn with_rows(rows: Vec<ReadRow>) -> TableLedger {
+    TableLedger { stored: vec![rows.clone()], backward: vec![rows.clone()], followed: vec![rows], ..well() }
 }
 
 #[track_caller]
-fn assert_reported(ledger: &Ledger, words: &str) {
+fn assert_reported(ledger: &TableLedger, words: &str) {
     let broken = ledger.broken_promises();
     assert!(broken.iter().any(|line| line.contains(words)), "{words} is not among {broken:?}");
 }

@@ -3,7 +3,7 @@
 use super::*;
 use seqsvr_core::store::configuration::Bounds;
 
-impl World {
+impl ArbiterWorld {
     /// The lease and the uids that a read tells, where a configuration is stored.
     pub(super) fn bounds(&self) -> Option<Bounds> {
         let uids = self.uids.clone()?;
@@ -12,20 +12,20 @@ impl World {
 }
 
 /// All arbiters are restarted with these uids, the Set's own, in their files.
-fn restart(world: &mut World, uids: RangeInclusive<u32>) {
+fn restart(world: &mut ArbiterWorld, uids: RangeInclusive<u32>) {
     world.uids = Some(uids.clone());
     for number in 0..2 {
         let mut rules = rules(number);
         rules.seed.uids = uids.clone();
         world.arbiters[usize::from(number)] = Some(Arbiter::new(rules));
-        world.tell(number.into(), Event::Start);
+        world.tell(number.into(), ArbiterEvent::Start);
     }
     world.run(10_000);
 }
 
 #[test]
 fn uids_that_the_set_gave_away_leave_the_table_and_those_that_it_took_in_are_given_out() {
-    let mut world = World::new(2);
+    let mut world = ArbiterWorld::new(2);
     world.run(300);
     let epochs = |table: &Table| {
         (0..20).map(|one| table.owner(SectionId::new(one)).unwrap().epoch).collect::<Vec<_>>()
@@ -49,11 +49,11 @@ fn uids_that_the_set_gave_away_leave_the_table_and_those_that_it_took_in_are_giv
 
 #[test]
 fn an_arbiter_whose_file_has_other_uids_than_the_set_says_so() {
-    let mut world = World::new(1);
+    let mut world = ArbiterWorld::new(1);
     world.run(300);
     world.uids = Some(0..=20 * SIZE - 1);
     world.arbiters[0] = Some(Arbiter::new(rules(0)));
-    world.tell(0, Event::Start);
+    world.tell(0, ArbiterEvent::Start);
     world.run(300);
     assert!(world.misfits[0].contains("uids 0 to 199999"), "{:?}", world.misfits);
 }

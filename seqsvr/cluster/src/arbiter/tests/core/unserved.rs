@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_node_that_answers_but_does_not_serve_loses_its_sections() {
-    let mut world = World::new(2);
+    let mut world = ArbiterWorld::new(2);
     world.run(300);
     world.stuck.insert("n1".to_owned(), (0, 10, Duration::from_millis(4_900)));
     world.run(1_000);
@@ -31,7 +31,7 @@ fn a_node_that_answers_but_does_not_serve_loses_its_sections() {
 
 #[test]
 fn what_no_node_can_serve_costs_one_node_at_a_time() {
-    let mut world = World::new(1);
+    let mut world = ArbiterWorld::new(1);
     world.run(300);
     for node in ["n0", "n1", "n2"] {
         world.stuck.insert(node.to_owned(), (9, 1, Duration::from_secs(9)));
@@ -49,24 +49,24 @@ fn what_no_node_can_serve_costs_one_node_at_a_time() {
 
 #[test]
 fn names_that_come_and_go_exhaust_nothing() {
-    let mut world = World::new(1);
+    let mut world = ArbiterWorld::new(1);
     let mut full = rules(0);
     full.seed.nodes =
         (0..1_024).map(|index| (format!("n{index}"), format!("http://127.0.0.1:{}", index + 1))).collect();
     world.arbiters = vec![Some(Arbiter::new(full))];
-    world.tell(0, Event::Start);
+    world.tell(0, ArbiterEvent::Start);
     world.run(1_500);
     // Each is never heard of, so it counts as dead before the next comes.
     for index in 2_000..2_005 {
         world.change(0, u64::from(index), add(index));
         world.run(1_000);
         let outcome = &world.answers[&u64::from(index)];
-        assert!(matches!(outcome, Outcome::Done(_)), "{index}: {outcome:?}");
+        assert!(matches!(outcome, ChangeOutcome::Done(_)), "{index}: {outcome:?}");
         assert_eq!(world.table().nodes.len(), 1_024);
     }
     assert_eq!([world.count("n0"), world.count("n1"), world.count("n2")], [10, 10, 10]);
     world.change(0, 1, Change::Remove("n2004".to_owned()));
-    assert!(matches!(&world.answers[&1], Outcome::Done(table) if table.nodes.len() == 1_023));
+    assert!(matches!(&world.answers[&1], ChangeOutcome::Done(table) if table.nodes.len() == 1_023));
     world.change(0, 2, Change::Remove("n0".to_owned()));
-    assert!(matches!(&world.answers[&2], Outcome::Refused(line) if line.contains("still serves")));
+    assert!(matches!(&world.answers[&2], ChangeOutcome::Refused(line) if line.contains("still serves")));
 }

@@ -17,7 +17,7 @@
 
 use std::sync::Arc;
 
-use super::{Ask, Open, Round, Step};
+use super::{Ask, PendingQuestions, Round, Step};
 use crate::store::merge::{LayoutsDiffer, merge};
 use seqsvr_core::flaws::{Flaw, Flaws};
 use seqsvr_core::store::configuration::Configuration;
@@ -57,7 +57,7 @@ pub struct ChangeRound {
     ballot: u64,
     flaws: Flaws,
     members: Vec<u64>,
-    open: Open,
+    open: PendingQuestions,
     at: At,
     done: usize,
     copies: Vec<Copy>,
@@ -74,7 +74,7 @@ impl ChangeRound {
     /// From `current`, which is in force, to `next`, under a ballot of which no other change makes use.
     pub fn new(current: Arc<Configuration>, next: Arc<Configuration>, ballot: u64, flaws: Flaws) -> Self {
         let members = asked(&current, &next);
-        let (open, at, copies) = (Open::new(), At::Seal, Vec::new());
+        let (open, at, copies) = (PendingQuestions::new(), At::Seal, Vec::new());
         Self { current, next, ballot, flaws, members, open, at, done: 0, copies, accepted: None }
     }
 

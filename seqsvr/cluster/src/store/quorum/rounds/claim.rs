@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Ask, Open, Round, Step, to_all};
+use super::{Ask, PendingQuestions, Round, Step, to_all};
 use seqsvr_core::flaws::{Flaw, Flaws};
 use seqsvr_core::ids::{Epoch, SectionId};
 use seqsvr_core::store::Sizes;
@@ -17,7 +17,7 @@ pub struct ClaimRound {
     question: Question,
     sizes: Sizes,
     flaws: Flaws,
-    open: Open,
+    open: PendingQuestions,
     accepted: usize,
     read: usize,
     ceilings: BTreeMap<SectionId, u64>,
@@ -33,7 +33,7 @@ impl ClaimRound {
             question,
             sizes,
             flaws,
-            open: Open::new(),
+            open: PendingQuestions::new(),
             accepted: 0,
             read: 0,
             ceilings: BTreeMap::new(),

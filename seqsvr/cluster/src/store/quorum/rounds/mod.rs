@@ -12,7 +12,7 @@ mod simple;
 
 pub use change::{ChangeError, ChangeRound, asked};
 pub use claim::ClaimRound;
-pub use raise::{RaiseRound, Standing};
+pub use raise::{RaiseRound, StandingClaim};
 pub use read::ReadRound;
 pub use simple::{ActingRound, EpochRound, PromiseRound, ReleaseRound, WriteRound};
 
@@ -51,12 +51,12 @@ fn to_all(n: usize, question: &Question) -> Vec<Ask> {
 
 /// Counts the questions that are out, and remembers why replicas failed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Open {
+struct PendingQuestions {
     out: usize,
     failures: Vec<String>,
 }
 
-impl Open {
+impl PendingQuestions {
     fn new() -> Self {
         Self { out: 0, failures: Vec::new() }
     }

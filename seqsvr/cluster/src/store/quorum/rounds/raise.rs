@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use super::{Ask, Open, Round, Step, to_all};
+use super::{Ask, PendingQuestions, Round, Step, to_all};
 use seqsvr_core::ids::{Epoch, SectionId};
 use seqsvr_core::store::Sizes;
 use seqsvr_core::store::message::Raised;
@@ -15,7 +15,7 @@ use seqsvr_core::store::{Ceiling, Layout, Owner, RaiseError};
 
 /// A claim that W replicas accepted: the owner's to repeat where it was missed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Standing {
+pub struct StandingClaim {
     /// The owner that claimed.
     pub owner: Owner,
     /// Under which layout.
@@ -24,9 +24,9 @@ pub struct Standing {
     pub sections: Vec<RangeInclusive<SectionId>>,
 }
 
-impl Standing {
+impl StandingClaim {
     /// This claim and an earlier one of the same owner: each stands for its own sections.
-    pub fn with(mut self, earlier: Option<&Standing>) -> Self {
+    pub fn with(mut self, earlier: Option<&StandingClaim>) -> Self {
         for range in earlier.iter().flat_map(|earlier| &earlier.sections) {
             let known =
                 |one: &RangeInclusive<SectionId>| one.contains(range.start()) && one.contains(range.end());
@@ -65,10 +65,10 @@ impl Tally {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RaiseRound {
     owner: Owner,
-    standing: Option<Arc<Standing>>,
+    standing: Option<Arc<StandingClaim>>,
     ceilings: Vec<Ceiling>,
     sizes: Sizes,
-    open: Open,
+    open: PendingQuestions,
     tallies: Vec<Tally>,
     /// For each replica: which of the ceilings it was asked for last.
     asked: Vec<Vec<usize>>,
@@ -77,13 +77,18 @@ pub struct RaiseRound {
 
 impl RaiseRound {
     /// `standing`: the owner's claim; without it, and for sections that it does not cover, nothing is mended.
-    pub fn new(owner: Owner, standing: Option<Arc<Standing>>, ceilings: Vec<Ceiling>, sizes: Sizes) -> Self {
+    pub fn new(
+        owner: Owner,
+        standing: Option<Arc<StandingClaim>>,
+        ceilings: Vec<Ceiling>,
+        sizes: Sizes,
+    ) -> Self {
         let all: Vec<usize> = (0..ceilings.len()).collect();
         Self {
             owner,
             standing,
             sizes,
-            open: Open::new(),
+            open: PendingQuestions::new(),
             tallies: vec![Tally { open: sizes.n(), ..Tally::default() }; ceilings.len()],
             asked: vec![all; sizes.n()],
             repaired: BTreeSet::new(),
@@ -229,7 +234,7 @@ mod tests {
         let layout = Layout { section_size: 100_000, step: 10_000 };
         let sizes = Sizes::majority(ALL).expect("3 replicas have majorities");
         let sections = vec![SectionId::new(0)..=SectionId::new(9)];
-        RaiseRound::new(owner, Some(Arc::new(Standing { owner, layout, sections })), ceilings, sizes)
+        RaiseRound::new(owner, Some(Arc::new(StandingClaim { owner, layout, sections })), ceilings, sizes)
     }
 
     fn raised(outcomes: &[Raised]) -> Result<Answer, String> {
@@ -288,7 +293,7 @@ mod tests {
         let range = |first, last| SectionId::new(first)..=SectionId::new(last);
         let owner = Owner { epoch: Epoch { term: 1, version: 5 }, incarnation: 7 };
         let layout = Layout { section_size: 100_000, step: 10_000 };
-        let standing = |sections| Standing { owner, layout, sections };
+        let standing = |sections| StandingClaim { owner, layout, sections };
         let first = standing(vec![range(0, 3), range(7, 7)]);
         let both = standing(vec![range(2, 3), range(7, 9)]).with(Some(&first));
         assert_eq!(both.sections, [range(2, 3), range(7, 9), range(0, 3)]);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::simple::newer;
-use super::{Ask, Open, Round, Step};
+use super::{Ask, PendingQuestions, Round, Step};
 use seqsvr_core::flaws::{Flaw, Flaws};
 use seqsvr_core::routing::Table;
 use seqsvr_core::store::Sizes;
@@ -35,7 +35,7 @@ pub struct ReadRound {
     releases: bool,
     sizes: Sizes,
     flaws: Flaws,
-    open: Open,
+    open: PendingQuestions,
     replicas: Vec<Replica>,
     promised: u64,
     acting: Option<Duration>,
@@ -47,7 +47,7 @@ impl ReadRound {
         let mut revisions = revisions.clone();
         revisions.0.resize(sizes.n(), 0);
         let replicas = vec![Replica::default(); sizes.n()];
-        let open = Open::new();
+        let open = PendingQuestions::new();
         Self { revisions, wait, releases: true, sizes, flaws, open, replicas, promised: 0, acting: None }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Ask, Open, Round, Step, to_all};
+use super::{Ask, PendingQuestions, Round, Step, to_all};
 use seqsvr_core::ids::Epoch;
 use seqsvr_core::routing::Table;
 use seqsvr_core::store::Sizes;
@@ -15,14 +15,14 @@ use seqsvr_core::store::tables::WriteError;
 pub struct ReleaseRound {
     question: Question,
     sizes: Sizes,
-    open: Open,
+    open: PendingQuestions,
     noted: usize,
 }
 
 impl ReleaseRound {
     /// `question` is a release.
     pub fn new(question: Question, sizes: Sizes) -> Self {
-        Self { question, sizes, open: Open::new(), noted: 0 }
+        Self { question, sizes, open: PendingQuestions::new(), noted: 0 }
     }
 }
 
@@ -55,7 +55,7 @@ impl Round for ReleaseRound {
 pub struct PromiseRound {
     term: u64,
     sizes: Sizes,
-    open: Open,
+    open: PendingQuestions,
     promises: usize,
     newest: Option<Arc<Table>>,
 }
@@ -63,7 +63,7 @@ pub struct PromiseRound {
 impl PromiseRound {
     /// Asks for `term`.
     pub fn new(term: u64, sizes: Sizes) -> Self {
-        Self { term, sizes, open: Open::new(), promises: 0, newest: None }
+        Self { term, sizes, open: PendingQuestions::new(), promises: 0, newest: None }
     }
 }
 
@@ -109,7 +109,7 @@ pub(super) fn newer(one: Option<Arc<Table>>, other: Option<Arc<Table>>) -> Optio
 pub struct WriteRound {
     table: Arc<Table>,
     sizes: Sizes,
-    open: Open,
+    open: PendingQuestions,
     written: usize,
     outranked: Option<u64>,
     newer: Option<Epoch>,
@@ -118,7 +118,7 @@ pub struct WriteRound {
 impl WriteRound {
     /// Writes `table`.
     pub fn new(table: Arc<Table>, sizes: Sizes) -> Self {
-        Self { table, sizes, open: Open::new(), written: 0, outranked: None, newer: None }
+        Self { table, sizes, open: PendingQuestions::new(), written: 0, outranked: None, newer: None }
     }
 
     fn failure(&self) -> WriteError {
@@ -161,7 +161,7 @@ impl Round for WriteRound {
 pub struct ActingRound {
     term: u64,
     sizes: Sizes,
-    open: Open,
+    open: PendingQuestions,
     answers: usize,
     promised: u64,
 }
@@ -169,7 +169,7 @@ pub struct ActingRound {
 impl ActingRound {
     /// Tells of `term`.
     pub fn new(term: u64, sizes: Sizes) -> Self {
-        Self { term, sizes, open: Open::new(), answers: 0, promised: 0 }
+        Self { term, sizes, open: PendingQuestions::new(), answers: 0, promised: 0 }
     }
 }
 
@@ -205,14 +205,14 @@ impl Round for ActingRound {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EpochRound {
     sizes: Sizes,
-    open: Open,
+    open: PendingQuestions,
     copies: usize,
     newest: Epoch,
 }
 
 impl EpochRound {
     pub(crate) fn new(sizes: Sizes) -> Self {
-        Self { sizes, open: Open::new(), copies: 0, newest: Epoch::default() }
+        Self { sizes, open: PendingQuestions::new(), copies: 0, newest: Epoch::default() }
     }
 }
 

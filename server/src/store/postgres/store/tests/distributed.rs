@@ -145,7 +145,7 @@ async fn deliver_what_is_owed(store: &PostgresStore) {
 async fn commit_in_order(
     store: &dyn MessageStore,
     (model, numbers): (&MemoryStore, &mut Numbers),
-    history: &mut History,
+    history: &mut MoveHistory,
     moves: &[Move],
 ) {
     for step in moves {
@@ -174,7 +174,7 @@ async fn commit_in_order(
 
 async fn live_distributed(scenes: Vec<(Vec<Move>, bool)>) {
     let (one, other, _) = servers().await;
-    let (model, mut numbers, mut history) = (MemoryStore::new(), Numbers::new(), History::default());
+    let (model, mut numbers, mut history) = (MemoryStore::new(), Numbers::new(), MoveHistory::default());
     for (moves, first) in scenes {
         let (writes, reads) = if first { (&one, &other) } else { (&other, &one) };
         commit_in_order(writes, (&model, &mut numbers), &mut history, &moves).await;

@@ -123,7 +123,7 @@ fn an_open_acceptance_survives_the_way_in_and_out() {
     let owed = vec![Recipient { uid: Uid(7), epoch: MembershipEpoch(1) }];
     for ends in [None, Some((Uid(7), MembershipEpoch(1)))] {
         let content = text_message(Uid(1), Conversation::Group(GroupId(5)), 2, "hi");
-        let open = Open { content, ends, owed: owed.clone() };
+        let open = SqlitePending { content, ends, owed: owed.clone() };
         assert_eq!(decode_open(&encode_open(&open)), Ok(open));
     }
 }
@@ -173,7 +173,7 @@ const FIRST_VERSION: [&str; 14] = [
 
 #[test]
 fn the_first_version_stays_as_it_is() {
-    let open = Open {
+    let open = SqlitePending {
         content: text_message(Uid(1), Conversation::Group(GroupId(5)), 2, "hi"),
         ends: Some((Uid(7), MembershipEpoch(1))),
         owed: vec![Recipient { uid: Uid(300), epoch: MembershipEpoch(2) }],
