@@ -1,5 +1,5 @@
 -- The tables of 0.1.0. Times are milliseconds since 1970 UTC unless a line says something else. A partition_key is the
--- first 4 hex digits of md5 of the uid in the column after it, as text: what belongs to one user lies in one partition.
+-- first 4 hex digits of md5 of the uid in the column after it, as text: the rows of one user lie in one partition.
 
 -- Facts about the whole installation, one a row. `oldest_program`: a program serves this database only if it knows the
 -- migration of this number; a migration after which older programs would go wrong raises it.
@@ -27,7 +27,7 @@ CREATE TABLE accounts (
     created_at    bigint  NOT NULL,
     disabled      boolean NOT NULL DEFAULT false,  -- true of a deleted account, too
     deleted_at    bigint,                          -- its row stays: nobody gets its uid or its name again
-    cleared       boolean NOT NULL DEFAULT false,  -- what belonged to the deleted account is removed
+    cleared       boolean NOT NULL DEFAULT false,  -- the data of the deleted account is removed
     name_indexed  boolean NOT NULL DEFAULT false,  -- both tables below have its name; an import leaves that to a server
     PRIMARY KEY (partition_key, uid)
 );
@@ -47,7 +47,7 @@ CREATE TABLE account_names (
     uid      bigint NOT NULL
 );
 
--- What names look like, as skeletons of Unicode UTS #39: as they are written, in small and in capital letters. Each
+-- The look of names, as skeletons of Unicode UTS #39: as they are written, in small and in capital letters. Each
 -- skeleton belongs to the account that had it first; imported accounts may share one.
 CREATE TABLE name_skeletons (
     skeleton text COLLATE "C" PRIMARY KEY,
@@ -62,8 +62,8 @@ CREATE TABLE name_endings (
     PRIMARY KEY (ending, uid)
 );
 
--- Codes with which somebody who has forgotten the password sets another. Known by their SHA-256 alone; each goes when it
--- is used.
+-- Recovery codes: a person who has forgotten the password sets another with one. Known by their SHA-256 alone; each goes
+-- when it is used.
 CREATE TABLE recovery_codes (
     partition_key text COLLATE "C" NOT NULL,
     uid           bigint NOT NULL,
@@ -93,10 +93,10 @@ CREATE UNLOGGED TABLE tickets (
 
 CREATE INDEX tickets_by_expiry ON tickets (expires_at);
 
--- What callers have used of the limits that all servers share: sign-ups and log-ins of an address, log-ins under a name.
+-- The callers' use of the limits that all servers share: sign-ups and log-ins of an address, log-ins under a name.
 -- Not logged: after a crash of the database everybody starts afresh.
 CREATE UNLOGGED TABLE rates (
-    caller   bytea  PRIMARY KEY,  -- the SHA-256 of what is limited, and for whom
+    caller   bytea  PRIMARY KEY,  -- the SHA-256 of the limit and its caller
     whole_at bigint NOT NULL      -- from when on nothing is used; microseconds since 1970 by the database's clock
 );
 
@@ -211,7 +211,7 @@ CREATE TABLE groups (
     gid     bigint   PRIMARY KEY,
     name    text     NOT NULL,
     topic   text     NOT NULL,
-    history smallint NOT NULL,  -- what those who join see of earlier messages: 0 nothing, 1 the newest messages
+    history smallint NOT NULL,  -- the earlier messages that joiners see: 0 none, 1 the newest ones
     version bigint   NOT NULL   -- counts the changes; 1 after the making
 );
 
@@ -302,7 +302,7 @@ CREATE UNIQUE INDEX tables_by_name ON tables (instance, name) WHERE deleted_at I
 CREATE INDEX tables_deleted ON tables (deleted_at) WHERE deleted_at IS NOT NULL;
 
 -- Their rows. partition_key, here and below: the first 4 hex digits of md5 of the first key column's value. An index
--- takes no more than 2,700 bytes, so what a key has beyond 2,000 stands in `rest`; hardly any has.
+-- takes no more than 2,700 bytes, so the bytes of a key beyond 2,000 stand in `rest`; hardly any key has such.
 CREATE TABLE table_rows (
     partition_key text COLLATE "C" NOT NULL,
     table_id      bigint NOT NULL,

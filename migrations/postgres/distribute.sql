@@ -1,4 +1,4 @@
--- Distributes the tables over the nodes of a Citus cluster, once. docs/CITUS.md says when, and what it costs. All
+-- Distributes the tables over the nodes of a Citus cluster, once. docs/CITUS.md says when, and at which cost. All
 -- servers are stopped; then, as the owner of the tables, on the coordinator:
 --
 --     psql --set ON_ERROR_STOP=1 --file migrations/postgres/distribute.sql 'postgres://…'
@@ -37,18 +37,18 @@ BEGIN
     END IF;
 END $$;
 
--- Nobody else from here on.
+-- Keeps everybody else out from here on.
 LOCK TABLE meta, heads IN ACCESS EXCLUSIVE MODE;
 
 -- A server that still commits as if nothing had changed is refused.
 DROP FUNCTION commit_messages;
 INSERT INTO meta (key, value) VALUES ('layout', 'distributed');
 
--- Where a membership has ended is said in the partition of the member, too.
+-- The end of a membership is noted in the partition of the member, too.
 INSERT INTO stays (partition_key, member, gid, closed)
     SELECT left(md5(uid::text), 4), uid, gid, closed FROM members WHERE closed > 0;
 
--- What belongs to one user lies together, by partition_key.
+-- The rows of one user lie together, by partition_key.
 -- The trigger of entries writes to the partition of the row that calls it, and nowhere else.
 SET LOCAL citus.enable_unsafe_triggers = on;
 SELECT create_distributed_table('heads', 'partition_key');
@@ -63,13 +63,13 @@ SELECT create_distributed_table('stays', 'partition_key', colocate_with => 'head
 SELECT create_distributed_table('table_rows', 'partition_key', colocate_with => 'heads');
 SELECT create_distributed_table('table_counters', 'partition_key', colocate_with => 'heads');
 
--- What belongs to one group lies together, by the group.
+-- The rows of one group lie together, by the group.
 SELECT create_distributed_table('groups', 'gid', colocate_with => 'none');
 SELECT create_distributed_table('members', 'gid', colocate_with => 'groups');
 SELECT create_distributed_table('changes', 'gid', colocate_with => 'groups');
 
--- Accounts, names and what they are found by, sessions, invitations, tickets, definitions of tables, access keys, meta
--- and the numbers of the issuer stay on the coordinator: they are written rarely, several of them in one statement, and
--- names and numbers are common to all.
+-- Accounts, names and the parts by which they are found, sessions, invitations, tickets, definitions of tables, access
+-- keys, meta and the numbers of the issuer stay on the coordinator: they are written rarely, several of them in one
+-- statement, and names and numbers are common to all.
 
 COMMIT;

@@ -1,5 +1,5 @@
--- Everything of the main database. The journal beside it has what is newer; see server/src/store/sqlite. A time is in milliseconds since
--- 1970 UTC, a partition key is the first 4 hex digits of md5 of the uid.
+-- Everything of the main database. The journal beside it has the newer rows; see server/src/store/sqlite. A time is in milliseconds
+-- since 1970 UTC, a partition key is the first 4 hex digits of md5 of the uid.
 
 -- Facts about the whole installation, one a row: the history's name, how far the journal is flushed.
 CREATE TABLE meta (
@@ -17,14 +17,14 @@ CREATE TABLE accounts (
     disabled      INTEGER NOT NULL DEFAULT FALSE,
     name_indexed  INTEGER NOT NULL DEFAULT FALSE,  -- whether the two tables of names have it; an import leaves that to the server
     deleted_at    INTEGER,                         -- NULL: it is not deleted
-    cleared       INTEGER NOT NULL DEFAULT FALSE   -- what belonged to the deleted account is removed, too
+    cleared       INTEGER NOT NULL DEFAULT FALSE   -- the data of the deleted account is removed, too
 ) STRICT;
 
 CREATE INDEX accounts_to_index ON accounts (uid) WHERE NOT name_indexed;
 CREATE INDEX accounts_deleted ON accounts (deleted_at) WHERE deleted_at IS NOT NULL;
 CREATE INDEX accounts_to_clear ON accounts (uid) WHERE deleted_at IS NOT NULL AND NOT cleared;
 
--- What names look like, as skeletons of Unicode UTS #39: as they are written, in small and in capital letters. Each skeleton belongs to
+-- The look of names, as skeletons of Unicode UTS #39: as they are written, in small and in capital letters. Each skeleton belongs to
 -- the account that had it first; imported accounts may share one.
 CREATE TABLE name_skeletons (
     skeleton TEXT    NOT NULL PRIMARY KEY,
@@ -44,13 +44,14 @@ CREATE TABLE sessions (
     uid        INTEGER NOT NULL REFERENCES accounts (uid),
     created_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
-    label      TEXT    NOT NULL  -- what the owner of the account calls the device
+    label      TEXT    NOT NULL  -- the device, in its owner's words
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX sessions_by_uid ON sessions (uid);
 CREATE INDEX sessions_by_expiry ON sessions (expires_at);
 
--- Codes with which somebody who has forgotten the password sets another. Known by their SHA-256 alone; each goes when it is used.
+-- Recovery codes: a person who has forgotten the password sets another with one. Known by their SHA-256 alone; each goes when it is
+-- used.
 CREATE TABLE recovery_codes (
     uid       INTEGER NOT NULL REFERENCES accounts (uid),
     code_hash BLOB    NOT NULL,
@@ -120,7 +121,7 @@ CREATE TABLE heads (
 CREATE TABLE compaction_keys (
     partition_key TEXT    NOT NULL,
     receiver      INTEGER NOT NULL,
-    name          TEXT    NOT NULL,  -- what the rows say, for example "read u:10002"
+    name          TEXT    NOT NULL,  -- for example "read u:10002"
     message_id    INTEGER NOT NULL,
     PRIMARY KEY (partition_key, receiver, name)
 ) STRICT, WITHOUT ROWID;
@@ -150,7 +151,7 @@ CREATE TABLE groups (
     gid     INTEGER NOT NULL PRIMARY KEY,
     name    TEXT    NOT NULL,
     topic   TEXT    NOT NULL,
-    history INTEGER NOT NULL,  -- what those who join it see of what was said before: 0 nothing, 1 the newest messages
+    history INTEGER NOT NULL,  -- the earlier messages that joiners see: 0 none, 1 the newest ones
     version INTEGER NOT NULL
 ) STRICT;
 
@@ -174,7 +175,7 @@ CREATE TABLE pending (
     record     BLOB    NOT NULL
 ) STRICT;
 
--- Invitations into groups. What stands in a link is this number, written as a code.
+-- Invitations into groups. The code of a link is this number.
 CREATE TABLE invites (
     number     INTEGER NOT NULL PRIMARY KEY,
     gid        INTEGER NOT NULL,
@@ -232,7 +233,7 @@ CREATE TABLE table_counters (
     PRIMARY KEY (table_id, first)
 ) STRICT, WITHOUT ROWID;
 
--- Who may use the tables of an instance, by signed requests.
+-- Access keys: their holders may use the tables of an instance, by signed requests.
 CREATE TABLE access_keys (
     id         TEXT    NOT NULL PRIMARY KEY,
     secret     TEXT    NOT NULL,

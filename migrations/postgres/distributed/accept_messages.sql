@@ -10,8 +10,7 @@
 --   is_change   the change of a group that is made already: stored in any case
 --   ends_uid, ends_epoch: the membership epoch that ends with the copy of its member
 --   owed        in order: recipient, epoch
---
--- The answer has for each of them place, verdict, and what belongs to it:
+-- The answer has for each of them place, verdict, and the fields of the verdict:
 --
 --   stored     id, previous: for each of `owed`, in order
 --   used       id: the key has a record already

@@ -1,4 +1,4 @@
--- Changes a group, where the group is: compares its version, and notes what has to be accepted in the inbox of `by`.
+-- Changes a group, where the group is: compares its version, and notes the row to accept in the inbox of `by`.
 -- A name, a topic or a history that is NULL: the group keeps it. The verdict:
 --
 --   made   it is changed

@@ -1,5 +1,5 @@
 -- The part of commit_messages that compares, whose argument `more` is explained there. Locks the groups, and answers
--- what is there that the call does not expect; NULL: nothing.
+-- the facts that the call does not expect; NULL: none.
 CREATE OR REPLACE FUNCTION commit_facts(h_key text[], h_receiver bigint[], more jsonb) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE
 AS $$

@@ -1,20 +1,20 @@
 -- One commit of the message store is one call, so that no lock waits for a server's next message.
 -- store/postgres/commit makes the arguments: the rows, and the facts on which they were decided. The function locks the
--- heads and compares. Then it stores everything, or stores nothing and says why:
+-- heads and compares. Then it stores everything, or stores nothing and gives the reason:
 --
 --   stored  Everything is stored. `last`: the latest id of each head before; `acceptances`: the numbers of
 --           more.pending, in order.
 --   heads   A head is missing.
 --   ids     An id would not be larger than the latest one, or be larger than the largest possible. `last`: the latest
 --           ids.
---   facts   The database has something else than more.versions, more.markers or more.epochs say; `facts`: what.
+--   facts   The database has something else than more.versions, more.markers or more.epochs say, which `facts` has.
 --   TM001   Raised: one of the keys has a record already.
 --   TM002   Raised: one of the copies of more.served is owed no more, or a group of more.groups is there already.
 --   TM003   Raised: everything could be stored, but more.trial asked only whether.
 --   TM007   Raised: the call came too late; its caller may have looked already whether it was stored.
 --
--- Locks are taken in one order: heads, groups, pending, each by its key. Every statement after a lock sees what others
--- committed before.
+-- Locks are taken in one order: heads, groups, pending, each by its key. Every statement after a lock sees the earlier
+-- commits of others.
 --
 -- An id is last[base] + plus, or plus alone where base is 0: an id that the caller brings. A base, a head and a content
 -- are places, from 1, in the arrays h_, h_ and c_.
@@ -35,10 +35,10 @@ CREATE OR REPLACE FUNCTION commit_messages(
     s_content int[], s_head int[], s_base int[], s_plus bigint[], s_digest bytea[],
     -- The conversations: the newest row (0: none), how far the owner has read (0: no read marker).
     v_head int[], v_name text[], v_base int[], v_plus bigint[], v_read bigint[],
-    -- What few calls have, each a list of objects; NULL where a call has nothing of it.
+    -- Parts that few calls have, each a list of objects; NULL where a call has none.
     --   locks     groups: gid
     --   versions  expected: gid, version (0: there is no such group)
-    --   markers   new ones, which must be larger than what is there: place (told in `facts`), head, name, read_to
+    --   markers   new ones, which must be larger than those stored: place (told in `facts`), head, name, read_to
     --   epochs    expected to go on: gid, uid, epoch
     --   groups    made (with a name) or changed: gid, name, version, topic, history; changed ones also renamed. NULL in
     --             renamed, topic or history: the group keeps it.
@@ -49,12 +49,12 @@ CREATE OR REPLACE FUNCTION commit_messages(
     --   trial     true: store nothing
     --   owed      their copies, in order: pending (its place), head, recipient, epoch
     more jsonb,
-    -- Until when it may begin, in milliseconds since 1970. From then on a caller that lost the answer looks what is stored.
+    -- Until when it may begin, in milliseconds since 1970. From then on a caller that lost the answer looks for the rows.
     until bigint,
     OUT verdict text, OUT last bigint[], OUT acceptances bigint[], OUT facts jsonb
 )
 LANGUAGE plpgsql VOLATILE
--- One plan for calls and tables of any size, also for tables of which nothing is known yet: along the keys.
+-- One plan for calls and tables of any size, also for tables without statistics yet: along the keys.
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 SET enable_bitmapscan = off
@@ -76,7 +76,7 @@ BEGIN
                     AND heads.receiver BETWEEN wanted.receiver AND wanted.receiver
                 ORDER BY heads.receiver DESC LIMIT 1 FOR UPDATE) AS head
         ) AS locked;
-    -- Under the locks: who looks takes them, too.
+    -- Under the locks: a caller that looks takes them, too.
     PERFORM commit_in_time(until);
     IF coalesce(cardinality(last), 0) < cardinality(h_key) THEN
         verdict := 'heads';

@@ -14,18 +14,18 @@ CREATE OR REPLACE FUNCTION commit_rows(
     t_id bigint[],
     -- The counters that move, each once, and how many numbers each gives.
     c_key text[], c_table bigint[], c_first bytea[], c_gives bigint[],
-    -- The rows, each once but for keys that this call assigns. A key is `before`; or, where `counter` is not 0, what
-    -- stands before the number, that counter's number `plus` further on, and `after`. `expected` is 0 where nothing may
-    -- be there, a revision, or NULL where it does not matter. A row that is NULL is deleted.
+    -- The rows, each once but for keys that this call assigns. A key is `before`; or, where `counter` is not 0, the bytes
+    -- before the number, that counter's number `plus` further on, and `after`. `expected` is 0 where nothing may be there,
+    -- a revision, or NULL where it does not matter. A row that is NULL is deleted.
     r_key text[], r_table bigint[], r_before bytea[], r_counter int[], r_plus bigint[], r_after bytea[],
     r_expected bigint[], r_row bytea[],
     -- Of the rows from now on; no other call has it.
     new_revision bigint,
-    -- Until when it may begin, in milliseconds since 1970. From then on a caller that lost the answer looks what is stored.
+    -- Until when it may begin, in milliseconds since 1970. From then on a caller that lost the answer looks for the rows.
     until bigint
 ) RETURNS bigint[]
 LANGUAGE plpgsql VOLATILE
--- A plan must not depend on what the database knows of the tables, which is nothing at first.
+-- A plan must not depend on the statistics of the tables, of which there are none at first.
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 SET enable_bitmapscan = off
@@ -77,8 +77,8 @@ BEGIN
         END IF;
     END IF;
 
-    -- Rows that are only put under numbers which this call assigns: hardly any of them is there. They are inserted
-    -- without looking for what they would replace, in three quarters of the time.
+    -- Rows that are only put under numbers which this call assigns: hardly any of them is there. They are inserted without
+    -- looking for rows that they would replace, in three quarters of the time.
     IF array_position(r_counter, 0) IS NULL AND array_position(r_row, NULL) IS NULL
         AND cardinality(array_remove(r_expected, NULL)) = 0
     THEN

@@ -1,4 +1,4 @@
--- What a new row does to those that are there; the trigger entries_compact calls it. Of the rows with one compaction
+-- The effects of a new row on the stored ones; the trigger entries_compact calls it. Of the rows with one compaction
 -- key only the newest stays: the keys are those of `Content::compaction_key`, and the kinds those of `Kind::code`
 -- (server/src/domain). The transaction that inserts the row holds the lock of the inbox's head.
 --

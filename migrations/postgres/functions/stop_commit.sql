@@ -1,4 +1,4 @@
--- Ends a call of commit_rows with an error, whose detail names what it concerns.
+-- Ends a call of commit_rows with an error, whose detail names the places or numbers.
 CREATE OR REPLACE FUNCTION stop_commit(code text, what text, which bigint[]) RETURNS void
 LANGUAGE plpgsql VOLATILE
 AS $$
