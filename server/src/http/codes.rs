@@ -33,7 +33,7 @@ pub(super) const CODES: &[Code] = &[
     final_( 401, "wrong_credentials", "name or password is wrong, or the account is disabled; the current password is wrong"),
     final_( 401, "wrong_recovery_code", "the name or the recovery code is wrong, the code was used already, or the account is disabled"),
     final_( 403, "foreign_origin", "the `Origin` is that of another site and no token is shown, or a cookie comes without an `Origin`"),
-    final_( 403, "metrics_private", "`/metrics` answers callers on the same machine only"),
+    final_( 403, "metrics_private", "`/metrics` answers callers on the same machine only, and behind a proxy nobody"),
     final_( 403, "sign_up_closed", "the operator alone makes accounts (`[accounts] sign_up`)"),
     final_( 403, "not_invited", "new accounts need an invitation (`[accounts] sign_up`), and this one is missing, over or used up"),
     final_( 403, "not_yours", "somebody else sent the message, or posted the moment"),

@@ -3,6 +3,7 @@
 use std::num::NonZero;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::thread::available_parallelism;
 
@@ -73,7 +74,8 @@ impl Person {
 
     /// Makes a group with these members.
     pub(crate) async fn group(&self, name: &str, members: &[u32]) -> u64 {
-        let key = Uuid::new_v4();
+        static MADE: AtomicU64 = AtomicU64::new(1);
+        let key = Uuid::from_u64_pair(u64::from(self.uid), MADE.fetch_add(1, Ordering::Relaxed));
         while_busy(async || self.http.create_group_as(key, name, members).await).await
     }
 }
