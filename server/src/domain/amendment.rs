@@ -3,6 +3,12 @@
 //! Each copy of a message has an id of its own, so an amendment names the message by its sender and client_id. An edit and a
 //! recall also change the stored message: whoever reads it later finds the new text, or none. A reaction says all that one person
 //! reacts with; a later one takes its place.
+//!
+//! The text of a recalled message stays where nobody reads by the API: in the journal until it is written over, in free
+//! pages and dead rows of the databases, in their logs, in backups, and in exports made before. Somebody who had left
+//! the group keeps their copy. An acceptance with copies owed is exported as it was made. On PostgreSQL a server that
+//! has not heard of the recall yet may hand out the row from its memory, for one heartbeat interval at most; the recall
+//! follows it (I15).
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;

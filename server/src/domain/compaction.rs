@@ -3,6 +3,9 @@
 //! Such rows say how things stand, not what happened: how far somebody has read, what a person reacts with, who is a
 //! friend. So the newest row under a key is also where its value is looked up (`MessageStore::newest`). Keys are stored
 //! beside the rows on SQLite, and made by the trigger `compact_entry` on PostgreSQL: they must stay stable.
+//!
+//! No second table has these values, so they are as durable as messages. The wishes of two people to be friends have
+//! two keys. Each is written by one person alone, so both inboxes come to the same end whatever crosses on the way.
 
 use super::{Content, Conversation, IdempotencyKey, Kind, Setting, Uid};
 

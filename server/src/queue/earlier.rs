@@ -3,6 +3,9 @@
 //! The inbox of the longest-standing member gives the messages and their order. The sender's own copy gives the text of a message, so a
 //! member's deletion of the own copy neither loses the message nor decides for others. An edited message has its newest text, and a
 //! recalled one is left out. Owns nothing; asked by `joining` for each copy that it writes.
+//!
+//! With several queues only members whose inboxes this queue writes are looked at. A message that is still on its way
+//! to them at the joining may be missing.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

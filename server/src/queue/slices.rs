@@ -4,6 +4,8 @@
 //! receivers of pending copies (I5), so a restart goes on with them. The next slices follow between the requests of others, with pauses,
 //! so that others have most of the writer and of the disk. Requests of the same sender wait until the last slice is written (I12). While
 //! nobody else writes, nothing is sliced.
+//!
+//! Where the store assigns the ids nothing is sliced either: all copies are one commit.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,5 +1,9 @@
 //! Changes that rows in memory make to earlier rows of the same inbox, until the tables have them: edits and recalls
 //! change messages, and of the rows with one compaction key only the newest is shown.
+//!
+//! They show rows as the flush will leave them, with one exception. A receiver has deleted a message, the deletion is
+//! flushed, and then the sender edits the message: the row of the edit stands in the receiver's inbox until the next
+//! flush.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

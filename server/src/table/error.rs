@@ -1,4 +1,7 @@
 //! Failures of the store as refusals.
+//!
+//! Clients may repeat what was refused (`OTSServerBusy`). They do not repeat a write whose outcome is unknown
+//! (`OTSTimeout`).
 
 use tidemark_table::operations::no_table;
 use tidemark_table::{ErrorCode, TableError};

@@ -5,6 +5,9 @@
 //! `meta`, the timeline. `meta` has that of whoever wrote last. A process that starts on another one renews the
 //! history and moves every head, so that no id that a lost row had is given again. A process that is at work serves
 //! nothing more of it: what it has in memory is of the life before. Called by [`PgDb`] for each new connection.
+//!
+//! The heads themselves are moved, and not a floor beside them, so that a commit stays as it is. A million heads take
+//! about a second.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

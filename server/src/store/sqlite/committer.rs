@@ -3,6 +3,8 @@
 //! It groups the commits that wait, judges them by the [`StoreLedger`], appends the batch to the [`Journal`], and only
 //! then shows it to readers and answers. It owns the journal and the ledger, and says when to flush. After a failed
 //! append it takes nothing for granted: the journal is reopened and everything in memory is read back from the files.
+//!
+//! Room for a batch is looked for before it is judged. So a full disk refuses commits, and a flush goes on meanwhile.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

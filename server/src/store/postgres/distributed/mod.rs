@@ -4,6 +4,9 @@
 //! copies are delivered in the receiver's partition, and then they are owed no more. A copy that fails in between stays
 //! owed; the queues deliver it later (`MessageStore::pending`). Groups have partitions of their own: `groups` changes
 //! them. docs/CITUS.md has the rules.
+//!
+//! Calls for messages name no moment until which they may begin, as those of the plain layout do. After a lost answer
+//! their outcome is unknown.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
