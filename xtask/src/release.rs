@@ -17,11 +17,10 @@ const PROGRAMS: [&str; 2] = ["tidemark", "seqsvr"];
 const ROLES: [&str; 4] = ["store", "alloc", "arbiter", "issuer"];
 
 /// The package has these documents, and those in `docs/operating`.
-const DOCUMENTS: [&str; 8] = [
+const DOCUMENTS: [&str; 7] = [
     "CLUSTER.md",
     "EXPORT.md",
     "ISSUER.md",
-    "LOGGING.md",
     "OPERATING-CLUSTER.md",
     "OPERATING.md",
     "SETTINGS-CLUSTER.md",
