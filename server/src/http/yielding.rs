@@ -1,6 +1,6 @@
-//! Bytes that are there, or find room, are moved at once, megabytes in one poll of a connection's task: their copies, and what the system
-//! does with them, would keep a worker for milliseconds. [`Yielding`] lets the worker's other tasks go on now and then. It cuts what is
-//! written; what is read is as much as the reader has room for, some kibibytes.
+//! A connection's task moves all bytes that are ready in one poll. For megabytes that would keep a worker of the runtime for milliseconds,
+//! so [`Yielding`] lets the other tasks go on after each 128 KiB, and cuts a longer write there. A read is no longer than the reader's
+//! buffer, some kibibytes. `serve` puts it around every connection.
 
 use std::io;
 use std::pin::Pin;

@@ -57,7 +57,7 @@ pub struct Options {
     pub tables: usize,
     /// Operations on tables a second and instance. Default 10.
     pub table_operations: u32,
-    /// KiB a second that the requests with one access key read and write; 0: any number. Default 0.
+    /// KiB a second that the requests with one access key read and write; 0: any number. Default 0; the configuration has 16,384.
     pub kib_a_second: u32,
     /// For how long a table is taken as it was read, although another server may have changed it. Default 1 s.
     pub remember_table: Duration,
