@@ -26,7 +26,7 @@ use seqsvr_cluster::arbiter::plan::{Balance, Policy};
 use seqsvr_core::alloc::section::Rules;
 use seqsvr_core::flaws::{Flaw, Flaws};
 use seqsvr_core::routing::Order;
-use seqsvr_core::store::{Layout, Moves, SetTerms, Sizes};
+use seqsvr_core::store::{Configuration, Layout, Moves, SetTerms, Sizes};
 
 /// The arbiters that decide on tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,15 +185,24 @@ impl SimulatedCluster {
 
     /// The replicas of the newest configuration that any of them votes in; those of the beginning where none is stored.
     pub(crate) fn members(&mut self) -> Vec<Place> {
+        match self.newest() {
+            Some(newest) => newest.members.iter().map(|one| place_of(one.id)).collect(),
+            None => self.replicas[..self.shape.sizes.n()].to_vec(),
+        }
+    }
+
+    /// W of that configuration.
+    pub(crate) fn write_quorum(&mut self) -> usize {
+        self.newest().map_or(self.shape.sizes.w(), |newest| newest.write)
+    }
+
+    fn newest(&mut self) -> Option<Arc<Configuration>> {
         let replicas = self.replicas.clone();
         let known = replicas.iter().filter_map(|&place| match self.world.role(place) {
             SimulatedRole::Replica(replica) => replica.configuration(),
             _ => None,
         });
-        match known.max_by_key(|one| one.number) {
-            Some(newest) => newest.members.iter().map(|one| place_of(one.id)).collect(),
-            None => replicas[..self.shape.sizes.n()].to_vec(),
-        }
+        known.max_by_key(|one| one.number)
     }
 
     /// Sets the ailment of the AllocSvr at a place.

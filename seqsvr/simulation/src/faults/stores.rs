@@ -26,6 +26,15 @@ impl Faults {
         members.len() - (members.len() / 2 + 1)
     }
 
+    /// Whether a member may die for good now. A change is completed by W members of the next configuration, so while one is under way and
+    /// W is more than a majority, or becomes so, all of them are needed.
+    fn may_lose_one(cluster: &mut SimulatedCluster, members: &[Place]) -> bool {
+        let is_majority = cluster.write_quorum() == members.len() / 2 + 1;
+        let mut under_way =
+            cluster.replacers.clone().into_iter().filter_map(|one| cluster.task(one)?.clone());
+        under_way.all(|task| is_majority && !matches!(task, Task::Write(_)))
+    }
+
     /// In half of the cases the old one is dead, for good or until somebody starts it again; else it lives on, and may not hear of it.
     /// Often while an AllocSvr reaches the old one more easily than those that stay. The replacer may end in the middle, and go on
     /// later.
@@ -41,7 +50,8 @@ impl Faults {
         let (old, stay) = (members[0], &members[1..]);
         cluster.replicas.push(new);
         cluster.world.start(new);
-        if missing < most && cluster.world.chance.permille(500) {
+        let may_die = missing < most && Self::may_lose_one(cluster, &members);
+        if may_die && cluster.world.chance.permille(500) {
             cluster.world.crash(old);
             cluster.world.note("gone", old);
             self.gone.insert(old);
