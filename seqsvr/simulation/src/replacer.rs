@@ -69,6 +69,8 @@ struct ReplacerLife {
     known: Option<Arc<Configuration>>,
     /// Those that said what they are, and that they have no configuration.
     new: BTreeSet<u64>,
+    /// Those that answered.
+    there: BTreeSet<u64>,
     /// Questions that are out, to which replica of the round.
     out: BTreeMap<u64, usize>,
     change: Option<ReplacerChange>,
@@ -108,6 +110,7 @@ impl Replacer {
                     ballot: 0,
                     known,
                     new: BTreeSet::new(),
+                    there: BTreeSet::new(),
                     out,
                     change,
                     shortening,
@@ -121,17 +124,20 @@ impl Replacer {
         }
     }
 
-    /// Asks the replicas of the file and the new one what they are.
+    /// Asks the replicas of the file, the members as far as they are known and the new one what they are.
     fn describe(&mut self, cx: &mut Cx<'_>) {
         let (Some(life), Some(task)) = (&mut self.life, &self.task) else { return };
         life.change = None;
         life.new.clear();
+        life.there.clear();
         life.out.clear();
         let new = match task {
             Task::Replace { new, .. } | Task::Grow(new) => Some(place_of(new.id)),
             _ => None,
         };
-        for place in self.access.replicas.iter().copied().chain(new) {
+        let members = life.known.iter().flat_map(|known| &known.members).map(|one| place_of(one.id));
+        let asked: BTreeSet<_> = self.access.replicas.iter().copied().chain(members).chain(new).collect();
+        for place in asked {
             life.next += 1;
             life.out.insert(life.next, place);
             cx.send(place, Packet::Question { id: life.next, to: None, question: Question::Describe });
@@ -150,6 +156,7 @@ impl Replacer {
             };
         }
         if let Some(Answer::Described(Description { id, configuration, .. })) = answer {
+            life.there.insert(id);
             if configuration.is_none() {
                 life.new.insert(id);
             }
@@ -204,6 +211,17 @@ impl Replacer {
                 _ => return self.task = None,
             },
             (Some(_), Task::Establish(_)) => unreachable!("it is done"),
+        };
+        // As the command makes sure: otherwise it would seal some, which then answer no caller.
+        let enough = |of: &Configuration, needed| {
+            of.members.iter().filter(|one| life.there.contains(&one.id)).count() >= needed
+        };
+        let can_be_completed = |known: &Configuration, next: &Configuration| {
+            known == next || (enough(known, known.deciders()) && enough(next, next.write))
+        };
+        let next = match &known {
+            Some(known) => next.filter(|next| can_be_completed(known, next)),
+            None => next,
         };
         match (known, next) {
             (_, None) => cx.tick_in(SECOND / 2..SECOND, Tick::Next),
