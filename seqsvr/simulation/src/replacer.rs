@@ -174,6 +174,9 @@ impl Replacer {
         let (Some(life), Some(task)) = (&self.life, &self.task) else { return };
         let (known, task, is_new) =
             (life.known.clone(), task.clone(), |one: &Member| life.new.contains(&one.id));
+        let enough = |of: &Configuration, needed| {
+            of.members.iter().filter(|one| life.there.contains(&one.id)).count() >= needed
+        };
         let next = match (&known, &task) {
             (None, Task::Establish(terms)) => {
                 let members: Vec<Member> =
@@ -197,8 +200,9 @@ impl Replacer {
             (Some(known), Task::Replace { old, new }) => {
                 match known.members.iter().find(|one| one.id == *old) {
                     Some(old) => is_new(new).then(|| known.replacing(&old.name, new.clone())),
-                    // Somebody else has replaced it.
-                    None => return self.task = None,
+                    // Somebody else has replaced it, unless a newer configuration is only not known here.
+                    None if enough(known, known.deciders()) => return self.task = None,
+                    None => None,
                 }
             }
             (Some(known), Task::Grow(new)) => is_new(new).then(|| known.adding(new.clone())),
@@ -213,9 +217,6 @@ impl Replacer {
             (Some(_), Task::Establish(_)) => unreachable!("it is done"),
         };
         // As the command makes sure: otherwise it would seal some, which then answer no caller.
-        let enough = |of: &Configuration, needed| {
-            of.members.iter().filter(|one| life.there.contains(&one.id)).count() >= needed
-        };
         let can_be_completed = |known: &Configuration, next: &Configuration| {
             known == next || (enough(known, known.deciders()) && enough(next, next.write))
         };
