@@ -73,9 +73,9 @@ pub struct AllocatorStatus {
 /// Sections that nobody serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unserved {
-    /// Which.
+    /// The first and the last of them.
     pub sections: RangeInclusive<SectionId>,
-    /// The node that should serve them; empty: none is told to.
+    /// The node to which the table assigns them; empty: none.
     pub node: String,
     /// One line.
     pub why: String,

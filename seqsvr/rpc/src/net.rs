@@ -113,7 +113,7 @@ impl<S, H> Attended<S, H> {
         }
     }
 
-    /// Gives it up, too, unless `arrival` is told of a request before `within` has passed from now, however much else has come: a
+    /// Also ends the stream when `arrival` has seen no request before `within` is over, however many other bytes have come: a
     /// client that sends a handshake byte by byte is not silent.
     #[must_use]
     pub fn awaiting(mut self, arrival: Arrival, within: Duration) -> Self {

@@ -127,7 +127,7 @@ impl People {
         Ok(chosen.map(|language| language.tag))
     }
 
-    /// Says whether `who` wants to be a friend of `other`. Both are told, but `other` is not told when `who` declines a request.
+    /// Stores whether `who` wants to be a friend of `other`. Both get a row, but `other` gets none when `who` declines a request.
     ///
     /// # Errors
     /// When `other` does not exist, is `who` or takes nothing from `who`; when there are too many friends; the errors of storing.

@@ -171,6 +171,11 @@ impl TableService {
         self.meter.enter(key, if reads { RowAccess::Read } else { RowAccess::Write }, bytes).await
     }
 
+    /// Counts bytes of a request that were not known when it [entered](Self::enter).
+    pub fn count(&self, key: &str, bytes: usize) {
+        self.meter.count(key, bytes);
+    }
+
     /// Carries out an operation and returns the bytes of its answer. A write is done although the future is dropped, once it waits in
     /// a writer's lane or the store has it.
     ///

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody as _};
 use axum::http::{Request, Response};
 use futures_util::FutureExt as _;
 use hyper::body::Incoming;
@@ -180,10 +180,14 @@ impl ExchangeParts {
     /// Reads the body and does what it asks; the answer's message, and what is charged for it.
     async fn operate(&self, head: &CheckedHead, body: Incoming) -> Result<(Vec<u8>, Charge), TableError> {
         let (key, claimed) = (&head.key, body::claimed(&body, head, self.settings.body_bytes)?);
+        let known =
+            body.size_hint().exact().map_or(0, |length| usize::try_from(length).unwrap_or(usize::MAX));
         // A request that waits for its key's turn takes no room.
-        let _turn = self.service.enter(&key.id, &head.operation, claimed).await?;
+        let _turn = self.service.enter(&key.id, &head.operation, known).await?;
         let mut charge = self.charge(claimed).await?;
         let body = body::read(body, head, &self.settings, &self.stopping).await?;
+        // The rest of a body that came in pieces, or packed.
+        self.service.count(&key.id, body.len().saturating_sub(known));
         let (id, instance) = (key.id.clone(), key.instance.clone());
         let caller = Caller { key: id, instance, may_write: key.may_write, inbox: key.inbox };
         let answer = self.service.call(&caller, &head.operation, &body).await?;
