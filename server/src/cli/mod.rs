@@ -97,8 +97,8 @@ impl Cli {
 
     async fn run_unboxed(self, config: Config, version: Version) -> Result<(), ExitError> {
         let config = match self.command {
-            // They look at no installation, or change the source of its ids.
-            Some(Command::CheckConfig | Command::Ids(_) | Command::Manual(_)) => config,
+            // They go by no source of ids, or change it.
+            Some(Command::CheckConfig | Command::Verify(_) | Command::Ids(_) | Command::Manual(_)) => config,
             _ => boot::as_installed(&config)?.into_owned(),
         };
         match self.command {

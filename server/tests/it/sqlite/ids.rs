@@ -131,15 +131,6 @@ async fn run_with(ids: &str, data: &Path, arguments: &[&str]) -> (i32, String) {
 }
 
 #[tokio::test]
-async fn no_file_of_sequences_is_missed_where_the_database_assigns_the_ids() {
-    let mut app = start(MessageIdsSetting::Store).await;
-    app.sign_up("ann").await;
-    app.stop().await;
-    let (code, said) = run_with("auto", &app.config.storage.data_dir, &["verify"]).await;
-    assert_eq!(code, 0, "{said}");
-}
-
-#[tokio::test]
 async fn after_a_restore_the_database_assigns_larger_ids_than_were_lost() {
     let mut app = start(MessageIdsSetting::Store).await;
     let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
