@@ -100,6 +100,14 @@ impl Alloc {
         Self { setup, file: None, writing: None, ails: None, life: None }
     }
 
+    pub(crate) fn access(&mut self) -> &mut Access {
+        &mut self.setup.access
+    }
+
+    pub(crate) fn quorum(&self) -> Option<&Quorum> {
+        self.life.as_ref().map(|life| &life.quorum)
+    }
+
     pub(crate) fn crash(&mut self, chance: &mut Chance) {
         self.life = None;
         // The file is replaced as a whole: the old one or the new one is there.

@@ -1,6 +1,7 @@
 //! A whole cluster in one world: replicas, AllocSvrs, arbiters and callers, each on a machine of its own, of a shape that is drawn
 //! from the seed. Owns the world and knows who is where.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use super::replacer::{Replacer, Task};
 use super::replica::Replica;
 use super::role::SimulatedRole;
 use super::wild::{Wild, WildSetup, empty_table};
-use super::world::World;
+use super::world::{ProcessState, World};
 use super::{At, MILLI, Place, SECOND};
 use seqsvr_client::LimitsConfig;
 use seqsvr_cluster::alloc::config::AllocConfig;
@@ -209,6 +210,28 @@ impl SimulatedCluster {
     pub(crate) fn ail(&mut self, place: Place, ails: Option<Ailment>) {
         if let SimulatedRole::Alloc(alloc) = self.world.role(place) {
             alloc.ail(ails);
+        }
+    }
+
+    /// Operators list the present members in every file, as CLUSTER asks. They restart processes that no living member can tell of the
+    /// newest configuration: all that those know of are gone.
+    pub(crate) fn list_members(&mut self) {
+        let Some(newest) = self.newest() else { return };
+        let (members, sizes) =
+            (self.members(), newest.sizes().expect("a stored configuration has sizes that work"));
+        let living: BTreeSet<Place> =
+            members.iter().copied().filter(|&one| self.world.run_of(one) == ProcessState::Up).collect();
+        for place in [&self.allocs[..], &self.arbiters, &self.replacers].concat() {
+            let role = self.world.role(place);
+            let knows_one = role.replicas().iter().any(|one| living.contains(one));
+            if let Some(access) = role.access() {
+                access.replicas.clone_from(&members);
+                access.sizes = sizes;
+            }
+            if !knows_one {
+                self.world.crash(place);
+                self.world.start(place);
+            }
         }
     }
 

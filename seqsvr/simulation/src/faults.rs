@@ -66,6 +66,7 @@ impl Faults {
             self.follow(cluster, next);
         }
         cluster.world.network = Network::calm();
+        cluster.list_members();
         if cluster.shape.twin {
             cluster.world.replace(cluster.allocs[cluster.shape.allocs], cluster.allocs[0]);
         }

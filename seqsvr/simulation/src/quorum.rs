@@ -96,6 +96,11 @@ impl Quorum {
         Self { access, next: first, configuration: None, learned: None, claims, calls, out }
     }
 
+    /// The members of the configuration in use, once one is known.
+    pub(crate) fn members(&self) -> Option<Vec<Place>> {
+        self.configuration.as_ref().map(|one| one.members.iter().map(|member| place_of(member.id)).collect())
+    }
+
     pub(crate) fn read(&mut self, cx: &mut Cx<'_>, revisions: &Revisions, wait: Duration) {
         let round = self.reading(revisions, wait);
         self.start_reading(cx, round);

@@ -96,6 +96,11 @@ impl Replacer {
         &mut self.task
     }
 
+    /// The operator's file.
+    pub(crate) fn access(&mut self) -> &mut Access {
+        &mut self.access
+    }
+
     pub(crate) fn crash(&mut self) {
         self.life = None;
     }

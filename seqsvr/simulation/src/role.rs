@@ -1,11 +1,13 @@
 //! The kinds of processes, each behind the same three calls.
 
+use super::Place;
 use super::alloc::Alloc;
 use super::arbiter::Arbiter;
 use super::chance::Chance;
 use super::client::SimulatedClient;
 use super::cx::Cx;
 use super::message::Input;
+use super::quorum::{Access, Quorum};
 use super::replacer::Replacer;
 use super::replica::Replica;
 use super::wild::Wild;
@@ -31,6 +33,29 @@ impl SimulatedRole {
             Self::Replacer(role) => role.on(cx, input),
             Self::Client(role) => role.on(cx, input),
         }
+    }
+
+    /// Its file, if it calls replicas.
+    pub(crate) fn access(&mut self) -> Option<&mut Access> {
+        match self {
+            Self::Alloc(role) => Some(role.access()),
+            Self::Arbiter(role) => Some(role.access()),
+            Self::Wild(role) => Some(role.access()),
+            Self::Replacer(role) => Some(role.access()),
+            Self::Replica(_) | Self::Client(_) => None,
+        }
+    }
+
+    /// The replicas that it asks: members of the configuration that it uses, else those of its file.
+    pub(crate) fn replicas(&mut self) -> Vec<Place> {
+        let quorum = match self {
+            Self::Alloc(role) => role.quorum(),
+            Self::Arbiter(role) => role.quorum(),
+            Self::Wild(role) => role.quorum(),
+            Self::Replacer(_) | Self::Replica(_) | Self::Client(_) => None,
+        };
+        let used = quorum.and_then(Quorum::members);
+        used.or_else(|| Some(self.access()?.replicas.clone())).unwrap_or_default()
     }
 
     /// It ends: only what is on its disk stays, and not all of that.

@@ -54,6 +54,14 @@ impl Wild {
         Self { setup, life: None }
     }
 
+    pub(crate) fn access(&mut self) -> &mut Access {
+        &mut self.setup.access
+    }
+
+    pub(crate) fn quorum(&self) -> Option<&Quorum> {
+        self.life.as_ref().map(|life| &life.quorum)
+    }
+
     pub(crate) fn crash(&mut self) {
         self.life = None;
     }
