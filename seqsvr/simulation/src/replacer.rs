@@ -294,11 +294,15 @@ impl Replacer {
             Err(ChangeError::Outbid(higher)) => life.ballot = life.ballot.max(higher),
             // It may have been cut off before enough had it.
             Err(ChangeError::Newer(newer)) => return self.carry(cx, Arc::clone(&newer), newer),
+            // All that came to it are gone.
+            Err(ChangeError::Behind(older)) if current == next => return self.carry(cx, older, current),
             // Replicas that slept through the change before are brought up to date, as by an arbiter that finds stores halted.
-            Err(ChangeError::Unavailable(_)) if current != next && current.number > 0 => {
+            Err(ChangeError::Behind(_) | ChangeError::Unavailable(_))
+                if current != next && current.number > 0 =>
+            {
                 return self.carry(cx, Arc::clone(&current), current);
             }
-            Err(ChangeError::Unavailable(_)) => {}
+            Err(ChangeError::Behind(_) | ChangeError::Unavailable(_)) => {}
             Err(ChangeError::Layouts(why)) => unreachable!("all are set up alike: {why}"),
         }
         cx.tick_in(5 * MILLI..200 * MILLI, Tick::Next);

@@ -136,6 +136,11 @@ impl Quorum {
                         self.follow(newer);
                     }
                 }
+                Err(ChangeError::Behind(_)) => {
+                    if self.complete(&current).await.is_err() {
+                        why = "too few stores have come to the newest configuration".to_owned();
+                    }
+                }
                 Err(ChangeError::Outbid(_) | ChangeError::Another(_)) => {
                     sleep(Duration::from_millis(rand::random_range(20..200))).await;
                 }
@@ -171,10 +176,14 @@ impl Quorum {
         Err(ChangeError::Unavailable("others change the stores at the same time".to_owned()))
     }
 
-    /// Makes sure that as many vote in `newest` as it needs.
+    /// Makes sure that as many vote in `newest` as it needs. Where the only stores that came to it are gone, the others accepted it and
+    /// are sealed: the change to it is made once more.
     pub(super) async fn complete(&self, newest: &Arc<Configuration>) -> Result<(), ChangeError> {
         let round = ChangeRound::completing(Arc::clone(newest), Flaws::default());
-        self.carry(newest, newest, asked(newest, newest), round).await
+        match self.carry(newest, newest, asked(newest, newest), round).await {
+            Err(ChangeError::Behind(older)) => self.change(older, Arc::clone(newest)).await.map(drop),
+            outcome => outcome,
+        }
     }
 
     async fn carry(

@@ -88,7 +88,10 @@ impl Quorum {
         let failed = |error| match error {
             ChangeError::Layouts(differ) => Unchanged::Layouts(differ),
             ChangeError::Unavailable(why) => Unchanged::Unavailable(why),
-            ChangeError::Outbid(_) | ChangeError::Another(_) | ChangeError::Newer(_) => {
+            ChangeError::Outbid(_)
+            | ChangeError::Another(_)
+            | ChangeError::Newer(_)
+            | ChangeError::Behind(_) => {
                 Unchanged::Unavailable("others change the stores at the same time".to_owned())
             }
         };

@@ -47,7 +47,7 @@ impl Quorum {
                 )));
             }
             Err(ChangeError::Unavailable(why)) => return Err(StoreError::Unavailable(why)),
-            Err(ChangeError::Outbid(_)) => {
+            Err(ChangeError::Outbid(_) | ChangeError::Behind(_)) => {
                 let why = "another arbiter stores the first configuration at the same time";
                 return Err(StoreError::Unavailable(why.to_owned()));
             }

@@ -21,8 +21,7 @@ use super::{Ask, PendingQuestions, Round, Step};
 use crate::store::merge::{LayoutsDiffer, merge};
 use seqsvr_core::flaws::{Flaw, Flaws};
 use seqsvr_core::store::configuration::Configuration;
-use seqsvr_core::store::message::Copy;
-use seqsvr_core::store::message::{Answer, Question};
+use seqsvr_core::store::message::{Answer, Copy, Misaddressed, Question};
 
 /// Why a configuration was not changed, or not for certain.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -33,6 +32,8 @@ pub enum ChangeError {
     Another(Arc<Configuration>),
     /// The configuration to change is no longer in force, but this one is.
     Newer(Arc<Configuration>),
+    /// The configuration to change was decided, but no store that answers has it: the change from this one to it comes first.
+    Behind(Arc<Configuration>),
     /// Too few answered; to be done again.
     Unavailable(String),
     /// The copies cannot be of one Set.
@@ -62,6 +63,8 @@ pub struct ChangeRound {
     done: usize,
     copies: Vec<Copy>,
     accepted: Option<(u64, Arc<Configuration>)>,
+    /// The newest configuration of those that have not come to the current one.
+    behind: Option<Arc<Configuration>>,
 }
 
 /// The ids of the members that such a round asks, in its order.
@@ -75,7 +78,8 @@ impl ChangeRound {
     pub fn new(current: Arc<Configuration>, next: Arc<Configuration>, ballot: u64, flaws: Flaws) -> Self {
         let members = asked(&current, &next);
         let (open, at, copies) = (PendingQuestions::new(), At::Seal, Vec::new());
-        Self { current, next, ballot, flaws, members, open, at, done: 0, copies, accepted: None }
+        let (done, accepted, behind) = Default::default();
+        Self { current, next, ballot, flaws, members, open, at, done, copies, accepted, behind }
     }
 
     /// Completes the change to `next`, which a member votes in already. Replicas are its members in their order.
@@ -173,7 +177,13 @@ impl Round for ChangeRound {
             {
                 return Step::Done(Err(ChangeError::Newer(newer)));
             }
-            (Ok(Answer::Misaddressed { why, .. }), _) => self.open.failed(from, &why.to_string()),
+            (Ok(Answer::Misaddressed { why, configuration }), _) => {
+                if why == Misaddressed::Behind {
+                    let known = self.behind.take().into_iter().chain(configuration);
+                    self.behind = known.max_by_key(|one| one.number);
+                }
+                self.open.failed(from, &why.to_string());
+            }
             (Ok(_), _) => self.open.wrong(from),
             (Err(why), _) => self.open.failed(from, &why),
         }
@@ -185,9 +195,12 @@ impl Round for ChangeRound {
                 At::Install | At::Copy => Step::Done(Ok(())),
             };
         }
-        match self.open.out {
-            0 => Step::Done(Err(ChangeError::Unavailable(self.open.why(self.done, needed)))),
-            _ => Step::WAIT,
+        if self.open.out > 0 {
+            return Step::WAIT;
         }
+        Step::Done(Err(match self.behind.take() {
+            Some(older) => ChangeError::Behind(older),
+            None => ChangeError::Unavailable(self.open.why(self.done, needed)),
+        }))
     }
 }

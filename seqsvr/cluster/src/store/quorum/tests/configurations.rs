@@ -155,11 +155,7 @@ async fn a_change_that_was_cut_off_is_completed_by_the_next() {
         claim(&role, 1).await.unwrap();
         raise(&role, 1, 500).await;
         let current = role.configuration().unwrap();
-        let Ok(Answer::Described(new)) = stage.remote(3).ask(Question::Describe).await else {
-            panic!("it describes itself")
-        };
-        let new = seqsvr_core::store::Member { id: new.id, name: new.name, addr: stage.addrs[3].clone() };
-        let next = Arc::new(current.replacing("s3", new));
+        let next = Arc::new(current.replacing("s3", member(&stage, 3).await));
         let mut copy = Copy::default();
         for index in 0..2 {
             let to = Address::default();
@@ -197,6 +193,43 @@ async fn a_change_that_was_cut_off_is_completed_by_the_next() {
         assert_eq!(replaced.configuration.members, next.members, "after {steps} steps");
         assert_eq!(claim(&role, 2).await.unwrap(), [500]);
     }
+}
+
+/// The one store that had come to the next configuration is lost. A process that heard of it from that store completes it all the same.
+#[tokio::test]
+async fn a_change_whose_only_store_is_lost_is_completed_by_one_that_heard_of_it() {
+    let stage = stage().await;
+    let (role, arbiter) = (stage.role(), stage.role());
+    role.establish(&terms()).await.unwrap();
+    claim(&role, 1).await.unwrap();
+    raise(&role, 1, 500).await;
+    let current = role.configuration().unwrap();
+    let next = Arc::new(current.replacing("s2", member(&stage, 3).await));
+    let mut copy = Copy::default();
+    for index in [0, 2] {
+        let (remote, to) = (stage.remote(index), Address::default());
+        match remote.call(to, Question::Seal { number: 1, ballot: 7 }).await {
+            Ok(Answer::Sealed { copy: sealed, .. }) => copy = sealed,
+            other => panic!("{other:?}"),
+        }
+        let accept = Question::Accept { number: 1, ballot: 7, next: Arc::clone(&next) };
+        assert_eq!(remote.call(to, accept).await, Ok(Answer::Accepted));
+    }
+    let install = Question::Install { next: Arc::clone(&next), copy: Arc::new(copy) };
+    assert_eq!(stage.remote(3).ask(install).await, Ok(Answer::Installed));
+    arbiter.follow(Arc::clone(&next));
+    stage.handles[3].abort();
+    assert_eq!(arbiter.complete_halted().await.unwrap(), next);
+    let _ = claim(&role, 2).await;
+    assert_eq!(claim(&role, 2).await.unwrap(), [500]);
+}
+
+/// The store of this index as a member.
+async fn member(stage: &Stage, index: usize) -> seqsvr_core::store::Member {
+    let Ok(Answer::Described(what)) = stage.remote(index).ask(Question::Describe).await else {
+        panic!("it describes itself")
+    };
+    seqsvr_core::store::Member { id: what.id, name: what.name, addr: stage.addrs[index].clone() }
 }
 
 fn sections(first: u32, last: u32) -> [std::ops::RangeInclusive<SectionId>; 1] {
