@@ -72,8 +72,7 @@ pub struct SetConfig {
     /// By how much ceilings are raised, as the stores have it. Default 10,000 (S3).
     #[serde(default = "default_step")]
     pub(crate) step: u32,
-    /// The lease of a new Set, in milliseconds: 100 to 60,000. Default 2,000. `seqsvr store lease` changes the lease of a Set in
-    /// use.
+    /// The lease of a new Set, in milliseconds: 100 to 60,000. Default 2,000. Fixed from then on.
     #[serde(default = "default_lease")]
     pub(crate) lease_ms: u64,
 }

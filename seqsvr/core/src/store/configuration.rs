@@ -11,11 +11,8 @@ use super::Layout;
 use crate::store::{Sizes, SizesError};
 
 mod moves;
-mod transition;
 
-pub use moves::{Given, Move, Moves};
-pub use transition::CannotChange;
-pub use transition::{Bounds, Transition};
+pub use moves::{CannotChange, Given, Move, Moves, Taking};
 
 /// The range of leases.
 pub const LEASES: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(60);
@@ -35,8 +32,8 @@ pub struct Configuration {
     pub layout: Layout,
     /// The uids of the Set, both ends included.
     pub uids: RangeInclusive<u32>,
-    /// The change that is under way, if the configuration is not to stay.
-    pub transition: Option<Transition>,
+    /// The uids that are being taken in from another Set.
+    pub taking: Option<Taking>,
     /// Which uids went to other Sets, and came from others.
     pub moves: Moves,
 }
@@ -50,6 +47,15 @@ pub struct Member {
     pub name: String,
     /// Where callers reach it that know no other address of it: `http://host:port` or `https://host:port`.
     pub addr: String,
+}
+
+/// The bounds of a read of the table: as the configuration says in which it was answered.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Bounds {
+    /// How long the read lets an AllocSvr serve.
+    pub lease: Duration,
+    /// The uids of the Set.
+    pub uids: RangeInclusive<u32>,
 }
 
 /// The member that a call is meant for, and the configuration that it counts for.
@@ -119,6 +125,16 @@ impl Configured {
 }
 
 impl Configuration {
+    /// The bounds of the reads that it answers.
+    pub fn bounds(&self) -> Bounds {
+        Bounds { lease: self.lease, uids: self.uids.clone() }
+    }
+
+    /// The next one, otherwise the same.
+    pub fn next(&self) -> Self {
+        Self { number: self.number + 1, ..self.clone() }
+    }
+
     /// N and W.
     ///
     /// # Errors
@@ -153,7 +169,6 @@ impl Configuration {
             () if !distinct(ids.len()) || ids.contains(&0) => Some("id of a member"),
             () if !distinct(names.len()) => Some("name of a member"),
             () if !LEASES.contains(&self.lease) => Some("lease"),
-            () if !LEASES.contains(&self.awaited()) => Some("earlier lease"),
             () if self.uids.is_empty() => Some("range of uids"),
             () if !self.moves.fit() => Some("number of moves"),
             () => None,
@@ -173,14 +188,14 @@ impl Configuration {
     /// The next one: `new` in the place of the member called `old`.
     pub fn replacing(&self, old: &str, new: Member) -> Self {
         let put = |one: &Member| if one.name == old { new.clone() } else { one.clone() };
-        Self { number: self.number + 1, members: self.members.iter().map(put).collect(), ..self.clone() }
+        Self { members: self.members.iter().map(put).collect(), ..self.next() }
     }
 
     /// The next one: `new` votes, too. W stays a majority where it is one, and stays as it is where that is enough.
     pub fn adding(&self, new: Member) -> Self {
         let members: Vec<Member> = self.members.iter().cloned().chain([new]).collect();
         let write = self.write.max(majority(members.len()));
-        Self { number: self.number + 1, members, write, ..self.clone() }
+        Self { members, write, ..self.next() }
     }
 
     /// The next one: the member called `old` votes no more. W stays a majority where it is one, and is never more than all.
@@ -188,18 +203,18 @@ impl Configuration {
         let members: Vec<Member> = self.members.iter().filter(|one| one.name != old).cloned().collect();
         let is_majority = self.write == majority(self.members.len());
         let write = if is_majority { majority(members.len()) } else { self.write.min(members.len()) };
-        Self { number: self.number + 1, members, write, ..self.clone() }
+        Self { members, write, ..self.next() }
     }
 
     /// The next one, in which `write` members must answer.
     pub fn writing(&self, write: usize) -> Self {
-        Self { number: self.number + 1, write, ..self.clone() }
+        Self { write, ..self.next() }
     }
 
     /// How a role's own file differs, in one line.
     pub fn differs(&self, terms: &Terms) -> Option<String> {
         let stored = format!("configuration {} of the Set", self.number);
-        terms.differ_from(self.lease, self.layout, &stored, "seqsvr store lease MILLISECONDS")
+        terms.differ_from(self.lease, self.layout, &stored)
     }
 }
 
@@ -209,15 +224,15 @@ const fn majority(n: usize) -> usize {
 }
 
 impl Terms {
-    /// In what a role's file differs from what is `stored`, in one line; `change` says how to change the stored lease.
-    pub fn differ_from(&self, lease: Duration, layout: Layout, stored: &str, change: &str) -> Option<String> {
+    /// In what a role's file differs from what is `stored`, in one line.
+    pub fn differ_from(&self, lease: Duration, layout: Layout, stored: &str) -> Option<String> {
         let line = |there: String, here: String, set: String| {
             Some(format!("{stored} has {there}, but this role's file has {here}; {set}"))
         };
         if let Some(mine) = self.lease.filter(|mine| *mine != lease) {
             let millis = |lease: Duration| lease.as_millis().to_string();
             let there = millis(lease);
-            let set = format!("set lease_ms = {there}, or leave it out; to change the stored one: {change}");
+            let set = format!("set lease_ms = {there}, or leave it out");
             return line(format!("lease_ms = {there}"), millis(mine), set);
         }
         if self.layout != layout {
@@ -243,7 +258,7 @@ mod tests {
             lease: Duration::from_secs(2),
             layout: Layout { section_size: 100_000, step: 10_000 },
             uids: 0..=u32::MAX,
-            transition: None,
+            taking: None,
             moves: Moves::default(),
         }
     }

@@ -43,10 +43,7 @@ impl EtcdStore {
             let line = format!("{key} is not in etcd yet: an arbiter of the Set stores it");
             return Err(StoreError::Unavailable(line));
         };
-        let change = format!(
-            "stop every AllocSvr and arbiter of the Set, wait 1.1 times the lease, and remove the key {key} from etcd"
-        );
-        if let Some(line) = terms.differ_from(stored.lease, stored.layout, key, &change) {
+        if let Some(line) = terms.differ_from(stored.lease, stored.layout, key) {
             return Err(StoreError::Unavailable(line));
         }
         self.agreed.store(true, Ordering::Release);
@@ -56,5 +53,5 @@ impl EtcdStore {
 
 /// The bounds of a read that found these settings stored.
 pub(super) fn bounds(stored: SetTerms) -> Bounds {
-    Bounds { lease: stored.lease, awaited: stored.lease, uids: stored.uids }
+    Bounds { lease: stored.lease, uids: stored.uids }
 }

@@ -146,7 +146,7 @@ async fn a_role_with_another_lease_or_other_sections_is_refused_and_one_that_say
     role().establish(&SetTerms { lease: millis(1_000), ..stored.clone() }).await.unwrap();
     first.agree(&terms).await.unwrap();
     let bounds = read(&role()).await.unwrap();
-    assert_eq!((bounds.lease, bounds.awaited, bounds.uids), (stored.lease, stored.lease, stored.uids));
+    assert_eq!((bounds.lease, bounds.uids), (stored.lease, stored.uids));
 
     let other = Terms { lease: Some(millis(1_000)), ..terms.clone() };
     let line = role().agree(&other).await.unwrap_err().to_string();

@@ -312,35 +312,3 @@ async fn a_new_set_begins_with_uids_of_another_and_serves_none_before_their_ceil
     written(&new.role(), 300, MOVED).await.unwrap();
     assert_eq!(ceiling(&new.role(), 7, 300).await.unwrap(), 900);
 }
-
-async fn bounds(quorum: &Quorum) -> (Duration, Duration) {
-    // A role that goes by an earlier configuration is refused once.
-    let _ = quorum.read(&Revisions::default(), Duration::ZERO).await;
-    let reading = quorum.read(&Revisions::default(), Duration::ZERO).await.unwrap();
-    let bounds = reading.bounds.expect("a configuration is stored");
-    (bounds.lease, bounds.awaited)
-}
-
-#[tokio::test]
-async fn a_shorter_lease_is_granted_at_once_and_takers_wait_for_the_longer_one_until_it_is_settled() {
-    let stage = stage().await;
-    let millis = Duration::from_millis;
-    let (role, operator) = (stage.role(), stage.role());
-    role.establish(&SetTerms { lease: millis(300), ..self::terms() }).await.unwrap();
-    let terms = Terms { lease: Some(millis(300)), layout: LAYOUT };
-    role.agree(&terms).await.unwrap();
-    assert_eq!(bounds(&role).await, (millis(300), millis(300)));
-    // The command is cut off after its first step.
-    operator.reconfigure(|now| Ok(now.toward_lease(millis(100))?)).await.unwrap();
-    assert_eq!(bounds(&role).await, (millis(100), millis(300)));
-    // A role that runs goes on; one that starts with the old value is refused.
-    role.agree(&terms).await.unwrap();
-    let line = stage.role().agree(&terms).await.unwrap_err().to_string();
-    assert!(line.contains("set lease_ms = 100"), "{line}");
-    let done = stage.role().set_lease(millis(100)).await.unwrap();
-    assert_eq!((done.configuration.number, done.already), (3, false));
-    assert_eq!(bounds(&role).await, (millis(100), millis(100)));
-    assert!(stage.role().set_lease(millis(100)).await.unwrap().already);
-    let longer = operator.set_lease(millis(500)).await.unwrap();
-    assert_eq!((longer.configuration.number, bounds(&role).await), (4, (millis(500), millis(500))));
-}
