@@ -198,9 +198,9 @@ fn a_cluster_at_full_speed_goes_by_what_ships() {
     let whole = |shape: &Shape| shape.lease == alloc.rules.lease;
     let shape = shapes.find(whole).expect("some are as shipped");
     let cluster = SimulatedCluster::new(shape, Chance::new(0), RunHistory::new(0));
-    let AllocSetup { lease, poll, retry, drain_wait, raise_wait, pauses, rules, access, .. } =
+    let AllocSetup { lease, drain_wait, raise_wait, pauses, rules, access, .. } =
         cluster.alloc_setup("a0".to_owned());
-    assert_eq!((lease, poll, retry), (alloc.rules.lease, alloc.rules.poll, alloc.rules.retry));
+    assert_eq!(lease, alloc.rules.lease);
     assert_eq!((drain_wait, raise_wait), (alloc.drain_wait, alloc.options.raise_wait));
     assert_eq!(pauses, (alloc.options.retry_first, alloc.options.retry_longest));
     assert_eq!((rules.limit, access.patience), (alloc.options.limit, ms(config.sets[0].stores.patience_ms)));

@@ -109,15 +109,15 @@ async fn a_dead_store_is_replaced_while_callers_take_numbers() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_allocator_with_another_lease_serves_nothing_and_says_why() {
+async fn an_allocator_with_other_sections_serves_nothing_and_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let mut cluster = Cluster::start(&program("seqsvr"), folder.path(), &shape(2, 1)).await.unwrap();
     takes_numbers(&cluster.client().unwrap()).await;
     configured(folder.path()).await;
     cluster.allocators[1].stop().await.unwrap();
     let alloc = folder.path().join("alloc2.toml");
-    let shorter = altered(&alloc, "shorter", &[("lease_ms = 1500", "lease_ms = 1000")]);
-    let mut running = RunningRole::start("alloc", &shorter);
-    running.says("but this role's file has 1000; set lease_ms = 1500").await;
+    let other = altered(&alloc, "other", &[("[[sets]]\n", "[[sets]]\nstep = 77\n")]);
+    let mut running = RunningRole::start("alloc", &other);
+    running.says("but this role's file has section_size 100000 and step 77").await;
     cluster.stop().await.unwrap();
 }

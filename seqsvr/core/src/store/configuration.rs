@@ -14,6 +14,9 @@ mod moves;
 
 pub use moves::{CannotChange, Given, Move, Moves, Taking};
 
+/// The lease of a new Set whose arbiter's file says none.
+pub const LEASE: Duration = Duration::from_secs(2);
+
 /// The range of leases.
 pub const LEASES: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(60);
 
@@ -65,15 +68,6 @@ pub struct Address {
     pub number: u64,
     /// The member that it means; 0 when it does not know.
     pub member: u64,
-}
-
-/// The stored settings as a role's file gives them; the role begins to serve only when they are the same.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Terms {
-    /// The lease, if the file says one.
-    pub lease: Option<Duration>,
-    /// The layout.
-    pub layout: Layout,
 }
 
 /// The settings that all roles of a Set have in common, as an arbiter's file gives them for a new Set.
@@ -211,38 +205,15 @@ impl Configuration {
         Self { write, ..self.next() }
     }
 
-    /// How a role's own file differs, in one line.
-    pub fn differs(&self, terms: &Terms) -> Option<String> {
-        let stored = format!("configuration {} of the Set", self.number);
-        terms.differ_from(self.lease, self.layout, &stored)
+    /// How the layout in a role's own file differs, in one line.
+    pub fn differs(&self, layout: Layout) -> Option<String> {
+        layout.differs_from(self.layout, &format!("configuration {} of the Set", self.number))
     }
 }
 
 /// The fewest of `n` that meet any other as many.
 const fn majority(n: usize) -> usize {
     n / 2 + 1
-}
-
-impl Terms {
-    /// In what a role's file differs from what is `stored`, in one line.
-    pub fn differ_from(&self, lease: Duration, layout: Layout, stored: &str) -> Option<String> {
-        let line = |there: String, here: String, set: String| {
-            Some(format!("{stored} has {there}, but this role's file has {here}; {set}"))
-        };
-        if let Some(mine) = self.lease.filter(|mine| *mine != lease) {
-            let millis = |lease: Duration| lease.as_millis().to_string();
-            let there = millis(lease);
-            let set = format!("set lease_ms = {there}, or leave it out");
-            return line(format!("lease_ms = {there}"), millis(mine), set);
-        }
-        if self.layout != layout {
-            let show = |one: Layout| format!("section_size {} and step {}", one.section_size, one.step);
-            let Layout { section_size, step } = layout;
-            let set = format!("set section_size = {section_size} and step = {step}");
-            return line(show(layout), show(self.layout), set);
-        }
-        None
-    }
 }
 
 #[cfg(test)]
@@ -301,14 +272,8 @@ mod tests {
     #[test]
     fn what_a_file_says_otherwise_is_reported_in_one_line() {
         let stored = configuration();
-        let Configuration { lease, layout, .. } = stored.clone();
-        let same = Terms { lease: Some(lease), layout };
-        assert_eq!(stored.differs(&same), None);
-        let reported = |terms: Terms| stored.differs(&terms).unwrap_or_default();
-        assert!(reported(Terms { lease: Some(lease / 2), ..same.clone() }).contains("set lease_ms = 2000"));
-        let unset = Terms { lease: None, ..same.clone() };
-        assert_eq!(stored.differs(&unset), None, "the stored lease counts where the file says none");
-        let layout = Layout { step: 5, ..layout };
-        assert!(reported(Terms { layout, ..same }).contains("step = 10000"));
+        assert_eq!(stored.differs(stored.layout), None);
+        let line = stored.differs(Layout { step: 5, ..stored.layout }).unwrap_or_default();
+        assert!(line.contains("set section_size = 100000 and step = 10000"), "{line}");
     }
 }

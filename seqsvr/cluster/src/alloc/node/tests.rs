@@ -34,15 +34,7 @@ fn theirs(version: u64) -> Owner {
 }
 
 fn rules() -> NodeRules {
-    NodeRules {
-        name: "a".to_owned(),
-        incarnation: 7,
-        lease: LEASE,
-        poll: LEASE / 4,
-        retry: Duration::from_millis(50),
-        layout: LAYOUT,
-        flaws: Flaws::default(),
-    }
+    NodeRules { name: "a".to_owned(), incarnation: 7, lease: LEASE, layout: LAYOUT, flaws: Flaws::default() }
 }
 
 /// A table of ten sections that gives each listed run to (node 0 or 1, incarnation) under an epoch.
@@ -179,7 +171,7 @@ fn the_lease_and_the_wait_are_those_of_the_configuration_that_answered() {
     let short = LEASE / 4;
     let actions = node.on(at(100), bounded(at(90), &given, short));
     assert!(
-        actions.contains(&Action::Read { revisions: Revisions(vec![1]), wait: short / 2 }),
+        actions.contains(&Action::Read { revisions: Revisions(vec![1]), wait: short / 4 }),
         "{actions:?}"
     );
     assert_eq!(node.lease_until(), Some(at(90) + short));

@@ -1,11 +1,11 @@
 //! The settings that all roles of a Set must share, stored beside the table: lease, layout and uids. The first arbiter
-//! stores them, and every AllocSvr that starts compares lease and layout with its file.
+//! stores them, and every AllocSvr that starts compares the layout with its file.
 
 use std::sync::atomic::Ordering;
 
 use super::{EtcdStore, keys};
 use seqsvr_core::store::configuration::Bounds;
-use seqsvr_core::store::{SetTerms, StoreError, Terms};
+use seqsvr_core::store::{Layout, SetTerms, StoreError};
 use seqsvr_etcd::v3::TxnRequest;
 use seqsvr_etcd::{put, unchanged};
 
@@ -34,7 +34,7 @@ impl EtcdStore {
     /// # Errors
     ///
     /// [`StoreError::Unavailable`]: one line that says what differs, or that nothing is stored.
-    pub(crate) async fn agree(&self, terms: &Terms) -> Result<(), StoreError> {
+    pub(crate) async fn agree(&self, layout: Layout) -> Result<(), StoreError> {
         if self.agreed.load(Ordering::Acquire) {
             return Ok(());
         }
@@ -43,7 +43,7 @@ impl EtcdStore {
             let line = format!("{key} is not in etcd yet: an arbiter of the Set stores it");
             return Err(StoreError::Unavailable(line));
         };
-        if let Some(line) = terms.differ_from(stored.lease, stored.layout, key) {
+        if let Some(line) = layout.differs_from(stored.layout, key) {
             return Err(StoreError::Unavailable(line));
         }
         self.agreed.store(true, Ordering::Release);
