@@ -177,12 +177,10 @@ async fn the_failover_example_works_when_pasted() {
 }
 
 /// The tables of docs/SETTINGS-CLUSTER.md in their order: the command that reads such a file, and how the section begins.
-const SETTINGS: [(&str, &[&str]); 24] = [
+const SETTINGS: [(&str, &[&str]); 21] = [
     ("store", &[""]),
-    ("store", &["[limits]"]),
     ("alloc", &[""]),
     ("alloc", &["[[sets]]"]),
-    ("alloc", &["[limits]"]),
     ("arbiter", &[""]),
     ("arbiter", &["[set]"]),
     ("arbiter", &["[[allocators]]"]),
@@ -195,7 +193,6 @@ const SETTINGS: [(&str, &[&str]); 24] = [
     ("arbiter", &["[connections]"]),
     ("status", &[""]),
     ("status", &["[[sets]]"]),
-    ("status", &["[limits]"]),
     ("issuer", &[""]),
     ("issuer", &["[issuer]"]),
     ("issuer", &["[issuer.machine]"]),

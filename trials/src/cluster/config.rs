@@ -132,8 +132,7 @@ impl<'a> ConfigWriter<'a> {
         );
         text += &self.to_listen();
         for set in &self.sets {
-            let (number, lease) = (set.number, self.shape.timing.lease.as_millis());
-            text += &format!("\n[[sets]]\nnumber = {number}\nlease_ms = {lease}\n");
+            text += &format!("\n[[sets]]\nnumber = {}\n", set.number);
             text += &self.keeper("sets.stores", &wires.lay_all(name, &set.stores)?);
         }
         let alloc = self.member(ProcessRole::Alloc, name, addr, text)?;

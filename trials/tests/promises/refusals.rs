@@ -30,8 +30,6 @@ async fn wrong_calls_are_refused_in_one_line() {
         &refusal(2, &["next", "100000"], &narrow).await,
         "uid 100000 is in none of the configured Sets",
     );
-    let greedy = altered(config, "greedy", &[("[[sets]]", "[limits]\ncount_per_call = 1000000\n\n[[sets]]")]);
-    assert_says(&refusal(1, &["next", "42", "--count", "100001"], &greedy).await, "100000");
     let served = seqsvr(&["next", "42", "--count", "100000"], config).await;
     assert_eq!(served.code, Some(0), "the most is not too much: {served:?}");
 
@@ -51,16 +49,14 @@ async fn wrong_configurations_are_refused_in_one_line() {
     let another = "\n[[sets]]\nnumber = 1\nfirst_uid = 4000000000\nallocators = [\"http://127.0.0.1:1\"]\n";
     let same = another.replace("number = 1", "number = 0").replace("first_uid", "last_uid");
     let set = "[[sets]]\nnumber = 0\n";
-    let lease = "lease_ms = 1500\n";
-    let roles: [(&str, &Path, Changes<'_>, &str); 11] = [
+    let roles: [(&str, &Path, Changes<'_>, &str); 10] = [
+        ("alloc", &alloc, &[(set, "[[sets]]\nnumber = 0\nlease_ms = 1500\n")], "unknown field"),
         (
-            "alloc",
-            &alloc,
-            &[(lease, "lease_ms = 1500\npoll_ms = 751\n")],
-            "shorter than two polls of 751 ms; set poll_ms to 1 to 750",
+            "arbiter",
+            &arbiter,
+            &[("lease_ms = 1500", "lease_ms = 99")],
+            "lease_ms = 99 is not within 100 and 60000",
         ),
-        ("alloc", &alloc, &[(lease, "lease_ms = 99\n")], "lease_ms = 99 is not within 100 and 60000"),
-        ("alloc", &alloc, &[(lease, "lease = 1500\n")], "unknown field"),
         (
             "alloc",
             &alloc,

@@ -72,7 +72,7 @@ pub(crate) async fn refusal(code: i32, words: &[&str], config: &Path) -> String 
 /// A role beside those of the cluster. Dropping it kills it.
 #[derive(Debug)]
 pub(crate) struct RunningRole {
-    process: Child,
+    _process: Child,
     log: Lines<BufReader<ChildStderr>>,
 }
 
@@ -84,12 +84,7 @@ impl RunningRole {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut process = command.spawn().unwrap();
         let log = BufReader::new(process.stderr.take().unwrap()).lines();
-        RunningRole { process, log }
-    }
-
-    /// Kills it, and waits until it has let go of its address.
-    pub(crate) async fn kill(mut self) {
-        self.process.kill().await.unwrap();
+        RunningRole { _process: process, log }
     }
 
     /// Waits for a line of its log.

@@ -13,9 +13,13 @@ use super::leadership::{NODES, check_node};
 use super::plan::{Balance, Policy};
 use crate::store::StoresConfig;
 use seqsvr_core::routing::{Order, TableError};
+use seqsvr_core::store::configuration::LEASE;
 use seqsvr_core::store::{Layout, Moves, SetTerms};
 use seqsvr_rpc::connections::ConnectionsConfig;
 use seqsvr_rpc::security::{CallConfig, ListenConfig};
+
+/// How long there is no sign of the acting arbiter until another takes over.
+const TAKEOVER: Duration = Duration::from_secs(2);
 
 /// The file of `seqsvr arbiter --config`.
 #[derive(Clone, Debug, Deserialize)]
@@ -72,8 +76,7 @@ pub struct SetConfig {
     /// By how much ceilings are raised, as the stores have it. Default 10,000 (S3).
     #[serde(default = "default_step")]
     pub(crate) step: u32,
-    /// The lease of a new Set, in milliseconds: 100 to 60,000. Default 2,000. `seqsvr store lease` changes the lease of a Set in
-    /// use.
+    /// The lease of a new Set, in milliseconds: 100 to 60,000. Default 2,000. Fixed from then on.
     #[serde(default = "default_lease")]
     pub(crate) lease_ms: u64,
 }
@@ -98,15 +101,9 @@ pub(crate) enum PolicyConfig {
         /// for load. Default 30.
         #[serde(default = "default_balance_every")]
         balance_every_s: u64,
-        /// How busy, in percent of the average, the busiest node must be: 105 and up. Default 125.
-        #[serde(default = "default_balance_above")]
-        balance_above_percent: u64,
         /// Numbers a second below which a node is not busy. Default 10,000.
         #[serde(default = "default_balance_least")]
         balance_least: u64,
-        /// The most sections that move at a time: 1 and up. Default 64.
-        #[serde(default = "default_balance_sections")]
-        balance_sections: usize,
     },
     /// One serves, the next stands by (S10).
     Standby {
@@ -131,53 +128,23 @@ pub(crate) enum OrderConfig {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct TimingConfig {
-    /// Milliseconds without a sign of the acting arbiter until another takes over: 100 and up. Default 2,000.
-    pub(crate) takeover_ms: u64,
     /// Milliseconds between two probes of a node: 10 to 60,000. Default 200.
     pub(crate) probe_every_ms: u64,
     /// Milliseconds that an answer to a probe may take. Default: as `probe_every_ms`.
     pub(crate) probe_patience_ms: Option<u64>,
     /// Probes missed in a row until a node is dead: 1 to 1,000. Default 3.
     pub(crate) dead_after: u32,
-    /// Answers in a row until it is trusted again: 1 to 1,000. Default 15, which is 3 s: longer than others need to take over from
-    /// a node (0.6 s + 1.1 x lease), so that no section goes home while its taker still waits, and must be waited for anew.
-    pub(crate) back_after: u32,
-    /// The most answers that are asked for when it dies again and again: `back_after` to 100,000. Default 80.
-    pub(crate) back_most: u32,
-    /// Seconds between two deaths or restarts that are not held against a node. Default 60.
-    pub(crate) calm_s: u64,
-    /// Restarts in a row, without calm between them, until a node counts as dead: 2 and up. Default 4.
-    pub(crate) restarts: u32,
-    /// Milliseconds for which a node may answer probes and not serve sections that it could: 1,000 to 600,000. Default 5,000. After
-    /// them its sections move to others until it is restarted, or for a minute, then two, up to an hour.
-    pub(crate) unserved_ms: u64,
 }
 
 impl Default for TimingConfig {
     fn default() -> Self {
-        let health = HealthRules::default();
-        Self {
-            takeover_ms: 2_000,
-            probe_every_ms: 200,
-            probe_patience_ms: None,
-            dead_after: health.dead_after,
-            back_after: health.back_after,
-            back_most: health.back_most,
-            calm_s: health.calm.as_secs(),
-            restarts: health.restarts,
-            unserved_ms: health.unserved.as_millis() as u64,
-        }
+        Self { probe_every_ms: 200, probe_patience_ms: None, dead_after: HealthRules::default().dead_after }
     }
 }
 
 impl Default for PolicyConfig {
     fn default() -> Self {
-        Self::Spread {
-            balance_every_s: default_balance_every(),
-            balance_above_percent: default_balance_above(),
-            balance_least: default_balance_least(),
-            balance_sections: default_balance_sections(),
-        }
+        Self::Spread { balance_every_s: default_balance_every(), balance_least: default_balance_least() }
     }
 }
 
@@ -198,23 +165,15 @@ const fn default_step() -> u32 {
 }
 
 const fn default_lease() -> u64 {
-    2_000
+    LEASE.as_millis() as u64
 }
 
 fn default_balance_every() -> u64 {
     Balance::default().every.as_secs()
 }
 
-fn default_balance_above() -> u64 {
-    Balance::default().above_percent
-}
-
 fn default_balance_least() -> u64 {
     Balance::default().least
-}
-
-fn default_balance_sections() -> usize {
-    Balance::default().sections
 }
 
 /// A mistake in the file.
@@ -268,31 +227,27 @@ impl ArbiterConfig {
     pub fn rules(&self) -> Result<ArbiterRules, ArbiterConfigError> {
         let seed = self.seed()?;
         let timing = &self.timing;
-        within("timing.takeover_ms", timing.takeover_ms, 100, u64::MAX, "100 or more")?;
         within("timing.probe_every_ms", timing.probe_every_ms, 10, 60_000, "within 10 and 60000")?;
         within("timing.probe_patience_ms", self.probe_patience_ms(), 10, 60_000, "within 10 and 60000")?;
         within("timing.dead_after", timing.dead_after.into(), 1, 1_000, "within 1 and 1000")?;
-        within("timing.back_after", timing.back_after.into(), 1, 1_000, "within 1 and 1000")?;
-        let least = timing.back_after.into();
-        within("timing.back_most", timing.back_most.into(), least, 100_000, "within back_after and 100000")?;
-        within("timing.restarts", timing.restarts.into(), 2, u64::MAX, "2 or more")?;
-        within("timing.unserved_ms", timing.unserved_ms, 1_000, 600_000, "within 1000 and 600000")?;
         Ok(ArbiterRules {
             number: self.number,
-            takeover: Duration::from_millis(timing.takeover_ms),
+            takeover: TAKEOVER,
             retry: Duration::from_millis(100),
             probe_every: Duration::from_millis(timing.probe_every_ms),
-            health: HealthRules {
-                dead_after: timing.dead_after,
-                back_after: timing.back_after,
-                back_most: timing.back_most,
-                calm: Duration::from_secs(timing.calm_s),
-                restarts: timing.restarts,
-                unserved: Duration::from_millis(timing.unserved_ms),
-            },
+            health: self.health(self.terms()?.lease),
             policy: self.policy.check()?,
             seed,
         })
+    }
+
+    /// A node that is back is trusted after others have taken over from it: no section goes home while its taker still waits, and
+    /// must be waited for anew.
+    fn health(&self, lease: Duration) -> HealthRules {
+        let TimingConfig { probe_every_ms, dead_after, .. } = self.timing;
+        let takeover = (lease.as_millis() as u64 * 11).div_ceil(10 * probe_every_ms) as u32;
+        let (back_after, health) = (dead_after + takeover + 1, HealthRules::default());
+        HealthRules { dead_after, back_after, back_most: health.back_most.max(back_after), ..health }
     }
 
     /// How long an answer to a probe may take.
@@ -334,26 +289,13 @@ impl PolicyConfig {
         Ok(match *self {
             Self::Standby { order: OrderConfig::List } => Policy::Standby(Order::List),
             Self::Standby { order: OrderConfig::Hash } => Policy::Standby(Order::Hash),
-            Self::Spread { balance_every_s, balance_above_percent, balance_least, balance_sections } => {
+            Self::Spread { balance_every_s, balance_least } => {
+                let (name, range) = ("policy.balance_every_s", "0, or within 5 and 1000000");
                 if balance_every_s > 0 {
-                    within(
-                        "policy.balance_every_s",
-                        balance_every_s,
-                        5,
-                        1_000_000,
-                        "0, or within 5 and 1000000",
-                    )?;
+                    within(name, balance_every_s, 5, 1_000_000, range)?;
                 }
-                let (above, sections) = (balance_above_percent, balance_sections as u64);
-                within("policy.balance_above_percent", above, 105, 100_000, "within 105 and 100000")?;
-                within("policy.balance_sections", sections, 1, u64::MAX, "1 or more")?;
-                Policy::Spread(Balance {
-                    every: Duration::from_secs(balance_every_s),
-                    above_percent: balance_above_percent,
-                    least: balance_least,
-                    sections: balance_sections,
-                    ..Balance::default()
-                })
+                let every = Duration::from_secs(balance_every_s);
+                Policy::Spread(Balance { every, least: balance_least, ..Balance::default() })
             }
         })
     }
@@ -400,6 +342,8 @@ mod tests {
         let rules = read(SOUND).unwrap();
         assert_eq!(rules.health, HealthRules::default());
         assert_eq!(rules.policy, Policy::Spread(Balance::default()));
+        let slow = read(&SOUND.replacen("set = {}", "set = { lease_ms = 10000 }", 1)).unwrap();
+        assert_eq!(slow.health.back_after, 59, "11.8 s: longer than 0.6 s + 1.1 x 10 s");
         assert_eq!(rules.seed.uids, 0..=u32::MAX);
     }
 
@@ -426,7 +370,6 @@ mod tests {
                 "balance_every_s = 1 is not 0, or within 5",
             ),
             ("set = {}", "set = {}\ntiming = { dead_after = 0 }", "timing.dead_after = 0 is not within"),
-            ("set = {}", "set = {}\ntiming = { back_most = 4 }", "within back_after and 100000"),
             ("set = {}", "set = {}\npolicy = { kind = \"other\" }", "unknown variant"),
             ("number = 1", "number = 256", "invalid value"),
         ];

@@ -40,14 +40,20 @@ pub(super) struct WriterLimits {
     pub(super) longest_wait: Duration,
 }
 
+impl Default for WriterLimits {
+    fn default() -> Self {
+        Self { queue: 4_096, batch: 1_024, waiters: 4_096, longest_wait: Duration::from_secs(10) }
+    }
+}
+
 /// Why a question was not answered. Counts as no answer: it may or may not have taken effect.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub(super) enum Unanswered {
-    /// More than the configured number wait.
+    /// Too many wait.
     #[error("the replica is busy: {0} questions wait already; ask again")]
     Busy(usize),
-    /// More than the configured number of reads are held back.
-    #[error("{0} readers wait already; raise [limits] waiters of the replica")]
+    /// Too many reads are held back.
+    #[error("{0} readers wait already; ask again")]
     Waiters(usize),
     /// Its disk is full.
     #[error("the disk of the replica is full; free some room there, and it goes on by itself")]

@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::etcd::EtcdStore;
 use crate::store::quorum::{Link, Quorum, Remote, Ways};
 use seqsvr_core::store::tables::RoutingTableStore;
-use seqsvr_core::store::{SectionStore, SetTerms, StoreError, Terms};
+use seqsvr_core::store::{Layout, SectionStore, SetTerms, StoreError};
 use seqsvr_core::store::{Sizes, SizesError};
 use seqsvr_etcd::EtcdConfig;
 use seqsvr_rpc::security::{Call, CallConfig, SecurityError};
@@ -84,10 +84,10 @@ impl Stores {
     /// # Errors
     ///
     /// [`StoreError::Unavailable`]: one line that says what differs, or that nothing is stored yet.
-    pub(crate) async fn agree(&self, terms: &Terms) -> Result<(), StoreError> {
+    pub(crate) async fn agree(&self, layout: Layout) -> Result<(), StoreError> {
         match (&self.quorum, &self.etcd) {
-            (Some(quorum), _) => quorum.agree(terms).await,
-            (None, Some(etcd)) => etcd.agree(terms).await,
+            (Some(quorum), _) => quorum.agree(layout).await,
+            (None, Some(etcd)) => etcd.agree(layout).await,
             (None, None) => Ok(()),
         }
     }

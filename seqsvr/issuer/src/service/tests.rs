@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 
-use super::super::rejected::{FallBack, Refuse};
+use super::super::rejected::FallBack;
 use super::super::segment::SegmentOptions;
 use super::super::strategy::{IssueError, Strategy};
 use super::super::{CallHistory, OpenError, Rate};
@@ -167,7 +167,7 @@ async fn a_step_is_refused_by_tags_without_segments() {
 
 #[tokio::test]
 async fn a_tag_without_numbers_refuses_or_falls_back_as_configured() {
-    let refusing = never().rejected("ticket", Arc::new(Refuse)).unwrap().open().await.unwrap();
+    let refusing = never().open().await.unwrap();
     let error = refusing.next("ticket", 1).await.unwrap_err();
     assert_eq!((error.to_string().as_str(), error.is_retryable()), ("sold out", true));
     let spare = FallBack(Tag::new("spare").unwrap());

@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use tidemark_process::Version;
 
@@ -43,9 +42,6 @@ enum StoreCommand {
     /// Changes how many stores must answer each call (W), while the Set serves
     #[command(after_help = GROW)]
     WriteQuorum(WriteArgs),
-    /// Changes the lease of a Set, while it serves. A shorter one takes 1.1 times the earlier one until it is settled
-    #[command(after_help = LEASE)]
-    Lease(LeaseArgs),
 }
 
 const REPLACE: &str = "\
@@ -87,22 +83,6 @@ struct WriteArgs {
     /// How many stores must answer: more than half of them
     #[arg(value_parser = clap::value_parser!(u8).range(1..=15))]
     write: u8,
-    #[command(flatten)]
-    stores: WhichStores,
-}
-
-const LEASE: &str = "\
-Example:
-  seqsvr store lease 3000 --config arbiter0.toml
-Cut off, or failed: run it again. Afterwards write it into lease_ms of the AllocSvrs, or leave that key out: one that starts \
-with another value serves nothing.";
-
-/// The flags of `store lease`.
-#[derive(Debug, Args)]
-struct LeaseArgs {
-    /// The lease, in milliseconds: 100 to 60,000
-    #[arg(value_parser = clap::value_parser!(u64).range(100..=60_000))]
-    milliseconds: u64,
     #[command(flatten)]
     stores: WhichStores,
 }
@@ -159,10 +139,6 @@ impl WhichStores {
         );
         let members: Vec<_> = members().map(|one| json!({ "name": one.name, "addr": one.addr })).collect();
         let json = json!({ "configuration": number, "write": write, "members": members, "already": already });
-        self.answer(text, &json);
-    }
-
-    fn answer(&self, text: String, json: &Value) {
         println!("{}", if self.json { json.to_string() } else { text });
     }
 }
@@ -198,22 +174,6 @@ async fn set_write(args: WriteArgs) -> Result<(), ExitError> {
     Ok(())
 }
 
-/// Changes the lease. If it is cut off at any moment, run it again.
-async fn lease(args: LeaseArgs) -> Result<(), ExitError> {
-    let wanted = Duration::from_millis(args.milliseconds);
-    let ChangedConfiguration { configuration, already } =
-        args.stores.quorum()?.set_lease(wanted).await.map_err(ExitError::failed)?;
-    let number = configuration.number;
-    let done = if already { "was the lease before" } else { "is the lease from now on" };
-    let text = format!(
-        "{0} ms {done}; configuration {number}. Write lease_ms = {0} into the files of the AllocSvrs, or leave it out",
-        args.milliseconds
-    );
-    let json = json!({ "configuration": number, "lease_ms": args.milliseconds, "already": already });
-    args.stores.answer(text, &json);
-    Ok(())
-}
-
 /// Serves until a signal ends it.
 pub(super) async fn run(args: StoreArgs, version: Version) -> Result<(), ExitError> {
     match args.command {
@@ -221,7 +181,6 @@ pub(super) async fn run(args: StoreArgs, version: Version) -> Result<(), ExitErr
         Some(StoreCommand::Add(args)) => return add(args).await,
         Some(StoreCommand::Remove(args)) => return remove(args).await,
         Some(StoreCommand::WriteQuorum(args)) => return set_write(args).await,
-        Some(StoreCommand::Lease(args)) => return lease(args).await,
         None => {}
     }
     let Some(file) = &args.config else { return Err(ExitError::usage("say which file: --config FILE")) };

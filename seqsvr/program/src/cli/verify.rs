@@ -17,7 +17,7 @@ use seqsvr_cluster::store::Stores;
 use seqsvr_cluster::store::quorum::Quorum;
 use seqsvr_core::routing::Table;
 use seqsvr_core::store::tables::{Revisions, RoutingTableStore as _};
-use seqsvr_core::store::{Configuration, Layout, Terms};
+use seqsvr_core::store::{Configuration, Layout};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -152,16 +152,15 @@ impl RoleFile {
             Self::Arbiter(config) => {
                 if let Some(stored) = of(&config.cluster, config.set.number) {
                     let terms = config.terms().map_err(ExitError::usage)?;
-                    let terms = (Terms { lease: None, layout: terms.layout }, terms.uids);
-                    lines.extend(stored.differs(&terms.0, Some(&terms.1)));
+                    lines.extend(stored.differs(terms.layout));
+                    lines.extend(stored.uids(&terms.uids));
                     lines.extend(config.allocators.iter().filter_map(|one| stored.stranger(&one.addr)));
                 }
             }
             Self::Alloc(config) => {
                 for settings in config.settings(0).map_err(ExitError::usage)? {
-                    let terms = Terms { lease: settings.lease, layout: settings.options.layout() };
                     if let Some(stored) = of(&config.cluster, settings.set) {
-                        lines.extend(stored.differs(&terms, None));
+                        lines.extend(stored.differs(settings.options.layout()));
                         lines.extend(stored.unknown_node(config.name()));
                     }
                 }
@@ -194,9 +193,8 @@ impl RoleFile {
 }
 
 impl StoredSet {
-    fn differs(&self, terms: &Terms, uids: Option<&std::ops::RangeInclusive<u32>>) -> Vec<String> {
-        let differs = self.configuration.as_ref().and_then(|stored| stored.differs(terms));
-        differs.into_iter().chain(uids.and_then(|uids| self.uids(uids))).collect()
+    fn differs(&self, layout: Layout) -> Option<String> {
+        self.configuration.as_ref()?.differs(layout)
     }
 
     fn uids(&self, uids: &std::ops::RangeInclusive<u32>) -> Option<String> {
@@ -232,7 +230,7 @@ impl StoredSet {
         let mut lines = Vec::new();
         let Some(stored) = &self.configuration else { return lines };
         let layout = Layout { section_size: config.section_size, step: config.step };
-        lines.extend(stored.differs(&Terms { lease: None, layout }));
+        lines.extend(stored.differs(layout));
         match stored.named(&config.name) {
             None => lines.push(format!(
                 "{} is no member of configuration {}; take it in, or stop it and remove its files",

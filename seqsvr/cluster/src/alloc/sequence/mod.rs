@@ -22,6 +22,9 @@ mod tests;
 use replies::Reply;
 use stream::Answers;
 
+/// The largest request, in bytes.
+pub const LARGEST_REQUEST: usize = 1 << 20;
+
 /// How much callers may ask for.
 #[derive(Clone, Copy, Debug)]
 pub struct SequenceLimits {
@@ -31,6 +34,12 @@ pub struct SequenceLimits {
     pub waiting: usize,
     /// Streams at a time.
     pub streams: usize,
+}
+
+impl Default for SequenceLimits {
+    fn default() -> Self {
+        Self { uids: 10_000, waiting: 4_096, streams: 10_000 }
+    }
 }
 
 /// The service `Sequence` over the Sets of this process, with the limits of what callers may ask.

@@ -97,7 +97,7 @@ fn first(
     let member =
         |(what, addr): (Description, &String)| Member { id: what.id, name: what.name, addr: addr.clone() };
     let members = stores.into_iter().zip(addrs).map(member).collect();
-    let first = Configuration { number: 1, members, write, lease, layout, uids, transition: None, moves };
+    let first = Configuration { number: 1, members, write, lease, layout, uids, taking: None, moves };
     match first.problem() {
         Some(problem) => Err(format!(
             "the stores of the Set make no configuration: wrong {problem}; give each store a name of its own"
