@@ -56,7 +56,7 @@ fn configuration(number: u64) -> Arc<Configuration> {
     let lease = Duration::from_secs(2);
     let members = (1..=3).map(member).collect();
     let taking = Taking { uids: 100_000..=199_999, by: Move { from: 7, number: 9 } };
-    let taking = (number % 4 == 0).then_some(taking);
+    let taking = number.is_multiple_of(4).then_some(taking);
     let given = Given { uids: 200_000..=299_999, to: 4, number: 2 };
     let moves = Moves { given: vec![given], taken: vec![Move { from: 5, number: 6 }] };
     let uids = 0..=99_999;
