@@ -184,7 +184,7 @@ const SETTINGS: [(&str, &[&str]); 21] = [
     ("arbiter", &[""]),
     ("arbiter", &["[set]"]),
     ("arbiter", &["[[allocators]]"]),
-    ("arbiter", &["[policy]\nkind = 'spread'", "[policy]\nkind = 'standby'"]),
+    ("arbiter", &["[balance]"]),
     ("arbiter", &["[timing]"]),
     ("arbiter", &["[stores]"]),
     ("arbiter", &["[stores.etcd]"]),

@@ -154,9 +154,10 @@ impl<'a> ConfigWriter<'a> {
         for (index, ((name, addr), (_, metrics))) in set.arbiters.iter().zip(&set.arbiter_metrics).enumerate()
         {
             let mut text = format!(
-                "cluster = {CLUSTER:?}\nnumber = {index}\nlisten = {addr:?}\nmetrics_listen = {metrics:?}\n\n\
+                "cluster = {CLUSTER:?}\nnumber = {index}\npolicy = {:?}\nlisten = {addr:?}\nmetrics_listen = {metrics:?}\n\n\
                  [set]\nnumber = {}\nfirst_uid = {}\nlast_uid = {}\nlease_ms = {}\n\n\
                  [timing]\nprobe_every_ms = {}\nprobe_patience_ms = {}\ndead_after = {dead_after}\n",
+                self.shape.policy.word(),
                 set.number,
                 set.uids.start(),
                 set.uids.end(),
@@ -164,7 +165,7 @@ impl<'a> ConfigWriter<'a> {
                 probe_every.as_millis(),
                 probe_patience.as_millis()
             );
-            text += &self.shape.policy.of_arbiters();
+            text += &self.shape.policy.balance();
             if let Some(certificates) = &self.shape.certificates {
                 text += &(self.to_listen() + &certificates.of_operators());
             }
@@ -181,7 +182,7 @@ impl<'a> ConfigWriter<'a> {
         if let Some(certificates) = &self.shape.certificates {
             text += &(self.to_call("security") + &certificates.of_operators());
         }
-        let policy = self.shape.policy.of_clients();
+        let policy = self.shape.policy.word();
         for set in &self.sets {
             let (first, last) = (set.uids.start(), set.uids.end());
             text += &format!(

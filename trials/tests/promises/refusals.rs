@@ -79,7 +79,7 @@ async fn wrong_configurations_are_refused_in_one_line() {
             "timing.dead_after = 0 is not within 1 and 1000",
         ),
         ("arbiter", &arbiter, &[("\"alloc1\"", "\"Alloc 1\"")], "Alloc 1"),
-        ("arbiter", &arbiter, &[("number = 0\nlisten", "number = 256\nlisten")], "256"),
+        ("arbiter", &arbiter, &[("number = 0\npolicy", "number = 256\npolicy")], "256"),
     ];
     for (role, original, changes, why) in roles {
         let config = altered(original, "wrong", changes);

@@ -43,6 +43,9 @@ pub struct ArbiterConfig {
     /// The policy that assigns sections to nodes. Default: spread.
     #[serde(default)]
     pub(crate) policy: PolicyConfig,
+    /// When sections move for load.
+    #[serde(default)]
+    pub(crate) balance: BalanceConfig,
     /// How fast things are noticed.
     #[serde(default)]
     pub(crate) timing: TimingConfig,
@@ -91,37 +94,28 @@ pub struct AllocatorConfig {
     pub addr: String,
 }
 
-/// The section `[policy]`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, tag = "kind", rename_all = "snake_case")]
+/// The policy that assigns sections to nodes; clients name it by the same words.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum PolicyConfig {
     /// Everyone is everyone's standby (S11).
-    Spread {
-        /// Seconds between two looks at the load: 5 and up, so that the rates of moved sections are known by the next; 0: no moves
-        /// for load. Default 30.
-        #[serde(default = "default_balance_every")]
-        balance_every_s: u64,
-        /// Numbers a second below which a node is not busy. Default 10,000.
-        #[serde(default = "default_balance_least")]
-        balance_least: u64,
-    },
-    /// One serves, the next stands by (S10).
-    Standby {
-        /// `list` (the default): the whole Set on one node, in the order of `allocators`; `hash`: each slice in its own order.
-        #[serde(default)]
-        order: OrderConfig,
-    },
+    #[default]
+    Spread,
+    /// One serves, the next stands by (S10): the whole Set on one node, in the order of `allocators`.
+    Standby,
+    /// The same for each slice, in an order of its own by consistent hash.
+    StandbyByHash,
 }
 
-/// The order of a standby Set.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum OrderConfig {
-    /// As listed.
-    #[default]
-    List,
-    /// By consistent hash.
-    Hash,
+/// The section `[balance]`, for `spread`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct BalanceConfig {
+    /// Seconds between two looks at the load: 5 and up, so that the rates of moved sections are known by the next; 0: no moves
+    /// for load. Default 30.
+    pub(crate) every_s: u64,
+    /// Numbers a second below which a node is not busy. Default 10,000.
+    pub(crate) least: u64,
 }
 
 /// The section `[timing]`.
@@ -142,9 +136,10 @@ impl Default for TimingConfig {
     }
 }
 
-impl Default for PolicyConfig {
+impl Default for BalanceConfig {
     fn default() -> Self {
-        Self::Spread { balance_every_s: default_balance_every(), balance_least: default_balance_least() }
+        let Balance { every, least, .. } = Balance::default();
+        Self { every_s: every.as_secs(), least }
     }
 }
 
@@ -166,14 +161,6 @@ const fn default_step() -> u32 {
 
 const fn default_lease() -> u64 {
     LEASE.as_millis() as u64
-}
-
-fn default_balance_every() -> u64 {
-    Balance::default().every.as_secs()
-}
-
-fn default_balance_least() -> u64 {
-    Balance::default().least
 }
 
 /// A mistake in the file.
@@ -236,8 +223,22 @@ impl ArbiterConfig {
             retry: Duration::from_millis(100),
             probe_every: Duration::from_millis(timing.probe_every_ms),
             health: self.health(self.terms()?.lease),
-            policy: self.policy.check()?,
+            policy: self.policy()?,
             seed,
+        })
+    }
+
+    fn policy(&self) -> Result<Policy, ArbiterConfigError> {
+        let BalanceConfig { every_s, least } = self.balance;
+        if every_s > 0 {
+            within("balance.every_s", every_s, 5, 1_000_000, "0, or within 5 and 1000000")?;
+        }
+        Ok(match self.policy {
+            PolicyConfig::Standby => Policy::Standby(Order::List),
+            PolicyConfig::StandbyByHash => Policy::Standby(Order::Hash),
+            PolicyConfig::Spread => {
+                Policy::Spread(Balance { every: Duration::from_secs(every_s), least, ..Balance::default() })
+            }
         })
     }
 
@@ -281,23 +282,6 @@ impl ArbiterConfig {
         };
         seed.blank().check()?;
         Ok(seed)
-    }
-}
-
-impl PolicyConfig {
-    fn check(&self) -> Result<Policy, ArbiterConfigError> {
-        Ok(match *self {
-            Self::Standby { order: OrderConfig::List } => Policy::Standby(Order::List),
-            Self::Standby { order: OrderConfig::Hash } => Policy::Standby(Order::Hash),
-            Self::Spread { balance_every_s, balance_least } => {
-                let (name, range) = ("policy.balance_every_s", "0, or within 5 and 1000000");
-                if balance_every_s > 0 {
-                    within(name, balance_every_s, 5, 1_000_000, range)?;
-                }
-                let every = Duration::from_secs(balance_every_s);
-                Policy::Spread(Balance { every, least: balance_least, ..Balance::default() })
-            }
-        })
     }
 }
 
@@ -349,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_standby_set_names_its_order() {
-        let rules = read(&format!("{SOUND}\n[policy]\nkind = \"standby\"\norder = \"hash\"")).unwrap();
+        let rules = read(&SOUND.replacen("set = {}", "set = {}\npolicy = \"standby-by-hash\"", 1)).unwrap();
         assert_eq!(rules.policy, Policy::Standby(Order::Hash));
     }
 
@@ -364,13 +348,9 @@ mod tests {
             ("127.0.0.1:3", "127.0.0.1:2", "shares its name or address"),
             ("http://127.0.0.1:3", "127.0.0.1:3", "is not http://HOST:PORT"),
             ("alloc-1", "Alloc 1", "is not 1 to 64 of a-z"),
-            (
-                "set = {}",
-                "set = {}\npolicy = { kind = \"spread\", balance_every_s = 1 }",
-                "balance_every_s = 1 is not 0, or within 5",
-            ),
+            ("set = {}", "set = {}\nbalance = { every_s = 1 }", "balance.every_s = 1 is not 0, or within 5"),
             ("set = {}", "set = {}\ntiming = { dead_after = 0 }", "timing.dead_after = 0 is not within"),
-            ("set = {}", "set = {}\npolicy = { kind = \"other\" }", "unknown variant"),
+            ("set = {}", "set = {}\npolicy = \"other\"", "unknown variant"),
             ("number = 1", "number = 256", "invalid value"),
         ];
         for (good, bad, reported) in mistakes {

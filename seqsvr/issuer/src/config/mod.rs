@@ -105,7 +105,6 @@ impl IssuerConfig {
             if let Some(code) = &tag.code {
                 let bad = |error: &dyn std::fmt::Display| OpenError::Bad(format!("tag {name}: {error}"));
                 let codec = Codec::new(&Tag::new(name)?, &code.options()?).map_err(|error| bad(&error))?;
-                let codec = codec.without(&code.blocked_words).map_err(|error| bad(&error))?;
                 codecs.insert(Tag::new(name)?, codec);
             }
             for plugin in &tag.plugins {

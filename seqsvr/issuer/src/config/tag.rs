@@ -41,12 +41,6 @@ pub struct CodeConfig {
     /// The symbols. Default base 58.
     #[serde(default = "base_58")]
     pub alphabet: String,
-    /// Whether codes end in a symbol that shows typing errors. Default no.
-    #[serde(default)]
-    pub check_symbol: bool,
-    /// Words that no code may hold, whatever their letters' case.
-    #[serde(default)]
-    pub blocked_words: Vec<String>,
     /// Files with a secret each: the first is version 1, the last one writes.
     pub key_files: Vec<PathBuf>,
 }
@@ -177,7 +171,7 @@ impl CodeConfig {
         Ok(CodecOptions {
             range: Range { first: self.first, last: self.last },
             alphabet: self.alphabet.clone(),
-            check_symbol: self.check_symbol,
+            check_symbol: false,
             keys: self.key_files.iter().enumerate().map(key).collect::<Result<_, OpenError>>()?,
         })
     }
