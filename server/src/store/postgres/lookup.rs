@@ -96,8 +96,8 @@ pub(super) async fn head_behind(
 }
 
 const HEAD_BEHIND: &str = "SELECT sample.uid, coalesce(head.last_id, 0), newest.message_id
-     FROM ((SELECT partition_key, uid FROM accounts ORDER BY uid LIMIT $1)
-         UNION (SELECT partition_key, uid FROM accounts ORDER BY uid DESC LIMIT $1)) AS sample
+     FROM ((SELECT left(md5(uid::text), 4) AS partition_key, uid FROM accounts ORDER BY uid LIMIT $1)
+         UNION (SELECT left(md5(uid::text), 4), uid FROM accounts ORDER BY uid DESC LIMIT $1)) AS sample
      LEFT JOIN LATERAL (SELECT last_id FROM heads
          WHERE partition_key = sample.partition_key AND receiver = sample.uid LIMIT 1) AS head ON true
      CROSS JOIN LATERAL (SELECT message_id FROM entries
@@ -106,8 +106,8 @@ const HEAD_BEHIND: &str = "SELECT sample.uid, coalesce(head.last_id, 0), newest.
      WHERE newest.message_id > coalesce(head.last_id, 0) LIMIT 1";
 
 /// People of the oldest and the newest accounts.
-const SAMPLED: &str = "(SELECT partition_key, uid FROM accounts ORDER BY uid LIMIT $1)
-     UNION (SELECT partition_key, uid FROM accounts ORDER BY uid DESC LIMIT $1)";
+const SAMPLED: &str = "(SELECT uid FROM accounts ORDER BY uid LIMIT $1)
+     UNION (SELECT uid FROM accounts ORDER BY uid DESC LIMIT $1)";
 
 /// Those of these users whose inbox has rows above these ids, with the newest.
 async fn newest_above(
