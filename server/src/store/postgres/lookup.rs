@@ -75,11 +75,8 @@ pub(super) async fn head_behind(
             sqlx::query_as(HEAD_BEHIND).bind(i64::from(sample)).fetch_optional(connection).await?
         }
         Layout::Distributed => {
-            let sampled = format!("SELECT uid FROM ({SAMPLED}) AS sample");
-            let sampled: Vec<i64> = sqlx::query_scalar(AssertSqlSafe(sampled))
-                .bind(i64::from(sample))
-                .fetch_all(&mut *connection)
-                .await?;
+            let sampled: Vec<i64> =
+                sqlx::query_scalar(SAMPLED).bind(i64::from(sample)).fetch_all(&mut *connection).await?;
             let uids: Vec<Uid> = sampled.into_iter().map(uid).collect::<Result<_, _>>()?;
             // A server that writes meanwhile moves both, the head with the row: what is above the head as it is after the row was seen is
             // above it for good.
