@@ -283,12 +283,12 @@ CREATE TABLE tables (
     name       text COLLATE "C" NOT NULL,
     definition text   NOT NULL,  -- JSON
     created_at bigint NOT NULL,
-    deleted_at bigint            -- NULL: it is not deleted
+    deleted    bigint            -- when; NULL: it is not deleted
 );
 
 -- One table a name, and the list of an instance. Deleted ones wait until their rows are removed.
-CREATE UNIQUE INDEX tables_by_name ON tables (instance, name) WHERE deleted_at IS NULL;
-CREATE INDEX tables_deleted ON tables (deleted_at) WHERE deleted_at IS NOT NULL;
+CREATE UNIQUE INDEX tables_by_name ON tables (instance, name) WHERE deleted IS NULL;
+CREATE INDEX tables_deleted ON tables (deleted) WHERE deleted IS NOT NULL;
 
 -- Their rows. partition_key, here and below: the first 4 hex digits of md5 of the first key column's value. An index
 -- takes no more than 2,700 bytes, so the bytes of a key beyond 2,000 stand in `rest`; hardly any key has such.

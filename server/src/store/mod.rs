@@ -40,6 +40,7 @@ mod sessions;
 mod sql;
 pub mod sqlite;
 mod summary;
+mod table_definitions;
 pub mod tables;
 mod write;
 

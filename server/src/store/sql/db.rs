@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use sqlx::{Connection as _, Postgres, Transaction};
 
-use super::statement::{SqlRow, Statement};
+use super::statement::{SqlRow, Statement, sql};
 use crate::store::StoreError;
 use crate::store::postgres::{self, PgDb};
 use crate::store::sqlite::{self, Db, WriteTx};
@@ -184,6 +184,17 @@ impl SqlTx<'_> {
     pub(in crate::store) async fn count_ending(&mut self) -> Result<(), StoreError> {
         match self {
             SqlTx::Sqlite(tx) => sqlite::count_ending(tx).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets nobody else write to `table` until it ends. On SQLite it is so anyway.
+    pub(in crate::store) async fn write_alone(&mut self, table: &'static str) -> Result<(), StoreError> {
+        match self {
+            SqlTx::Postgres(_) => {
+                let lock = format!("LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE");
+                self.change(sql(lock)).await.map(drop)
+            }
             _ => Ok(()),
         }
     }

@@ -11,4 +11,4 @@ mod statement;
 
 pub(super) use db::{SqlDb, SqlTx};
 pub(super) use error::NO_ROOM;
-pub(super) use statement::{SqlRow, sql};
+pub(super) use statement::{SqlRow, Statement, sql};

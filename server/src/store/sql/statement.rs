@@ -52,7 +52,7 @@ impl Statement {
         self
     }
 
-    pub(super) fn for_postgres(self) -> Query<'static, Postgres, PgArguments> {
+    pub(in crate::store) fn for_postgres(self) -> Query<'static, Postgres, PgArguments> {
         let query = sqlx::query(AssertSqlSafe(self.text));
         self.values.into_iter().fold(query, |query, value| match value {
             Value::Number(number) => query.bind(number),
@@ -65,7 +65,7 @@ impl Statement {
         })
     }
 
-    pub(super) fn for_sqlite(self) -> Query<'static, Sqlite, SqliteArguments> {
+    pub(in crate::store) fn for_sqlite(self) -> Query<'static, Sqlite, SqliteArguments> {
         let (text, values) = self.in_sqlite();
         values.into_iter().fold(sqlx::query(AssertSqlSafe(text)), |query, value| match value {
             Value::Number(number) => query.bind(number),
