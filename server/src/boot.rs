@@ -222,7 +222,6 @@ pub fn start(
             accounts: accounts.clone(),
             directory: Arc::clone(directory),
             store: Arc::clone(&messages),
-            invites: Arc::clone(&storage.invites),
             people: people.clone(),
             moments: moments.clone(),
             queues: queues.clone(),
@@ -243,7 +242,6 @@ pub fn start(
             moments,
             groups: groups.clone(),
             invites: Invites::new(
-                Arc::clone(&storage.invites),
                 Arc::clone(directory),
                 groups,
                 ids.clone(),
@@ -281,10 +279,7 @@ pub fn start(
             let may_post: MayPost = Arc::new(move |uid| counted.may_post(uid));
             let posts = Posts::new(use_cases.messages.clone(), limits.text_characters, may_post);
             let service = TableService::start(both, clock.clone(), table_options(config)).with_posts(posts);
-            let keys = Arc::new(RememberedKeys::new(
-                Arc::clone(&storage.access_keys),
-                Arc::clone(&storage.directory),
-            ));
+            let keys = Arc::new(RememberedKeys::new(Arc::clone(&storage.directory)));
             served_tables = Some(Tables { listener, service: service.clone(), keys });
             table_service = Some((service, address));
         }

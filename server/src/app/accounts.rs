@@ -111,7 +111,7 @@ pub struct Others {
 }
 
 struct AccountParts {
-    directory: Arc<dyn Directory>,
+    directory: Arc<Directory>,
     clock: Clock,
     passwords: Passwords,
     sessions: SessionCache,
@@ -126,13 +126,13 @@ struct AccountParts {
 
 impl Accounts {
     /// Accounts over `directory`.
-    pub fn new(directory: Arc<dyn Directory>, options: AccountOptions, clock: Clock) -> Accounts {
+    pub fn new(directory: Arc<Directory>, options: AccountOptions, clock: Clock) -> Accounts {
         Accounts::beside(directory, options, clock, None)
     }
 
     /// The same, where `others` have the same accounts.
     pub fn beside(
-        directory: Arc<dyn Directory>,
+        directory: Arc<Directory>,
         options: AccountOptions,
         clock: Clock,
         others: Option<Others>,
@@ -343,7 +343,6 @@ impl Accounts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::memory::MemoryDirectory;
 
     fn options() -> AccountOptions {
         AccountOptions {
@@ -358,7 +357,7 @@ mod tests {
 
     #[tokio::test]
     async fn whose_name_could_not_be_taken_today_logs_in_as_before() {
-        let directory = Arc::new(MemoryDirectory::new());
+        let directory = Arc::new(Directory::in_memory());
         let accounts = Accounts::new(directory.clone(), options(), Clock::new(|| Timestamp(7)));
         let name = "An\u{200b}n  Lee";
         let password_hash = accounts.0.passwords.hash("correct horse".to_owned()).await.expect("room");
@@ -375,7 +374,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_log_in_brings_the_hash_to_the_configured_cost() {
-        let directory = Arc::new(MemoryDirectory::new());
+        let directory = Arc::new(Directory::in_memory());
         let open = |passes| {
             let passwords = PasswordOptions { passes, ..options().passwords };
             let options = AccountOptions { passwords, ..options() };
@@ -401,7 +400,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_oldest_session_ends_when_there_are_too_many() {
-        let directory = Arc::new(MemoryDirectory::new());
+        let directory = Arc::new(Directory::in_memory());
         let now = Arc::new(std::sync::atomic::AtomicI64::new(1));
         let hands = Arc::clone(&now);
         let clock = Clock::new(move || Timestamp(hands.load(std::sync::atomic::Ordering::Relaxed)));

@@ -20,7 +20,7 @@ use self::group_walk::GroupWalk;
 use super::{Accounts, Moments, People};
 use crate::domain::{Body, ClientId, Clock, Conversation, Entry, FRIENDS, GroupId, Kind, Timestamp, Uid};
 use crate::queue::{GroupAction, Publish, Queues, Request, SendError};
-use crate::store::{Directory, Forgotten, Invites, MessageStore, StoreError};
+use crate::store::{Directory, Forgotten, MessageStore, StoreError};
 
 mod group_walk;
 
@@ -41,12 +41,10 @@ const REMEMBERED: usize = 10_000;
 pub struct Deletions {
     /// Says which accounts are deleted, and wakes this task.
     pub accounts: Accounts,
-    /// Where they are.
-    pub directory: Arc<dyn Directory>,
+    /// Where they are, with their invitations.
+    pub directory: Arc<Directory>,
     /// Their rows.
     pub store: Arc<dyn MessageStore>,
-    /// Their invitations into groups.
-    pub invites: Arc<dyn Invites>,
     /// Knows current and former friends.
     pub people: People,
     /// Knows the people with a copy of a moment.
@@ -131,7 +129,7 @@ impl Deletions {
 
     /// Takes back what others have of `uid`, and, once that is settled, removes its rows. Says whether nothing is left.
     async fn clear(&self, uid: Uid, is_settled: bool) -> Result<bool, Stopped> {
-        self.invites.end_invites_of(uid, self.clock.now()).await?;
+        self.directory.end_invites_of(uid, self.clock.now()).await?;
         // Before the friendships: by them it is known who may have a copy.
         self.take_back_moments(uid).await?;
         self.end_friendships(uid).await?;

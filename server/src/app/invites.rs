@@ -10,7 +10,7 @@ use crate::domain::message::Person;
 use crate::domain::{ClientId, Clock, GroupId, Invite, Role, Timestamp, Uid};
 use crate::queue::SendError;
 use crate::seq::{Ids, NumberError};
-use crate::store::{self, Directory, StoreError};
+use crate::store::{Directory, StoreError};
 
 /// The limits of invitations.
 #[derive(Clone, Copy, Debug)]
@@ -96,8 +96,7 @@ pub enum InviteError {
 /// Invitations.
 #[derive(Clone)]
 pub struct Invites {
-    invites: Arc<dyn store::Invites>,
-    directory: Arc<dyn Directory>,
+    directory: Arc<Directory>,
     groups: Groups,
     ids: Ids,
     limits: InviteLimits,
@@ -105,16 +104,15 @@ pub struct Invites {
 }
 
 impl Invites {
-    /// Use cases over the invitations of `invites` into `groups`.
+    /// Use cases over the invitations of `directory` into `groups`.
     pub fn new(
-        invites: Arc<dyn store::Invites>,
-        directory: Arc<dyn Directory>,
+        directory: Arc<Directory>,
         groups: Groups,
         ids: Ids,
         limits: InviteLimits,
         clock: Clock,
     ) -> Invites {
-        Invites { invites, directory, groups, ids, limits, clock }
+        Invites { directory, groups, ids, limits, clock }
     }
 
     /// Makes an invitation into a group of which `by` is a member. Without terms it lasts a week, as far as that is allowed,
@@ -140,7 +138,7 @@ impl Invites {
         let expires_at = Timestamp(made_at.0 + i64::from(seconds) * 1_000);
         let invite =
             Invite { number, gid, made_by: by, made_at, expires_at, uses, uses_left: uses, client_id: key };
-        let kept = self.invites.put_invite(invite).await?;
+        let kept = self.directory.put_invite(invite).await?;
         if kept.number == number {
             return Ok(NewInvite { code, expires_at, uses });
         }
@@ -164,7 +162,7 @@ impl Invites {
         let after = after.map(|code| self.ids.invite_of(code).ok_or(InviteError::Unknown)).transpose()?;
         let made_by = (self.groups.role(by, gid).await? == Role::Member).then_some(by);
         let (now, after) = (self.clock.now(), after.unwrap_or(0));
-        let mut page = self.invites.open_invites(gid, made_by, now, after, limit + 1).await?;
+        let mut page = self.directory.open_invites(gid, made_by, now, after, limit + 1).await?;
         let more = page.len() > limit;
         page.truncate(limit);
         let next = page.last().filter(|_| more).map(|last| self.ids.code_of(last.number)).transpose()?;
@@ -197,7 +195,7 @@ impl Invites {
         if invite.made_by != by && role == Role::Member {
             return Err(SendError::AdministratorsOnly.into());
         }
-        Ok(self.invites.end_invite(invite.number, self.clock.now()).await?)
+        Ok(self.directory.end_invite(invite.number, self.clock.now()).await?)
     }
 
     /// The group and the maker behind a link.
@@ -223,13 +221,13 @@ impl Invites {
             return Err(InviteError::Expired);
         }
         let name = self.groups.new_name();
-        let Some(name) = self.invites.claim_use(invite.number, guest, name, now).await? else {
+        let Some(name) = self.directory.claim_use(invite.number, guest, name, now).await? else {
             return Err(InviteError::UsedUp);
         };
         match self.groups.admit(name, invite.made_by, invite.gid, guest, invite.made_at).await {
             Ok(()) => {
                 // The guest is in. If this fails, the next call by this link sees to it.
-                if let Err(error) = self.invites.settle_use(invite.number, guest, name).await {
+                if let Err(error) = self.directory.settle_use(invite.number, guest, name).await {
                     warn!(%error, "a used invitation is not settled");
                 }
                 Ok(invite.gid)
@@ -241,7 +239,7 @@ impl Invites {
             Err(error) => {
                 // One that may pass leaves the claim, for the guest has it still, and perhaps is in.
                 if !error.is_retryable() {
-                    self.invites.return_use(invite.number, guest, name).await?;
+                    self.directory.return_use(invite.number, guest, name).await?;
                 }
                 Err(ended(error))
             }
@@ -253,11 +251,11 @@ impl Invites {
     async fn finish(&self, invite: &Invite, guest: Uid) -> Result<bool, InviteError> {
         // In this order: a guest that came in by the claim is found under its name.
         let inside = self.groups.has(invite.gid, guest).await?;
-        if let Some(name) = self.invites.claim(invite.number, guest).await? {
+        if let Some(name) = self.directory.claim(invite.number, guest).await? {
             if self.groups.was_made(invite.made_by, name).await? {
-                self.invites.settle_use(invite.number, guest, name).await?;
+                self.directory.settle_use(invite.number, guest, name).await?;
             } else if inside {
-                self.invites.return_use(invite.number, guest, name).await?;
+                self.directory.return_use(invite.number, guest, name).await?;
             }
         }
         Ok(inside)
@@ -265,12 +263,12 @@ impl Invites {
 
     /// Forgets up to `limit` that are over, and tells how many.
     pub async fn forget_expired(&self, limit: usize) -> Result<u64, StoreError> {
-        self.invites.forget_invites(self.clock.now(), limit).await
+        self.directory.forget_invites(self.clock.now(), limit).await
     }
 
     async fn find(&self, code: &str) -> Result<Option<Invite>, InviteError> {
         match self.ids.invite_of(code) {
-            Some(number) => Ok(self.invites.invite(number).await?),
+            Some(number) => Ok(self.directory.invite(number).await?),
             None => Ok(None),
         }
     }

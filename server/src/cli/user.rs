@@ -12,7 +12,7 @@ use crate::app::{Accounts, OpenSignUpInvite};
 use crate::boot::{BootError, Hinting, Storage, numbers_of_users};
 use crate::config::Config;
 use crate::domain::{Clock, Uid};
-use crate::store::Invites;
+use crate::store::Directory;
 
 /// Accounts read at a time.
 const PAGE: usize = 1_000;
@@ -216,7 +216,7 @@ async fn change(what: Existing, config: &Config, out: Out) -> Result<(), ExitErr
             storage.accounts_among(config, Clock::system(), &hinting).await
         }
     };
-    let done = carry_out(what, &accounts, &*storage.invites, out).await;
+    let done = carry_out(what, &accounts, &storage.directory, out).await;
     hinting.stop().await;
     storage.close().await.map_err(BootError::from)?;
     done
@@ -225,7 +225,7 @@ async fn change(what: Existing, config: &Config, out: Out) -> Result<(), ExitErr
 async fn carry_out(
     what: Existing,
     accounts: &Accounts,
-    invites: &dyn Invites,
+    directory: &Directory,
     out: Out,
 ) -> Result<(), ExitError> {
     let is_now = |uid: Uid, state: &str| {
@@ -240,7 +240,7 @@ async fn carry_out(
         Existing::Disable { name } => {
             let uid = accounts.disable(&name).await.map_err(ExitError::failed)?;
             // Those into groups; invitations to sign up have ended with the account.
-            invites.end_invites_of(uid, Clock::system().now()).await.map_err(ExitError::failed)?;
+            directory.end_invites_of(uid, Clock::system().now()).await.map_err(ExitError::failed)?;
             is_now(uid, "disabled")
         }
         Existing::Enable { name } => {

@@ -189,7 +189,7 @@ impl QueueWriter<'_> {
         people.extend(heirs(requests, &facts));
         people.sort_unstable();
         people.dedup();
-        let read = all_or_each(&people, |uids| directory.shown_names(uids)).await;
+        let read = all_or_each(&people, |uids| Box::pin(directory.shown_names(uids))).await;
         for (&uid, name) in people.iter().zip(read) {
             match name {
                 Ok(Some(name)) => {

@@ -163,7 +163,7 @@ pub struct QueueParts {
     /// Step 2.
     pub store: Arc<dyn MessageStore>,
     /// The accounts that exist.
-    pub directory: Arc<dyn Directory>,
+    pub directory: Arc<Directory>,
     /// Step 3.
     pub notifier: Arc<dyn Notifier>,
     /// Latest committed ids.

@@ -28,7 +28,7 @@ pub struct Installation<'a> {
     /// Says which groups there are, and how far the user has read.
     pub store: &'a dyn MessageStore,
     /// Says which people there are.
-    pub directory: &'a dyn Directory,
+    pub directory: &'a Directory,
     /// Numbers the rows; `None`: each gets the next id of its inbox.
     pub sequencer: Option<&'a dyn Sequencer>,
 }

@@ -10,7 +10,7 @@ use crate::boot::{BootError, Storage};
 use crate::cli::ExitError;
 use crate::config::Config;
 use crate::domain::{Clock, Uid};
-use crate::store::{AccessKey, AccessKeys};
+use crate::store::{AccessKey, Directory};
 
 /// Keys read at a time.
 const PAGE: usize = 1_000;
@@ -66,11 +66,11 @@ pub(super) async fn run(what: KeyCommand, config: &Config) -> Result<(), ExitErr
 }
 
 async fn carry_out(what: KeyCommand, storage: &Storage) -> Result<(), ExitError> {
-    let keys = &*storage.access_keys;
+    let keys = &*storage.directory;
     match what {
         KeyCommand::Create(Create { instance, read_only, inbox, json }) => {
             let new = NewAccessKey { instance, may_write: !read_only, inbox: inbox.map(Uid) };
-            let made = create_access_key(new, keys, &*storage.directory, &Clock::system()).await;
+            let made = create_access_key(new, keys, &Clock::system()).await;
             show_new(&made.map_err(ExitError::failed)?, json);
             Ok(())
         }
@@ -101,7 +101,7 @@ fn show_new(key: &AccessKey, json: bool) {
     eprintln!("The secret is not shown again.");
 }
 
-async fn list(keys: &dyn AccessKeys, json: bool) -> Result<(), ExitError> {
+async fn list(keys: &Directory, json: bool) -> Result<(), ExitError> {
     let mut out = std::io::stdout().lock();
     let mut after = String::new();
     loop {

@@ -37,7 +37,7 @@ use crate::notify::{Local, Notifier};
 use crate::queue::{DailyLimit, Options, QueueParts, Queues, Watermarks};
 use crate::seq::Numbers;
 use crate::store::faulty::{Fault, FaultyStore};
-use crate::store::memory::{MemoryDirectory, MemoryStore};
+use crate::store::memory::MemoryStore;
 use crate::store::{Directory, MessageStore, NewAccount, Session as Stored};
 use crate::telemetry::Metrics;
 
@@ -107,12 +107,7 @@ impl World {
     }
 
     /// A connection of `uid`.
-    async fn of(
-        store: Arc<FaultyStore>,
-        state: HttpState,
-        directory: Arc<MemoryDirectory>,
-        uid: Uid,
-    ) -> World {
+    async fn of(store: Arc<FaultyStore>, state: HttpState, directory: Arc<Directory>, uid: Uid) -> World {
         let live = log_in(&state, &directory, uid).await;
         let messages = state.messages.clone();
         let watermark = state.sync.watermark(uid).await.expect("memory");
@@ -164,7 +159,7 @@ impl World {
     }
 }
 
-async fn log_in(state: &HttpState, directory: &MemoryDirectory, uid: Uid) -> Arc<LiveSession> {
+async fn log_in(state: &HttpState, directory: &Directory, uid: Uid) -> Arc<LiveSession> {
     let token = Token::random(&mut rand::rng());
     let session = Stored {
         token_hash: token.hash(),
@@ -177,8 +172,8 @@ async fn log_in(state: &HttpState, directory: &MemoryDirectory, uid: Uid) -> Arc
     state.accounts.session(token.as_str()).await.expect("memory").expect("kept")
 }
 
-async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<MemoryDirectory>) {
-    let directory = Arc::new(MemoryDirectory::new());
+async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Directory>) {
+    let directory = Arc::new(Directory::in_memory());
     for (uid, name) in [(ANN, "ann"), (BOB, "bob")] {
         let account =
             NewAccount { name: name.into(), password_hash: String::new(), created_at: Timestamp(0) };
@@ -234,7 +229,6 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Memor
         people,
         groups: groups.clone(),
         invites: Invites::new(
-            directory.clone(),
             directory.clone(),
             groups,
             ids.clone(),

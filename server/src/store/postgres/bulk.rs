@@ -33,11 +33,10 @@ pub(super) async fn accounts(
         "WITH new AS (SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bool[],
                  $8::bigint[], $9::bigint[])
                  AS new(partition_key, uid, name, name_key, password_hash, created_at, disabled, latest, deleted_at)),
-             named AS (INSERT INTO account_names (name_key, uid) SELECT name_key, uid FROM new),
              begun AS (INSERT INTO heads (partition_key, receiver, last_id) SELECT partition_key, uid, latest FROM new
                  ON CONFLICT (partition_key, receiver) DO UPDATE SET last_id = greatest(heads.last_id, excluded.last_id))
-         INSERT INTO accounts (partition_key, uid, name, name_key, password_hash, created_at, disabled, deleted_at)
-         SELECT partition_key, uid, name, name_key, password_hash, created_at, disabled, deleted_at FROM new",
+         INSERT INTO accounts (uid, name, name_key, password_hash, created_at, disabled, deleted_at)
+         SELECT uid, name, name_key, password_hash, created_at, disabled, deleted_at FROM new",
     )
     .bind(keys(uids()))
     .bind(numbers(uids()))

@@ -347,7 +347,7 @@ async fn move_heads(connection: &mut PgConnection, with_rows: bool) -> Result<u6
     // Commits that are under way end first; none begins before the transaction has ended, and none holds a head that is moved.
     sqlx::raw_sql("LOCK TABLE heads IN EXCLUSIVE MODE").execute(&mut *connection).await?;
     sqlx::raw_sql(
-        "INSERT INTO heads (partition_key, receiver, last_id) SELECT partition_key, uid, 0 FROM accounts ON CONFLICT DO NOTHING",
+        "INSERT INTO heads (partition_key, receiver, last_id) SELECT left(md5(uid::text), 4), uid, 0 FROM accounts ON CONFLICT DO NOTHING",
     )
     .execute(&mut *connection)
     .await?;

@@ -146,7 +146,7 @@ impl Db {
 
     /// A connection for the reads of the queues and the committer, which nobody else uses. A caller gives it back after a successful
     /// read; after a failure it is closed.
-    pub(super) async fn service(&self) -> Result<ServiceConnection<'_>, StoreError> {
+    pub(in crate::store) async fn service(&self) -> Result<ServiceConnection<'_>, StoreError> {
         self.service.connection().await
     }
 
@@ -159,7 +159,7 @@ impl Db {
     }
 
     /// A connection for reading on somebody's behalf, after those who asked earlier.
-    pub(super) async fn reader(&self) -> Result<ReadConnection, StoreError> {
+    pub(in crate::store) async fn reader(&self) -> Result<ReadConnection, StoreError> {
         let place = self.place()?;
         Ok(ReadConnection { connection: self.readers.acquire().await?, _place: place })
     }
@@ -245,7 +245,7 @@ impl Db {
 }
 
 /// A connection that reads; use it as one (`&mut *connection`).
-pub(super) struct ReadConnection {
+pub(in crate::store) struct ReadConnection {
     connection: PoolConnection<Sqlite>,
     _place: OwnedSemaphorePermit,
 }

@@ -10,10 +10,8 @@ use crate::ordering::world::{Process, World, options, person};
 
 fn invites(world: &World, process: &Process) -> Invites {
     let limits = InviteLimits { longest_seconds: 3_600, most_uses: 10 };
-    let (kept, directory) = (Arc::clone(&world.directory), Arc::clone(&world.directory));
     Invites::new(
-        kept,
-        directory,
+        Arc::clone(&world.directory),
         process.groups.clone(),
         world.ids.clone(),
         limits,

@@ -13,7 +13,6 @@ use tokio::time::Instant;
 use super::Measured;
 use super::postgres::{database, within_patience};
 use crate::bench::Context;
-use crate::bench::baseline::sqlite::partition_key;
 use crate::bench::report::Sample;
 use crate::connection::{ClientConnection, client_id, send_frame};
 use crate::server::Server;
@@ -147,12 +146,9 @@ async fn receivers_on_postgres(url: &str) -> Result<()> {
     let uids = FIRST..FIRST + RECEIVERS;
     let mut connection = PgConnection::connect(url).await?;
     sqlx::query(
-        "WITH new AS (SELECT key, uid, 'receiver-' || uid AS name FROM unnest($1, $2) AS new(key, uid)),
-             named AS (INSERT INTO account_names (name_key, uid) SELECT name, uid FROM new)
-         INSERT INTO accounts (partition_key, uid, name, name_key, password_hash, created_at)
-         SELECT key, uid, name, name, '', 0 FROM new",
+        "INSERT INTO accounts (uid, name, name_key, password_hash, created_at)
+         SELECT uid, 'receiver-' || uid, 'receiver-' || uid, '', 0 FROM unnest($1) AS uid",
     )
-    .bind(uids.clone().map(partition_key).collect::<Vec<_>>())
     .bind(uids.map(i64::from).collect::<Vec<_>>())
     .execute(&mut connection)
     .await?;

@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use uuid::Uuid;
 
-use super::super::{Db, SqliteDirectory, SqliteInboxImport, SqliteStore};
+use super::super::{Db, SqliteInboxImport, SqliteStore};
 use super::*;
 use crate::domain::{Amendment, Body, Content, Conversation, MembershipEpoch, Timestamp, Uid};
 use crate::store::archive::InboxImport as _;
 use crate::store::conformance::{accept, id, row, send_text, text_message};
-use crate::store::{Deliver, Directory as _, MessageStore as _, NewAccount, Recipient, Write};
+use crate::store::{Deliver, Directory, MessageStore as _, NewAccount, Recipient, Write};
 
 async fn all(snapshot: &mut SqliteExportSnapshot, section: ArchiveSection) -> Vec<Record> {
     let mut records: Vec<Record> = Vec::new();
@@ -45,7 +45,7 @@ async fn what_was_flushed_or_signed_up_between_the_two_readings_makes_it_begin_a
 
     let before = Tables::begin(&path, &main).await.expect("begun");
     let ann = NewAccount { name: "ann".into(), password_hash: String::new(), created_at: Timestamp(0) };
-    SqliteDirectory::new(db.clone(), 1).create_account(Uid::FIRST, ann, None).await.expect("made");
+    Directory::on_sqlite(db.clone(), 1).create_account(Uid::FIRST, ann, None).await.expect("made");
     assert!(before.with_journal(&path, &main).await.expect("read").is_none(), "an account was made");
 
     let before = Tables::begin(&path, &main).await.expect("begun");

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::journal::log;
 use super::*;
-use crate::store::Directory as _;
+use crate::store::Directory;
 use crate::store::conformance::{accept, row, text_message};
 
 /// A store whose journal is given by the caller.
@@ -258,7 +258,7 @@ async fn reads_that_hold_every_connection_keep_no_writer_waiting() {
     assert!(matches!(refused, Err(StoreError::Busy)), "{refused:?}");
     // Everything that a queue asks and does goes on, with nothing of it in memory.
     let (own, to_other) = (Uid(1), Conversation::User(Uid(2)));
-    let names = SqliteDirectory::new(Arc::clone(db), 1).for_queues();
+    let names = Directory::on_sqlite(Arc::clone(db), 1).for_queues();
     assert_eq!(names.names(&[own]).await.expect("read"), [None]);
     assert_eq!(store.latest_ids(&[own, Uid(3)]).await.expect("read"), [id(1), MessageId::ZERO]);
     let key = (own, crate::store::conformance::client_id(1));

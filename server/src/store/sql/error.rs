@@ -5,7 +5,7 @@ use seqsvr_core::page_sums::DAMAGED_PAGE;
 use sqlx::error::DatabaseError;
 use sqlx::postgres::PgDatabaseError;
 
-use super::StoreError;
+use crate::store::StoreError;
 
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> StoreError {
@@ -85,7 +85,7 @@ const FULL: i32 = 13;
 const NO_ROOM_TO_SHARE: i32 = 4_874;
 
 /// The message for a full disk.
-pub(super) const NO_ROOM: &str = "the disk is full";
+pub(in crate::store) const NO_ROOM: &str = "the disk is full";
 
 fn is_full(extended: Option<i32>) -> bool {
     extended.is_some_and(|code| code & 0xff == FULL || code == NO_ROOM_TO_SHARE)
