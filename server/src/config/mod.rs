@@ -24,7 +24,7 @@ mod server;
 mod storage;
 mod table;
 
-pub use accounts::{AccountsSection, SignUp};
+pub use accounts::AccountsSection;
 pub use cidr::Cidr;
 pub use database_url::{DatabaseKind, DatabaseUrl};
 pub use limits::LimitsSection;
@@ -179,8 +179,8 @@ mod tests {
     #[test]
     fn a_value_out_of_range_is_refused_by_name() {
         let mut config = Config::default();
-        config.limits.batch_messages = 0;
+        config.limits.text_characters = 0;
         let reported = config.check().expect_err("zero").to_string();
-        assert_eq!(reported, "[limits] batch_messages: is 0; choose 1 to 200");
+        assert_eq!(reported, "[limits] text_characters: is 0; choose 1 to 10000");
     }
 }

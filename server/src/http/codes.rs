@@ -71,7 +71,7 @@ pub(super) const CODES: &[Code] = &[
     final_( 422, "bad_password", "a password has 8 to 200 characters"),
     final_( 422, "common_password", "the password is one of those that are guessed first, or the name"),
     final_( 422, "bad_device_name", "the name of a device has 1 to 60 visible characters"),
-    final_( 422, "too_many_invites", "an account has at most 5 open invitations to sign up (`[accounts] open_invites`)"),
+    final_( 422, "too_many_invites", "an account has at most 5 open invitations to sign up"),
     final_( 422, "text_empty", "a text has at least one character"),
     final_( 422, "text_too_long", "a text is longer than `[limits] text_characters` (8,000 where nothing is set)"),
     final_( 422, "text_nul", "a text has no NUL"),
