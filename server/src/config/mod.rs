@@ -1,4 +1,5 @@
-//! Configuration: sections that know their defaults and check themselves.
+//! Configuration: sections that check themselves. A key is what an operator turns; every other limit is a constant beside the code that
+//! keeps it, or a field of its `Options`. A default stands once: in those `Options`, or in the section.
 //!
 //! A value comes from its default, then the TOML file, then `TIDEMARK_SECTION__KEY`, then a flag; the later
 //! wins. All of it is read once, before anything starts; after that nothing looks at the environment.

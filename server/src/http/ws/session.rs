@@ -365,7 +365,7 @@ impl SocketSession {
             }
             tungstenite::Error::Utf8(_) => (Problem::invalid_utf8(), NOT_UTF8),
             tungstenite::Error::Capacity(_) => {
-                let detail = "the frame is far too large; the server's [limits] say how large it may be";
+                let detail = "the frame is far too large; it may have 128 KiB";
                 (Problem { code: "frame_too_large", ..Problem::invalid_body(detail) }, TOO_LARGE)
             }
             tungstenite::Error::Protocol(tungstenite::error::ProtocolError::ResetWithoutClosingHandshake) => {
