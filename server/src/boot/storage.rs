@@ -26,6 +26,9 @@ use crate::store::sqlite::{
 use crate::store::{AccessKeys, Directory, Invites, MessageStore, StoreError, TableStore};
 use crate::transfer::AHEAD;
 
+/// Names of people that are kept in memory.
+const CACHED_NAMES: usize = 100_000;
+
 /// Under which key PostgreSQL keeps who assigns the ids of messages.
 const MESSAGE_IDS: &str = "message_ids";
 
@@ -64,7 +67,7 @@ impl Storage {
             DatabaseKind::Sqlite => Storage::open_file(config, Rule::Strict).await,
             DatabaseKind::Postgres => {
                 let url = config.storage.database_url.with_password();
-                Ok(Storage::over_postgres(PgDb::open(url, &config.storage.postgres()).await?, config))
+                Ok(Storage::over_postgres(PgDb::open(url, &config.storage.postgres()).await?))
             }
         }
     }
@@ -87,10 +90,7 @@ impl Storage {
             }
             DatabaseKind::Postgres => {
                 let url = config.storage.database_url.with_password();
-                Ok(Storage::over_postgres(
-                    PgDb::open_existing(url, &config.storage.postgres()).await?,
-                    config,
-                ))
+                Ok(Storage::over_postgres(PgDb::open_existing(url, &config.storage.postgres()).await?))
             }
         }
     }
@@ -113,7 +113,7 @@ impl Storage {
         match opened {
             Err(BootError::Open(OpenError::InUse { path })) => {
                 let db = Db::open_beside(&path, &config.storage.sqlite()).await?;
-                Ok(Storage::over_sqlite(db, config))
+                Ok(Storage::over_sqlite(db))
             }
             opened => opened,
         }
@@ -131,11 +131,11 @@ impl Storage {
         }
         files::give_to_owner(config)?;
         info!(path = %file.display(), "the database is open");
-        Ok(Storage::over_sqlite(db, config))
+        Ok(Storage::over_sqlite(db))
     }
 
-    fn over_sqlite(db: Arc<Db>, config: &Config) -> Storage {
-        let directory = Arc::new(SqliteDirectory::new(Arc::clone(&db), config.storage.cached_names));
+    fn over_sqlite(db: Arc<Db>) -> Storage {
+        let directory = Arc::new(SqliteDirectory::new(Arc::clone(&db), CACHED_NAMES));
         Storage {
             database: Database::Sqlite(db),
             directory_for_queues: Arc::new(directory.for_queues()),
@@ -145,8 +145,8 @@ impl Storage {
         }
     }
 
-    fn over_postgres(db: Arc<PgDb>, config: &Config) -> Storage {
-        let directory = Arc::new(PgDirectory::new(Arc::clone(&db), config.storage.cached_names));
+    fn over_postgres(db: Arc<PgDb>) -> Storage {
+        let directory = Arc::new(PgDirectory::new(Arc::clone(&db), CACHED_NAMES));
         Storage {
             database: Database::Postgres(db),
             directory_for_queues: Arc::new(directory.for_queues()),

@@ -17,7 +17,7 @@ async fn serve(place: &Path) -> (Child, String) {
         ("ACCOUNTS__PASSWORD_MEMORY_KIB", "8"),
         ("LIMITS__SENDS_PER_ACCOUNT_PER_SECOND", "0"),
         ("LIMITS__READ_KIB_PER_ACCOUNT_PER_SECOND", "0"),
-        ("STORAGE__FLUSH_SECONDS", "1"),
+        ("STORAGE__FLUSH_ROWS", "1"),
     ] {
         program.env(format!("TIDEMARK_{name}"), value);
     }
