@@ -51,22 +51,9 @@ pub(super) fn queue_options(config: &Config) -> Options {
 }
 
 pub(super) fn table_options(config: &Config) -> table::Options {
-    let section = &config.table;
     table::Options {
-        tables: section.tables,
-        table_operations: section.table_operations_per_second,
-        kib_a_second: section.kib_per_key_per_second,
-        remembered_tables: section.remembered_tables,
-        writers: section.writers,
-        length: section.length,
-        waiting_bytes: section.waiting_bytes,
-        batch_rows: section.batch_rows,
-        batch_bytes: section.batch_bytes,
-        sweep_every: Duration::from_secs(section.sweep_seconds.into()),
-        sweep_rows: section.sweep_rows,
-        forget_rows: section.forget_rows,
+        kib_a_second: config.table.kib_per_key_per_second,
         read_within: Duration::from_secs(config.server.request_seconds.into()),
-        split_bytes: section.split_bytes,
         ..table::Options::default()
     }
 }

@@ -229,8 +229,8 @@ pub struct HttpServer {
     stopping: CancellationToken,
     /// Where the metrics are served, if they have an address of their own.
     metrics: Option<(LimitedListener, Router)>,
-    /// Where tables are served, if they are, and how long a head may take there.
-    tables: Option<(LimitedListener, table::Exchange, Duration)>,
+    /// Where tables are served, if they are.
+    tables: Option<(LimitedListener, table::Exchange)>,
 }
 
 /// Sockets that an account may have open: some for each of its sessions.
@@ -275,7 +275,7 @@ impl HttpServer {
             let (metrics, new_request_id) = (Arc::clone(&metrics), Arc::clone(&new_request_id));
             let (listener, exchange) =
                 table::listener(tables, config, clock.clone(), metrics, new_request_id, stopping.clone());
-            (listener, exchange, config.table.head())
+            (listener, exchange)
         });
         let metrics_router = health::metrics_router(Arc::clone(&metrics));
         let state = HttpState::new(AppState {
@@ -331,8 +331,8 @@ impl HttpServer {
             }
         };
         let tables = async {
-            if let Some((listener, exchange, head)) = tables {
-                serve(listener, exchange, head, HalfClose::IsAnswered, stopping.clone()).await;
+            if let Some((listener, exchange)) = tables {
+                serve(listener, exchange, table::HEAD, HalfClose::IsAnswered, stopping.clone()).await;
             }
         };
         let pages = serve(listener, router, head, HalfClose::Cancels, stopping.clone());
