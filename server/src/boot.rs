@@ -20,7 +20,7 @@ use tracing::{error, info, warn};
 use uuid::Uuid;
 
 use crate::app::{
-    Accounts, Consent, Conversations, Deletions, Ephemerals, Follow, Groups, InboxSync, InviteLimits,
+    Accounts, Consent, Conversations, Deletions, ENTRIES_BYTES, Ephemerals, Follow, Groups, InboxSync,
     Invites, Messages, Moments, People, Presence, RememberedKeys,
 };
 use crate::config::{Config, Listen};
@@ -175,14 +175,13 @@ pub fn start(
         info!(queues = config.queues.count, "the queues take requests");
 
         let limits = &config.limits;
-        let pull = PageLimit { rows: limits.entries_rows, bytes: limits.entries_bytes };
+        let pull = PageLimit { rows: limits.entries_rows, bytes: ENTRIES_BYTES };
         let directory = &storage.directory;
         let request_ids = RequestIds::open(config.server.machine_id).await?;
         let new_request_id = Arc::new(move || request_ids.next().to_string());
         let strangers = DailyLimit::new(
             "strangers",
             limits.strangers_per_account_per_day,
-            limits.remembered_callers,
             clock.clone(),
             others.as_ref().map(|others| Arc::clone(&others.rates)),
         );
@@ -245,7 +244,6 @@ pub fn start(
                 Arc::clone(directory),
                 groups,
                 ids.clone(),
-                InviteLimits { longest_seconds: limits.invite_seconds, most_uses: limits.invite_uses },
                 clock.clone(),
             ),
             ephemerals,

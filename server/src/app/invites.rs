@@ -7,19 +7,15 @@ use tracing::warn;
 
 use super::Groups;
 use crate::domain::message::Person;
-use crate::domain::{ClientId, Clock, GroupId, Invite, Role, Timestamp, Uid};
+use crate::domain::{
+    ClientId, Clock, GroupId, Invite, LONGEST_INVITE_SECONDS, MOST_INVITE_USES, Role, Timestamp, Uid,
+};
 use crate::queue::SendError;
 use crate::seq::{Ids, NumberError};
 use crate::store::{Directory, StoreError};
 
-/// The limits of invitations.
-#[derive(Clone, Copy, Debug)]
-pub struct InviteLimits {
-    /// The longest life, in seconds.
-    pub longest_seconds: u32,
-    /// The most people that may come in by one.
-    pub most_uses: u32,
-}
+/// How long an invitation lasts where nothing else is said, in seconds, and how many come in by it.
+const USUAL: (u32, u32) = (7 * 24 * 60 * 60, 10);
 
 /// An invitation just made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,14 +61,9 @@ pub struct InviteView {
 pub enum InviteError {
     /// A limit is passed.
     #[error(
-        "choose a time of 60 to {longest_seconds} seconds and 1 to {most_uses} people for the invitation"
+        "choose a time of 60 to {LONGEST_INVITE_SECONDS} seconds and 1 to {MOST_INVITE_USES} people for the invitation"
     )]
-    Terms {
-        /// The longest life.
-        longest_seconds: u32,
-        /// The most people.
-        most_uses: u32,
-    },
+    Terms,
     /// No invitation has this code.
     #[error("this invitation does not exist; ask for a new link")]
     Unknown,
@@ -99,7 +90,6 @@ pub struct Invites {
     directory: Arc<Directory>,
     groups: Groups,
     ids: Ids,
-    limits: InviteLimits,
     clock: Clock,
 }
 
@@ -109,14 +99,12 @@ impl Invites {
         directory: Arc<Directory>,
         groups: Groups,
         ids: Ids,
-        limits: InviteLimits,
         clock: Clock,
     ) -> Invites {
-        Invites { directory, groups, ids, limits, clock }
+        Invites { directory, groups, ids, clock }
     }
 
-    /// Makes an invitation into a group of which `by` is a member. Without terms it lasts a week, as far as that is allowed,
-    /// and lets ten people in. A repetition under the same `key` makes no second one, as long as the first is kept.
+    /// Makes an invitation into a group of which `by` is a member. Without terms it lasts a week and lets ten people in. A repetition under the same `key` makes no second one, as long as the first is kept.
     pub async fn create(
         &self,
         by: Uid,
@@ -125,11 +113,9 @@ impl Invites {
         uses: Option<u32>,
         key: Option<ClientId>,
     ) -> Result<NewInvite, InviteError> {
-        let InviteLimits { longest_seconds, most_uses } = self.limits;
-        let seconds = seconds.unwrap_or(longest_seconds.min(7 * 24 * 60 * 60));
-        let uses = uses.unwrap_or(most_uses.min(10));
-        if !(60..=longest_seconds).contains(&seconds) || !(1..=most_uses).contains(&uses) {
-            return Err(InviteError::Terms { longest_seconds, most_uses });
+        let (seconds, uses) = (seconds.unwrap_or(USUAL.0), uses.unwrap_or(USUAL.1));
+        if !(60..=LONGEST_INVITE_SECONDS).contains(&seconds) || !(1..=MOST_INVITE_USES).contains(&uses) {
+            return Err(InviteError::Terms);
         }
         // A caller outside the group gets `UnknownGroup`.
         self.groups.role(by, gid).await?;

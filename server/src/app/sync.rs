@@ -11,6 +11,9 @@ use crate::notify::{Notifier, Wake};
 use crate::queue::{Watermark, Watermarks};
 use crate::store::{MessageStore, Page, StoreError};
 
+/// Bytes of the rows that a device gets at once, roughly; one row always goes.
+pub const ENTRIES_BYTES: usize = 256 << 10;
+
 /// How often the log tells of devices that are ahead.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 

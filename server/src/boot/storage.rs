@@ -24,6 +24,9 @@ use crate::store::sqlite::{Db, OpenError, SqliteStore, agreed_message_ids, head_
 use crate::store::{Directory, MessageStore, StoreError, TableStore};
 use crate::transfer::AHEAD;
 
+/// Names of people that are kept in memory.
+const CACHED_NAMES: usize = 100_000;
+
 /// Under which key PostgreSQL keeps who assigns the ids of messages.
 const MESSAGE_IDS: &str = "message_ids";
 
@@ -58,7 +61,7 @@ impl Storage {
             DatabaseKind::Sqlite => Storage::open_file(config, Rule::Strict).await,
             DatabaseKind::Postgres => {
                 let url = config.storage.database_url.with_password();
-                Ok(Storage::over_postgres(PgDb::open(url, &config.storage.postgres()).await?, config))
+                Ok(Storage::over_postgres(PgDb::open(url, &config.storage.postgres()).await?))
             }
         }
     }
@@ -81,10 +84,7 @@ impl Storage {
             }
             DatabaseKind::Postgres => {
                 let url = config.storage.database_url.with_password();
-                Ok(Storage::over_postgres(
-                    PgDb::open_existing(url, &config.storage.postgres()).await?,
-                    config,
-                ))
+                Ok(Storage::over_postgres(PgDb::open_existing(url, &config.storage.postgres()).await?))
             }
         }
     }
@@ -107,7 +107,7 @@ impl Storage {
         match opened {
             Err(BootError::Open(OpenError::InUse { path })) => {
                 let db = Db::open_beside(&path, &config.storage.sqlite()).await?;
-                Ok(Storage::over_sqlite(db, config))
+                Ok(Storage::over_sqlite(db))
             }
             opened => opened,
         }
@@ -125,16 +125,16 @@ impl Storage {
         }
         files::give_to_owner(config)?;
         info!(path = %file.display(), "the database is open");
-        Ok(Storage::over_sqlite(db, config))
+        Ok(Storage::over_sqlite(db))
     }
 
-    fn over_sqlite(db: Arc<Db>, config: &Config) -> Storage {
-        let directory = Directory::on_sqlite(Arc::clone(&db), config.storage.cached_names);
+    fn over_sqlite(db: Arc<Db>) -> Storage {
+        let directory = Directory::on_sqlite(Arc::clone(&db), CACHED_NAMES);
         Storage::over(Database::Sqlite(db), directory)
     }
 
-    fn over_postgres(db: Arc<PgDb>, config: &Config) -> Storage {
-        let directory = Directory::on_postgres(Arc::clone(&db), config.storage.cached_names);
+    fn over_postgres(db: Arc<PgDb>) -> Storage {
+        let directory = Directory::on_postgres(Arc::clone(&db), CACHED_NAMES);
         Storage::over(Database::Postgres(db), directory)
     }
 

@@ -25,7 +25,7 @@ pub use conversation::Conversation;
 pub use entry::{Content, Entry, IdempotencyKey, Kind};
 pub use group::{Group, GroupChange, GroupStep, History, Member, MembershipEpoch, Role, Standing};
 pub use ids::{ClientId, GroupId, HistoryId, MessageId, PartitionKey, Uid};
-pub use invite::Invite;
+pub use invite::{Invite, LONGEST_INVITE_SECONDS, MOST_INVITE_USES};
 pub use mention::{MOST_MENTIONS, Mentions};
 pub use message::{AppBodyError, AppKind, Body, Digest, TextError};
 pub use name::{DELETED_ACCOUNT, is_official, is_reserved, is_visible, name_endings, name_key, skeletons};

@@ -8,7 +8,8 @@ use serde_json::value::RawValue;
 
 use super::{Body, Content};
 
-/// Bytes of a setting's value as JSON, at most: a draft of the longest text has room.
+/// Bytes of a setting's value as JSON, at most. A draft of the longest text that can be configured has room: 10,000 characters, of which
+/// each may be six bytes in JSON.
 pub const MOST_SETTING_BYTES: usize = 65_536;
 
 /// Characters of the line that a person says about himself, at most.

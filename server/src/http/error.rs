@@ -344,7 +344,7 @@ impl From<InviteError> for Problem {
             InviteError::Group(error) => return error.into(),
             InviteError::Number(error) => return error.into(),
             InviteError::Store(error) => return error.into(),
-            InviteError::Terms { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "bad_terms"),
+            InviteError::Terms => (StatusCode::UNPROCESSABLE_ENTITY, "bad_terms"),
             InviteError::Unknown => (StatusCode::NOT_FOUND, "unknown_invite"),
             InviteError::Expired => (StatusCode::GONE, "expired_invite"),
             InviteError::UsedUp => (StatusCode::GONE, "used_up_invite"),

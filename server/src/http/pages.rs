@@ -12,7 +12,7 @@ use super::extract::{Params, session};
 use super::proxy::Caller;
 use super::state::HttpState;
 use super::{API, language};
-use crate::config::SignUp;
+use crate::app::SignUp;
 
 /// The chat, or the way to the log-in card and back.
 pub(super) async fn shell(
@@ -32,7 +32,7 @@ pub(super) async fn shell(
         let view = web::Shell {
             uid: session.uid.0.into(),
             name: &name,
-            text_limit: state.settings.limits.text_characters,
+            text_characters: state.settings.limits.text_characters,
             invites: state.settings.sign_up == SignUp::Invitation,
             chosen,
         };

@@ -91,7 +91,7 @@ pub struct Options {
     /// For how long the sends of a connection wait for one of them that was refused to be sent again. Default 30 s.
     pub resend_wait: Duration,
     /// Characters of a text. Default 8,000.
-    pub text: usize,
+    pub text_characters: usize,
     /// Members of a group. Default 500.
     pub members: usize,
     /// Bytes of rows that one account has stored with groups and friends in a second, in the long run; 0 lifts the limit. Default 0.
@@ -100,8 +100,6 @@ pub struct Options {
     pub stored_kib_a_day: u32,
     /// People to whom one account writes for the first time in a day, who are no friends of it; 0 lifts the limit. Default 0.
     pub first_messages: u32,
-    /// Accounts for which a server that is alone counts either at a time. Default 100,000.
-    pub remembered_accounts: usize,
     /// Messages that somebody gets who joins a group whose history is visible; 0: none. Default 100.
     pub history_messages: usize,
     /// Bytes of all that such a one gets. Default 256 KiB.
@@ -136,12 +134,11 @@ impl Default for Options {
             number_wait: Duration::from_millis(500),
             owed_bytes: 64 << 20,
             resend_wait: Duration::from_secs(30),
-            text: 8_000,
+            text_characters: 8_000,
             members: 500,
             fan_out_bytes: 0,
             stored_kib_a_day: 0,
             first_messages: 0,
-            remembered_accounts: 100_000,
             history_messages: 100,
             history_bytes: 256 << 10,
             stars: 1_000,
@@ -193,7 +190,7 @@ impl Queues {
     pub fn start(parts: QueueParts, options: Options) -> Queues {
         let (closing, tasks) = (CancellationToken::new(), TaskTracker::new());
         let (parts, outages) = (Arc::new(parts), Arc::new(Outages::new()));
-        let chunks = daily_limit("stored chunks", CHUNKS, &parts, &options);
+        let chunks = daily_limit("stored chunks", CHUNKS, &parts);
         let quota = Quota::new(options.stored_kib_a_day, chunks);
         let fan_out = Arc::new(FanOut::new(options.fan_out_bytes, quota));
         let friends = Arc::new(FriendLists::new(parts.numbers.come_from_the_store()));
@@ -292,8 +289,8 @@ impl Queues {
 }
 
 /// So many of `what` in a day for each account, counted as the queues count.
-fn daily_limit(what: &'static str, most: u32, parts: &QueueParts, options: &Options) -> DailyLimit {
-    DailyLimit::new(what, most, options.remembered_accounts, parts.clock.clone(), parts.rates.clone())
+fn daily_limit(what: &'static str, most: u32, parts: &QueueParts) -> DailyLimit {
+    DailyLimit::new(what, most, parts.clock.clone(), parts.rates.clone())
 }
 
 /// The queue of a user, the same for every row of the inbox.

@@ -22,7 +22,7 @@ use super::{Amend, Draft, Post, Publish, Request, SendAck, SendError};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PlanLimits {
     /// Characters of a text.
-    pub(super) text: usize,
+    pub(super) text_characters: usize,
     /// Members of a group.
     pub(super) members: usize,
     /// For how long a message may be edited.
@@ -158,8 +158,8 @@ impl Planner {
         let (recipients, group_version) = self.recipients(who, to)?;
         self.pass(who, to)?;
         let body = match reply_to {
-            None => Body::text(text, self.limits.text)?,
-            Some(row) => Body::reply(text, self.limits.text, self.message_in(who, to, row)?)?,
+            None => Body::text(text, self.limits.text_characters)?,
+            Some(row) => Body::reply(text, self.limits.text_characters, self.message_in(who, to, row)?)?,
         };
         let body = body.with_mentions(&self.members_among(to, mentions));
         self.used.insert(key, (at, digest));
@@ -334,7 +334,7 @@ impl Planner {
             self.may_star(who, of, starred)?;
         }
         let message = self.row_in(who, conversation, message_id)?;
-        let body = Body::amendment(amendment, of, message, self.limits.text)?;
+        let body = Body::amendment(amendment, of, message, self.limits.text_characters)?;
         let content = self.content(amendment.kind(), who, conversation, Some(client_id), body);
         // Later requests of the batch find the amended message.
         if let Some(amended) = message.amended(&content) {

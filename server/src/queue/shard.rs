@@ -95,7 +95,7 @@ pub(super) fn start_all(
     let queues = options.queues.max(1);
     let permissions =
         Arc::new(WritePermissions::new(parts.numbers.come_from_the_store(), Arc::clone(friends)));
-    let limit = daily_limit("first messages", options.first_messages, parts, options);
+    let limit = daily_limit("first messages", options.first_messages, parts);
     let first_messages = Arc::new(FirstMessages::new(limit));
     let (peers, inboxes): (Vec<_>, Vec<_>) =
         (0..queues).map(|_| mpsc::channel(options.deliveries.max(1))).unzip();

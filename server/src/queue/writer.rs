@@ -208,8 +208,9 @@ impl QueueWriter<'_> {
         let (requests, late): (Vec<Queued>, _) = requests.into_iter().partition(Queued::is_in_order);
         refuse(late, &SendError::OutOfOrder);
         let (facts, unread) = self.facts(&requests).await;
-        let Options { text, members, edit, recall, history_messages, stars, .. } = self.options;
-        let limits = PlanLimits { text, members, edit, recall, history: history_messages > 0, stars };
+        let Options { text_characters, members, edit, recall, history_messages, stars, .. } = self.options;
+        let limits =
+            PlanLimits { text_characters, members, edit, recall, history: history_messages > 0, stars };
         let mut planner = Planner::new(facts, limits, self.parts.clock.now());
         let (mut batch, mut plans) = (Batch::new(requests), Vec::new());
         let (mut at, mut rows, mut is_full, now) = (0, 0, false, Instant::now());

@@ -74,7 +74,7 @@ impl Place {
 
     async fn snapshot(&self) -> Box<dyn ExportSnapshot> {
         match &self.url {
-            None => Box::new(SqliteExportSnapshot::take(&self.file(), &self.options).await.expect("taken")),
+            None => Box::new(SqliteExportSnapshot::take(&self.file()).await.expect("taken")),
             Some(url) => Box::new(PgExportSnapshot::take(url, &PgOptions::default()).await.expect("taken")),
         }
     }

@@ -38,8 +38,7 @@ const DEVICES: usize = 10;
 const SERVERS: usize = 3;
 const PASSWORD: &str = "a password for a trial";
 /// Logging in twenty times need not cost much.
-const CHEAP_PASSWORDS: [(&str, &str); 2] =
-    [("TIDEMARK_ACCOUNTS__PASSWORD_MEMORY_KIB", "8"), ("TIDEMARK_ACCOUNTS__PASSWORD_PASSES", "1")];
+const CHEAP_PASSWORDS: (&str, &str) = ("TIDEMARK_ACCOUNTS__PASSWORD_MEMORY_KIB", "8");
 /// The longest pause between two steps of a device.
 const LONGEST_PAUSE: Duration = Duration::from_millis(60);
 /// Messages of one device that may be unsettled, as when it is offline.
@@ -95,7 +94,7 @@ enum DeviceServers {
 
 impl DeviceServers {
     async fn start(database: Database, binary: &Path, folder: &Path) -> Result<DeviceServers> {
-        let settings = CHEAP_PASSWORDS.map(|(name, value)| (name, value.to_owned()));
+        let settings = [(CHEAP_PASSWORDS.0, CHEAP_PASSWORDS.1.to_owned())];
         Ok(match database {
             Database::Sqlite => {
                 DeviceServers::One(Box::new(Server::start_with(&settings, 0, binary, folder).await?))

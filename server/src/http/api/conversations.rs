@@ -58,7 +58,7 @@ struct ConversationLine {
 pub(in crate::http) struct Listing {
     /// Only conversations whose newest row has a smaller id: the `message_id` of the last line of the page before.
     after: Option<u64>,
-    /// At most so many; without it, and at most, `[limits] conversations`.
+    /// At most so many; without it, and at most, 1,000.
     #[param(value_type = Option<u64>, minimum = 1)]
     limit: Option<String>,
 }
@@ -70,7 +70,7 @@ pub(in crate::http) struct Listing {
     get, path = "/api/v1/conversations", operation_id = "conversations", tag = "Conversations",
     params(Listing),
     responses((
-        status = 200, body = Vec<ConversationLine>, description = "One line each, at most `[limits] conversations`",
+        status = 200, body = Vec<ConversationLine>, description = "One line each, at most 1,000",
     )),
     extensions(("x-codes" = json!(["rate_limited"]))),
 )]
@@ -138,7 +138,7 @@ pub(super) fn page_rows(asked: Option<&str>, most: usize) -> Result<usize, Probl
 pub(in crate::http) struct HistoryQuery {
     /// Only rows with smaller ids.
     before: Option<u64>,
-    /// At most so many rows; more than `[limits] page_rows` is taken as that.
+    /// At most so many rows; more than 200 is taken as that.
     #[param(value_type = Option<u64>, minimum = 1, default = 50)]
     limit: Option<String>,
 }

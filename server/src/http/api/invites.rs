@@ -24,11 +24,11 @@ const PAGE: usize = 100;
 /// How long the link is good, and for how many.
 #[derive(Deserialize, ToSchema)]
 pub(in crate::http) struct Terms {
-    /// A week where it is not given, as far as `[limits] invite_seconds` allows.
-    #[schema(minimum = 60, maximum = 2_592_000)]
+    /// A week where it is not given; at most 30 days.
+    #[schema(minimum = 60)]
     expires_in_seconds: Option<u32>,
-    /// How many may come in by it: ten where it is not given, as far as `[limits] invite_uses` allows.
-    #[schema(minimum = 1, maximum = 1_000)]
+    /// How many may come in by it: ten where it is not given.
+    #[schema(minimum = 1)]
     uses: Option<u32>,
 }
 

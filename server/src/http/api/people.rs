@@ -93,7 +93,7 @@ pub(in crate::http) struct Search {
 #[utoipa::path(
     get, path = "/api/v1/users", operation_id = "findUsers", tag = "People",
     params(Search),
-    responses((status = 200, body = Vec<Person>, description = "At most `[limits] search_results`: whoever has that name, \
+    responses((status = 200, body = Vec<Person>, description = "At most 20: whoever has that name, \
         then those whose name begins with it, then the others, each by name. Whoever is found by the whole name alone \
         (`found_by` of the setting `privacy`) is found by friends, too")),
     extensions(("x-codes" = json!(["rate_limited"]))),

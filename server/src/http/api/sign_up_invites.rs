@@ -17,8 +17,8 @@ use crate::http::state::HttpState;
 #[derive(Deserialize, ToSchema)]
 #[schema(as = SignUpTerms)]
 pub(in crate::http) struct Terms {
-    /// A week where it is not given, as far as `[limits] invite_seconds` allows.
-    #[schema(minimum = 60, maximum = 2_592_000)]
+    /// A week where it is not given; at most 30 days.
+    #[schema(minimum = 60)]
     expires_in_seconds: Option<u32>,
     /// How many accounts may be made by it: one where it is not given; at most `[accounts] sign_ups_per_invite`.
     #[schema(minimum = 1, maximum = 10)]
@@ -47,7 +47,7 @@ struct Made<'a> {
 
 /// Invite people to make an account.
 ///
-/// Needed where `[accounts] sign_up` is `invitation`. An account has at most `[accounts] open_invites` that are open.
+/// Needed where `[accounts] sign_up` is `invitation`. An account has at most 5 that are open.
 ///
 /// A repetition with the same `Idempotency-Key` makes no second one and gets the same answer, as long as the first one is kept: until it
 /// is ended, or some time after it is over.

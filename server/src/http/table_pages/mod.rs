@@ -327,8 +327,8 @@ impl RefusalPage {
     }
 
     fn switched_off() -> RefusalPage {
-        let detail = "Tables are switched off on this server. Its operator switches them on by `enabled = true` in the section \
-                      `[table]` of its configuration, or by `TIDEMARK_TABLE__ENABLED=true`, and starts it again.";
+        let detail = "Tables are switched off on this server. Its operator switches them on by an address for `listen` in the \
+                      section `[table]` of its configuration, or by `TIDEMARK_TABLE__LISTEN=127.0.0.1:8081`, and starts it again.";
         RefusalPage::refused(StatusCode::NOT_FOUND, "There are no tables here", detail)
     }
 }

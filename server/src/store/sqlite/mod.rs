@@ -133,7 +133,7 @@ impl SqliteStore {
         let (mut ledger, memtable) = replay::replay(&db, &journal, flushed).await?;
         ledger.settle(options.known_latest_ids, options.known_groups);
 
-        let (requests, waiting) = mpsc::channel(options.waiting_commits.max(1));
+        let (requests, waiting) = mpsc::channel(committer::WAITING_COMMITS);
         let set_aside: i64 =
             sqlx::query_scalar("SELECT count(*) FROM set_aside").fetch_one(db.readers()).await?;
         let (tables, counters) = (LiveTables::read(&db).await?, replay::counters(&db).await?);

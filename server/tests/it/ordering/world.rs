@@ -110,7 +110,7 @@ impl World {
                 self.ids.clone(),
                 Consent::new(
                     store.clone(),
-                    DailyLimit::new("strangers", 0, 10, Clock::new(|| Timestamp(7)), None),
+                    DailyLimit::new("strangers", 0, Clock::new(|| Timestamp(7)), None),
                 ),
                 new_uuid,
             ),

@@ -44,7 +44,6 @@ async fn answers(
     config.storage.data_dir = data.to_owned();
     config.server.listen = ([127, 0, 0, 1], 0).into();
     config.accounts.password_memory_kib = 8;
-    config.accounts.password_passes = 1;
     config.limits.searches_per_account_per_minute = 0;
     let running =
         boot::start(&config, Clock::system(), Version::default()).await.map_err(|error| error.to_string())?;

@@ -32,8 +32,7 @@ const TABLE_ROW_BYTES: usize = 32;
 const AT_ONCE: usize = 32;
 
 /// The cost of passwords with which the crowd signs up.
-const CHEAP: [(&str, &str); 2] =
-    [("TIDEMARK_ACCOUNTS__PASSWORD_MEMORY_KIB", "64"), ("TIDEMARK_ACCOUNTS__PASSWORD_PASSES", "1")];
+const CHEAP: (&str, &str) = ("TIDEMARK_ACCOUNTS__PASSWORD_MEMORY_KIB", "64");
 
 /// The password of everybody who signs up.
 const PASSWORD: &str = "a password for a trial";
@@ -94,7 +93,7 @@ async fn device(victim: &Victim, login: &Login) -> Result<String> {
 /// Fills the inbox, the list of friends and the table, with the limits lifted. Returns strangers.
 async fn fill(context: &Context, world: &TableWorld, flooder: &Account) -> Result<Vec<u32>> {
     let mut settings = world.settings.clone();
-    settings.extend(CHEAP.map(|(name, value)| (name, value.to_owned())));
+    settings.push((CHEAP.0, CHEAP.1.to_owned()));
     let server = Server::start_with(&settings, 0, &world.binary, world.data.path()).await?;
     let http = server.http()?;
     let mut crowd = users::sign_up(&http, "crowd", context.scaled(FRIENDS) + STRANGERS).await?;
