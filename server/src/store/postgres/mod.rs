@@ -17,6 +17,7 @@ mod db;
 mod deletions;
 mod directory;
 mod distributed;
+mod effect;
 mod error;
 mod export_snapshot;
 mod functions;
