@@ -69,6 +69,38 @@ impl Amendment {
             Amendment::Star { .. } => Kind::Star,
         }
     }
+
+    /// By which a digest tells it from others. Stored; must stay stable.
+    pub fn words(&self) -> String {
+        match self {
+            Amendment::Edit(text) => format!("edit\0{text}"),
+            Amendment::Recall => "recall".to_owned(),
+            Amendment::Delete => "delete".to_owned(),
+            Amendment::React(emoji) => format!("react\0{}", emoji.join(" ")),
+            Amendment::Pin(pinned) => format!("pin\0{pinned}"),
+            Amendment::Star { starred, .. } => format!("star\0{starred}"),
+        }
+    }
+
+    /// Whether something is added to the message, and nothing taken away.
+    pub fn adds(&self) -> bool {
+        match self {
+            Amendment::Edit(_) => true,
+            Amendment::Recall | Amendment::Delete => false,
+            Amendment::React(emoji) => !emoji.is_empty(),
+            Amendment::Pin(adds) | Amendment::Star { starred: adds, .. } => *adds,
+        }
+    }
+
+    /// Whether the person alone gets its row, also where the person may not write any more.
+    pub fn is_private(&self) -> bool {
+        matches!(self, Amendment::Delete | Amendment::Star { .. })
+    }
+
+    /// Whether others must take it from the person: what they get from others, but for a text that is taken back.
+    pub fn must_be_taken(&self) -> bool {
+        !self.is_private() && *self != Amendment::Recall
+    }
 }
 
 /// The change that a row makes to the one that it names.
