@@ -145,7 +145,7 @@ CREATE TABLE entries (
     partition_key text COLLATE "C" NOT NULL,
     receiver      bigint   NOT NULL,
     message_id    bigint   NOT NULL,          -- grows within a receiver, with gaps
-    kind          smallint NOT NULL,          -- `Kind::code` of the server's domain: 1 message, 2 read marker, …
+    kind          smallint NOT NULL,          -- `Kind::code` of the server's domain
     conversation  text COLLATE "C" NOT NULL,  -- u:UID or g:GID, from the receiver's side
     sender        bigint   NOT NULL,
     client_id     bytea,                      -- 16 bytes; absent for read markers
@@ -169,11 +169,6 @@ CREATE TABLE compaction_keys (
     message_id    bigint NOT NULL,
     PRIMARY KEY (partition_key, receiver, name)
 ) WITH (fillfactor = 50);
-
--- Rows of these kinds have a compaction key or change another row. (Functions are made before the migrations.)
-CREATE TRIGGER entries_compact AFTER INSERT ON entries FOR EACH ROW
-    WHEN (new.kind IN (2, 5, 6, 7, 9, 10, 12, 14, 16, 17, 18))
-    EXECUTE FUNCTION compact_entry();
 
 -- Idempotency records; they outlive the rows.
 CREATE TABLE sent (

@@ -89,7 +89,7 @@ fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
             if let Amendment::Star { starred: true, .. } = amendment {
                 facts.push(Fact::Stars(who));
             }
-            if matches!(amendment, Amendment::Edit(_) | Amendment::React(_) | Amendment::Pin(_)) {
+            if amendment.must_be_taken() {
                 facts.extend(permission(who, *conversation));
             }
         }

@@ -289,28 +289,18 @@ impl Planner {
             Under::Answered(decision) => return Ok(*decision),
             Under::Nothing(unused) => unused,
         };
-        let (recipients, group_version) = match amendment {
-            // Also where the caller may not write any more.
-            Amendment::Delete | Amendment::Star { .. } => {
-                (vec![Recipient { uid: who, epoch: MembershipEpoch(0) }], None)
-            }
-            _ => self.recipients(who, conversation)?,
+        let (recipients, group_version) = match amendment.is_private() {
+            true => (vec![Recipient { uid: who, epoch: MembershipEpoch(0) }], None),
+            false => self.recipients(who, conversation)?,
         };
-        if matches!(amendment, Amendment::Edit(_) | Amendment::React(_) | Amendment::Pin(_)) {
+        if amendment.must_be_taken() {
             self.pass(who, conversation)?;
         }
         let row = self.row_in(who, conversation, message_id)?;
         // Marks are taken from what is gone, too.
-        let is_fine = match row.kind {
-            Kind::Recalled => matches!(
-                amendment,
-                Amendment::Delete | Amendment::Pin(false) | Amendment::Star { starred: false, .. }
-            ),
-            Kind::Deleted => {
-                matches!(amendment, Amendment::Pin(false) | Amendment::Star { starred: false, .. })
-            }
-            _ => false,
-        };
+        let is_unmarked = amendment.kind().is_state() && !amendment.adds();
+        let is_deleted_now = row.kind.is_deletable() && *amendment == Amendment::Delete;
+        let is_fine = row.kind.is_gone() && (is_unmarked || is_deleted_now);
         let message = if is_fine { row } else { self.message_in(who, conversation, message_id)? };
         let age = Duration::from_millis(self.now.0.saturating_sub(message.sent_at.0).max(0).cast_unsigned());
         match amendment {

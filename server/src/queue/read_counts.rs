@@ -70,9 +70,7 @@ impl Marks {
 
     /// Takes in what was stored, if it is a read marker of a group.
     pub(super) fn moved(&self, content: &Content) {
-        if let (Kind::ReadMarker, Conversation::Group(gid), Some(read_to)) =
-            (content.kind, content.target, content.body.read_to())
-        {
+        if let (Conversation::Group(gid), Some(read_to)) = (content.target, content.read_to()) {
             // One that finds no room is counted with the next one.
             let _ = self.0.try_send(Mark { gid, reader: content.sender, read_to });
         }

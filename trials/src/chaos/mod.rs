@@ -29,7 +29,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tidemark_test_support::servers::patroni::is_installed as has_patroni;
 use tidemark_test_support::servers::postgres;
 
-pub use action::{KINDS, Maker, OF_PROGRAMS};
+pub use action::KINDS;
 pub use cluster::{AnswerHistory, ClusterRun, ClusterSummary, Load};
 pub use devices::{DevicesRun, DevicesSummary};
 #[cfg(feature = "simulation")]

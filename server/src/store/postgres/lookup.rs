@@ -402,6 +402,11 @@ pub(super) fn epoch(stored: i64) -> Result<MembershipEpoch, StoreError> {
     epoch.map_err(|_| StoreError::corrupt(format!("{stored} is not a membership epoch")))
 }
 
+/// The kinds of which this is true, as they are stored.
+pub(super) fn codes(is: fn(Kind) -> bool) -> Vec<i16> {
+    Kind::codes(is).into_iter().map(i16::from).collect()
+}
+
 fn kind(stored: i16) -> Result<Kind, StoreError> {
     let kind = u8::try_from(stored).ok().and_then(Kind::from_code);
     kind.ok_or_else(|| StoreError::corrupt(format!("kind {stored}")))

@@ -14,6 +14,7 @@ mod condition;
 mod db;
 mod deletions;
 mod distributed;
+mod effect;
 mod error;
 mod export_snapshot;
 mod functions;

@@ -50,9 +50,6 @@ const STORE: &str = "WITH moved AS (
      FROM unnest($10, $11, $12, $13, $14, $15, $16)
          AS copy(partition_key, receiver, message_id, conversation, sender, client_id, body)";
 
-/// The function that a trigger of the tables calls.
-const COMPACT_ENTRY: &str = include_str!("../../../../migrations/postgres/functions/compact_entry.sql");
-
 /// Any moment.
 const SENT_AT: i64 = 1_795_261_438_042;
 
@@ -73,7 +70,6 @@ impl BareRows {
     /// Makes the tables in the empty database at `url`.
     pub(crate) async fn open(url: String) -> Result<BareRows> {
         let mut connection = PgConnection::connect(&url).await?;
-        connection.execute(COMPACT_ENTRY).await?;
         for migration in migrations("postgres")? {
             connection.execute(AssertSqlSafe(migration)).await?;
         }

@@ -184,7 +184,7 @@ async fn deliver_some(db: &PgDb, receiver: Uid, copies: &[NewCopy]) -> Result<Ve
     for copy in copies {
         let one = match calls::deliver(db, receiver, std::slice::from_ref(copy)).await {
             Err(PgCallFailure::Unstorable(why)) => {
-                error!(why, %receiver, sender = copy.sender, acceptance = copy.acceptance, "an inbox takes a copy never");
+                error!(why, %receiver, sender = copy.sender(), acceptance = copy.acceptance, "an inbox takes a copy never");
                 calls::deliver(db, receiver, &[copy.without_a_row()]).await
             }
             one => one,

@@ -51,6 +51,7 @@ async fn it_distributes_once_and_refuses_what_is_not_ready() {
     let placed = "SELECT name::regproc::text FROM distributed_functions ORDER BY 1";
     let placed: Vec<String> = sqlx::query_scalar(placed).fetch_all(&mut owner).await.expect("asked");
     let mut wanted: Vec<&str> = POSTGRES.distributed.iter().map(|(name, _)| *name).collect();
+    wanted.push("compact_entry");
     wanted.sort_unstable();
     assert_eq!(placed, wanted);
     let commit = "SELECT to_regproc('commit_messages') IS NULL AND to_regproc('commit_facts') IS NULL
