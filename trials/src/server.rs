@@ -1,6 +1,6 @@
 //! A real `tidemark serve` process: started on a free port, found by the line that it prints, ended when dropped.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -180,17 +180,6 @@ impl Server {
         let text = std::fs::read_to_string(format!("/proc/{}/io", self.pid()?))?;
         number_after(&text, "syscr:")
     }
-}
-
-/// The server's program, beside the one that runs.
-pub fn beside_this_program() -> Result<PathBuf> {
-    let own = std::env::current_exe()?;
-    let binary = own.with_file_name("tidemark");
-    if !binary.is_file() {
-        let advice = "build it first: cargo build --release --package tidemark-server";
-        return Err(Failure::new(format!("{} is missing; {advice}", binary.display())));
-    }
-    Ok(binary)
 }
 
 fn memory_line(pid: u32, key: &str) -> Result<u64> {

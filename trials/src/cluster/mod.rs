@@ -18,7 +18,7 @@ use seqsvr_core::Uid;
 use tokio::process::Command;
 use tokio::time::{Instant, sleep};
 
-pub use etcd::is_installed as has_etcd;
+pub use etcd::is_installed;
 pub use links::{ClusterLink, Flow};
 pub use member::{ClusterMember, ProcessRole};
 pub use shape::{Certificates, KeeperKind, Policy, Shape, Timing};

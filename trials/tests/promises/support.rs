@@ -26,13 +26,9 @@ pub(crate) fn shape(allocators: usize, arbiters: usize) -> Shape {
     Shape { timing, ..Shape::new(allocators, arbiters) }
 }
 
-/// The program that the workspace's build leaves beside its tests.
+/// A program that the workspace's build leaves.
 pub(crate) fn program(name: &str) -> PathBuf {
-    let own = std::env::current_exe().unwrap();
-    let folder = own.parent().and_then(|deps| deps.parent()).expect("tests lie in target/PROFILE/deps");
-    let binary = folder.join(name);
-    assert!(binary.is_file(), "{} is missing; build it first: cargo build --workspace", binary.display());
-    binary
+    tidemark_trials::program(name).unwrap_or_else(|missing| panic!("{missing}"))
 }
 
 /// The output of a command, and how it ended.

@@ -4,13 +4,12 @@
 //! their latest ids, and stores a batch by one statement. The tables come from the server's own migrations.
 
 use std::fmt;
-use std::time::Instant;
 
-use futures_util::future::try_join_all;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use super::sqlite::{migrations, partition_key};
 use crate::Result;
+use crate::bench::rate;
 
 /// How many connections, and how many messages each of them stores by a statement.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -83,15 +82,8 @@ impl BareRows {
         for pairs in pairs.chunks(share) {
             loops.push(Loop::open(self, pairs).await?);
         }
-        let began = Instant::now();
-        let running = loops.into_iter().map(|mut one| {
-            let batch = way.batch;
-            tokio::spawn(async move { one.run(each, batch).await })
-        });
-        for done in try_join_all(running).await? {
-            done?;
-        }
-        Ok((pairs.len() * each) as f64 / began.elapsed().as_secs_f64())
+        let running = loops.into_iter().map(|mut one| async move { one.run(each, way.batch).await });
+        rate(pairs.len() * each, running).await
     }
 
     /// The best of the ways with at most so many messages under way, found with `each` messages of each pair, and its rate with `full`.

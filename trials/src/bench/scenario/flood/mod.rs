@@ -19,8 +19,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use super::Measured;
 use super::table::TableWorld;
-use crate::bench::Context;
 use crate::bench::report::{Sample, Target};
+use crate::bench::{Context, mib};
 use crate::connection::{ClientConnection, client_id, send_frame};
 use crate::server::Server;
 use crate::{Failure, Result};
@@ -116,7 +116,7 @@ impl Flood {
         Ok(Command::new("nice")
             .args(["-n", "19"])
             .arg(std::env::current_exe()?)
-            .args(["--flood", way.name])
+            .args(["--be", "flood", way.name])
             .arg(setup::victim_file(&self.world))
             .stdin(Stdio::null())
             .kill_on_drop(true)
@@ -175,8 +175,4 @@ async fn end(way: &FloodWay, mut flood: Child) -> Result<()> {
         return Err(Failure::new(format!("the flood of {} ended by itself: {ended}", way.name)));
     }
     Ok(flood.kill().await?)
-}
-
-fn mib(bytes: u64) -> f64 {
-    bytes as f64 / f64::from(1 << 20)
 }

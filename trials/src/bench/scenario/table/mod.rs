@@ -9,16 +9,14 @@ pub(super) use put::TablePut;
 pub(super) use range::TableRange;
 
 use std::path::PathBuf;
-use std::time::Instant;
 
-use futures_util::future::try_join_all;
 use tempfile::TempDir;
 use tidemark_table::client::Credentials;
 use tidemark_test_support::ports::free_port;
 
 use super::postgres::within_patience;
 use crate::bench::http::KeptAlive;
-use crate::bench::{Context, tables};
+use crate::bench::{self, Context, tables};
 use crate::server::Server;
 use crate::table_setup::make_key;
 use crate::{Failure, Result};
@@ -79,25 +77,11 @@ async fn rate(
         connections.push((connection, requests));
     }
     let total = connections.len() * each;
-    let began = Instant::now();
-    let tasks = connections.into_iter().map(|(mut connection, requests)| {
-        tokio::spawn(async move {
-            for request in requests.iter().cycle().take(each) {
-                connection.ask(request).await?;
-            }
-            Result::Ok(())
-        })
-    });
-    let all = async {
-        for done in try_join_all(tasks).await? {
-            done?;
+    let tasks = connections.into_iter().map(|(mut connection, requests)| async move {
+        for request in requests.iter().cycle().take(each) {
+            connection.ask(request).await?;
         }
         Ok(())
-    };
-    within_patience(all).await?;
-    Ok(total as f64 / began.elapsed().as_secs_f64())
-}
-
-fn mebibytes(bytes: u64) -> f64 {
-    bytes as f64 / f64::from(1 << 20)
+    });
+    within_patience(bench::rate(total, tasks)).await
 }
