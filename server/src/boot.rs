@@ -240,12 +240,7 @@ pub fn start(
             people,
             moments,
             groups: groups.clone(),
-            invites: Invites::new(
-                Arc::clone(directory),
-                groups,
-                ids.clone(),
-                clock.clone(),
-            ),
+            invites: Invites::new(Arc::clone(directory), groups, ids.clone(), clock.clone()),
             ephemerals,
             ids: ids.clone(),
         };

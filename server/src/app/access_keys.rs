@@ -177,7 +177,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_revoked_key_works_for_a_second_at_most() {
         let stored = Arc::new(Directory::in_memory());
-        let made = create_access_key(new("shop"), &*stored, &Clock::system()).await.expect("made");
+        let made = create_access_key(new("shop"), &stored, &Clock::system()).await.expect("made");
         let keys = RememberedKeys::new(Arc::clone(&stored));
         assert_eq!(keys.access_key(&made.id).await, Ok(Some(Arc::new(made.clone()))));
         assert_eq!(stored.remove_access_key(&made.id).await, Ok(true));
@@ -193,7 +193,7 @@ mod tests {
         let account = NewAccount { name, password_hash, created_at: Timestamp(1) };
         assert!(stored.create_account(Uid(7), account, None).await.expect("made"));
         let inbox = NewAccessKey { inbox: Some(Uid(7)), ..new("shop") };
-        let made = create_access_key(inbox, &*stored, &Clock::system()).await.expect("made");
+        let made = create_access_key(inbox, &stored, &Clock::system()).await.expect("made");
         let keys = RememberedKeys::new(Arc::clone(&stored));
         for (disabled, is_there) in [(false, true), (true, false), (false, true)] {
             stored.set_disabled(Uid(7), disabled).await.expect("set");

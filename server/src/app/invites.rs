@@ -95,12 +95,7 @@ pub struct Invites {
 
 impl Invites {
     /// Use cases over the invitations of `directory` into `groups`.
-    pub fn new(
-        directory: Arc<Directory>,
-        groups: Groups,
-        ids: Ids,
-        clock: Clock,
-    ) -> Invites {
+    pub fn new(directory: Arc<Directory>, groups: Groups, ids: Ids, clock: Clock) -> Invites {
         Invites { directory, groups, ids, clock }
     }
 

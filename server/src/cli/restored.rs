@@ -68,7 +68,7 @@ async fn raise(storage: &Storage, config: &Config, messages: &dyn MessageStore) 
     let raised = async {
         let raised = transfer::raise_all(&*numbers, adjacent).await?;
         let latest =
-            transfer::latest_ids(messages, &*storage.directory, adjacent, transfer::Look::All).await?;
+            transfer::latest_ids(messages, &storage.directory, adjacent, transfer::Look::All).await?;
         transfer::overtake_rows(&*numbers, &latest).await?;
         Ok::<_, TransferError>(raised)
     };

@@ -68,7 +68,8 @@ impl ServersRun {
         let mut servers = Servers::start(binary, folder, SERVERS).await?;
         let first = servers.server(0)?.http()?;
         // Some go on with another server when theirs is gone, some wait until it is back.
-        let reach = |n: usize| if n % 2 == 0 { servers.http() } else { servers.server(n % SERVERS)?.http() };
+        let reach =
+            |n: usize| if n.is_multiple_of(2) { servers.http() } else { servers.server(n % SERVERS)?.http() };
         let crowd = Crowd::begin(&first, &mut random, reach).await?;
         let faults = self.break_them(&mut servers, &mut random, &crowd).await?;
         let summary = crowd.end(faults, &self.bar).await?;

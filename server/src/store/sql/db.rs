@@ -30,15 +30,21 @@ impl SqlDb {
 
     /// The rows of a question.
     pub(in crate::store) async fn rows(&self, sql: Statement) -> Result<Vec<SqlRow>, StoreError> {
-        match self {
-            SqlDb::Sqlite(db) => Ok(of_sqlite(sql.for_sqlite().fetch_all(&mut *db.reader().await?).await?)),
-            SqlDb::Postgres(db) => {
-                let rows = async { Ok(sql.for_postgres().fetch_all(&mut *db.reader().await?).await?) };
-                Ok(of_postgres(db.limited(rows).await?))
+        // The calls of both databases are large: each lies beside its caller, not in it.
+        let rows = async {
+            match self {
+                SqlDb::Sqlite(db) => {
+                    Ok(of_sqlite(sql.for_sqlite().fetch_all(&mut *db.reader().await?).await?))
+                }
+                SqlDb::Postgres(db) => {
+                    let rows = async { Ok(sql.for_postgres().fetch_all(&mut *db.reader().await?).await?) };
+                    Ok(of_postgres(db.limited(rows).await?))
+                }
+                #[cfg(any(test, feature = "test-support"))]
+                SqlDb::Memory(db) => super::memory::rows(&*db.lock().await, sql),
             }
-            #[cfg(any(test, feature = "test-support"))]
-            SqlDb::Memory(db) => super::memory::rows(&*db.lock().await, sql),
-        }
+        };
+        Box::pin(rows).await
     }
 
     /// The same over connections that the queues share with nobody.
@@ -52,7 +58,7 @@ impl SqlDb {
             }
             SqlDb::Postgres(db) => {
                 let rows = async { Ok(sql.for_postgres().fetch_all(&mut *db.for_queues().await?).await?) };
-                Ok(of_postgres(db.limited(rows).await?))
+                Ok(of_postgres(db.limited(Box::pin(rows)).await?))
             }
             #[cfg(any(test, feature = "test-support"))]
             SqlDb::Memory(_) => self.rows(sql).await,
@@ -72,7 +78,7 @@ impl SqlDb {
                     let done = sql.for_postgres().execute(&mut *db.reader().await?).await?;
                     Ok(done.rows_affected())
                 };
-                db.limited(change).await
+                db.limited(Box::pin(change)).await
             }
             _ => {
                 let mut writer = self.writer().await?;
@@ -101,6 +107,7 @@ impl SqlDb {
         &self,
         work: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
+        let work = Box::pin(work);
         match self {
             SqlDb::Postgres(db) => db.limited(work).await,
             _ => work.await,
