@@ -183,7 +183,8 @@ impl Directory {
         self.db.row(invite).await?.as_ref().map(invite_of).transpose()
     }
 
-    /// The invitations of `made_by` (`None`: the operator) that are open at `now`, the one that ends first before the others, at most `limit`.
+    /// The invitations of `made_by` (`None`: the operator) that are open at `now`, at most `limit`: the one that ends first before the
+    /// others.
     pub async fn sign_up_invites(
         &self,
         made_by: Option<Uid>,

@@ -41,10 +41,10 @@ pub struct Forgotten {
 
 /// Deleted accounts.
 impl Directory {
-    /// Marks the account as deleted, for good: from then on there is no session, password, recovery code, device or invitation to sign up of
-    /// it, nobody finds it, and its name is taken as before and shown to nobody. All in one transaction. With `checked`: if that is still
-    /// the hash of its password, and it is not disabled. `false`, and nothing changes: that does not hold, or there is no such account, or
-    /// it is marked already.
+    /// Marks the account as deleted, for good: from then on there is no session, password, recovery code, device or invitation to sign up
+    /// of it, nobody finds it, and its name is taken as before and shown to nobody. All in one transaction. With `checked`: if that is
+    /// still the hash of its password, and it is not disabled. `false`, and nothing changes: that does not hold, or there is no such
+    /// account, or it is marked already.
     pub async fn delete_account(
         &self,
         uid: Uid,

@@ -105,8 +105,9 @@ impl SqlDb {
     /// Waits for `work`, a transaction, and no longer than an answer may take.
     pub(in crate::store) async fn limited<T>(
         &self,
-        work: impl Future<Output = Result<T, StoreError>>,
+        work: impl Future<Output = Result<T, StoreError>> + Send,
     ) -> Result<T, StoreError> {
+        // A transaction is a large future, of which those around it would hold several copies.
         let work = Box::pin(work);
         match self {
             SqlDb::Postgres(db) => db.limited(work).await,
