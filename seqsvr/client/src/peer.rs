@@ -28,7 +28,7 @@ use seqsvr_rpc::text;
 use seqsvr_rpc::v1::sequence_client::SequenceClient;
 use seqsvr_rpc::v1::{StreamReply, StreamRequest};
 
-/// Calls to one process that wait or are under way, of which so many for one number each may share a frame.
+/// The most calls to one process that wait or are under way, and the most for one number each that share a frame.
 const BOUNDS: Bounds = Bounds { calls: 65_536, gather: 256 };
 
 /// How long a connection may take to be made.

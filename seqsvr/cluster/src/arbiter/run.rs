@@ -169,8 +169,7 @@ impl Shell {
                 ArbiterEvent::Written { version: table.version, outcome }
             }),
             Action::Acting { term } => {
-                let takeover = self.arbiter.takeover();
-                Box::pin(async move { ArbiterEvent::Acted { outcome: tables.acting(term, takeover).await } })
+                Box::pin(async move { ArbiterEvent::Acted { outcome: tables.acting(term).await } })
             }
             Action::Probe { node, addr } => self.prober.probe(node, &addr),
             Action::Answer { id, outcome } => {

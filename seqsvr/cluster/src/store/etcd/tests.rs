@@ -163,18 +163,16 @@ async fn silent(store: &EtcdStore) -> Duration {
     store.read(&Revisions::default(), Duration::ZERO).await.unwrap().acting.unwrap()
 }
 
-const TAKEOVER: Duration = Duration::from_secs(2);
-
 #[tokio::test]
 async fn an_arbiter_that_acts_leaves_no_revisions_behind() {
     let prefix = fresh_prefix() + "/";
     let arbiter = open(endpoints(), prefix.trim_end_matches('/'), PATIENCE);
     arbiter.promise(3).await.unwrap();
-    assert_eq!(arbiter.acting(3, TAKEOVER).await.unwrap(), 3);
+    assert_eq!(arbiter.acting(3).await.unwrap(), 3);
     let before = revisions(&arbiter, &prefix).await;
     assert_eq!(before.len(), 2, "the term and the sign: {before:?}");
     for _ in 0..100 {
-        assert_eq!(arbiter.acting(3, TAKEOVER).await.unwrap(), 3);
+        assert_eq!(arbiter.acting(3).await.unwrap(), 3);
     }
     assert_eq!(revisions(&arbiter, &prefix).await, before);
 }
@@ -184,12 +182,12 @@ async fn a_lease_that_is_over_tells_of_the_silence_and_the_arbiter_takes_another
     let prefix = fresh_prefix();
     let (arbiter, other) = (open(endpoints(), &prefix, PATIENCE), open(endpoints(), &prefix, PATIENCE));
     arbiter.promise(3).await.unwrap();
-    arbiter.acting(3, TAKEOVER).await.unwrap();
+    arbiter.acting(3).await.unwrap();
     assert_eq!(silent(&other).await, Duration::ZERO);
     let lease = lock(&arbiter.lease).unwrap();
     arbiter.members.revoke(lease).await.unwrap();
-    assert!(silent(&other).await >= TAKEOVER);
-    assert_eq!(arbiter.acting(3, TAKEOVER).await.unwrap(), 3);
+    assert!(silent(&other).await >= Duration::from_secs(2));
+    assert_eq!(arbiter.acting(3).await.unwrap(), 3);
     assert_ne!(lock(&arbiter.lease).unwrap(), lease);
     assert_eq!(silent(&other).await, Duration::ZERO);
 }

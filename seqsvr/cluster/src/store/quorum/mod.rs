@@ -240,7 +240,7 @@ impl RoutingTableStore for Quorum {
         self.run(|sizes| WriteRound::new(Arc::clone(table), sizes)).await
     }
 
-    async fn acting(&self, term: u64, _takeover: Duration) -> Result<u64, StoreError> {
+    async fn acting(&self, term: u64) -> Result<u64, StoreError> {
         self.run(|sizes| ActingRound::new(term, sizes)).await
     }
 
