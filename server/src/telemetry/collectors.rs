@@ -177,10 +177,15 @@ fn of_embedded(embedded: &Embedded, mut encoder: DescriptorEncoder<'_>) -> fmt::
     let version = i64::try_from(embedded.epoch().version).unwrap_or(i64::MAX);
     gauge(&mut encoder, "seqsvr_route_version", "Version of the assignment", ConstGauge::new(version))?;
     let lease = ConstGauge::new(f64::INFINITY);
-    gauge(&mut encoder, "seqsvr_lease_remaining_seconds", "Until serving would stop", lease)?;
+    gauge(
+        &mut encoder,
+        "seqsvr_lease_remaining_seconds",
+        "Time until serving would stop, in seconds",
+        lease,
+    )?;
     let buckets: Vec<(f64, u64)> =
         RAISE_BUCKETS.into_iter().chain([f64::INFINITY]).zip(now.raise_buckets).collect();
-    let help = "Time of one call that raises ceilings";
+    let help = "Duration of a call that raises ceilings, in seconds";
     let mut seconds = encoder.encode_descriptor("seqsvr_raise_seconds", help, None, MetricType::Histogram)?;
     seconds.encode_histogram::<NoLabelSet>(now.raise_time.as_secs_f64(), now.raise_calls, &buckets, None)?;
     let mut refusals =

@@ -149,7 +149,7 @@ async fn the_lease_is_changed_while_callers_take_numbers_and_sections_change_han
     // Not the directory of the one that is just ending.
     let unset = altered(&alloc, "unsaid", &[("lease_ms = 1500\n", ""), ("/alloc2\"", "/alloc2-again\"")]);
     let mut running = RunningRole::start("alloc", &unset);
-    running.says("the lease is as the stores say").await;
+    running.says("the lease of the stores is used").await;
     cluster.stop().await.unwrap();
 }
 

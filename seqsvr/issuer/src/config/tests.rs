@@ -233,7 +233,7 @@ async fn each_mistake_has_one_clear_error() {
         (tag("extend_segments = 2"), "extend_segments goes with when_database_down = \"extend\""),
         (
             tag("when_database_down = \"extend\""),
-            "order: to extend while the database is away, name a journal file",
+            "order: extending while the database is away needs a journal; name a file",
         ),
         (tag("plugins = [\"magic\"]"), "tag order: unknown plugin \"magic\"; there are history and rate"),
         (tag("fall_back_to = \"other\""), "tag order falls back to other: name another, configured tag"),
@@ -242,10 +242,7 @@ async fn each_mistake_has_one_clear_error() {
             format!("redis = [\"redis://h\"]\n{}", tag("strategy = \"redis\"\nredis_timeout_ms = 0")),
             "the timeout of Redis must be more than 0",
         ),
-        (
-            format!("redis = [\"nonsense\"]\n{}", tag("strategy = \"redis\"")),
-            "a URL of Redis cannot be understood",
-        ),
+        (format!("redis = [\"nonsense\"]\n{}", tag("strategy = \"redis\"")), "a Redis URL is invalid"),
         (
             format!("redis = [\"redis://:s@h\"]\n{}", tag("strategy = \"redis\"")),
             "order: the password of the Redis at h would cross the network in plain text",
@@ -282,10 +279,7 @@ async fn each_mistake_has_one_clear_error() {
             machine("instance = \"a\"\nredis = \"h\"\netcd.endpoints = []", ""),
             "register in one of redis and etcd, not in both",
         ),
-        (
-            machine("instance = \"a\"\nredis = \"http://h\"", ""),
-            "[issuer.machine]: a URL of Redis cannot be understood",
-        ),
+        (machine("instance = \"a\"\nredis = \"http://h\"", ""), "[issuer.machine]: a Redis URL is invalid"),
         (
             machine("instance = \"a\"\nredis = \"redis://:s@h\"", ""),
             "[issuer.machine]: the password of the Redis at h",

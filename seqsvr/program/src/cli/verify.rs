@@ -217,7 +217,7 @@ impl StoredSet {
         let known = table.nodes.iter().any(|node| node.addr == addr);
         (!known).then(|| {
             format!(
-                "the table knows no AllocSvr at {addr}; correct it, or take it in: seqsvr add NAME {addr}"
+                "the routing table has no AllocSvr at {addr}; correct it, or add it: seqsvr add NAME {addr}"
             )
         })
     }
@@ -225,7 +225,8 @@ impl StoredSet {
     fn unknown_node(&self, name: &str) -> Option<String> {
         let table = self.table.as_ref()?;
         let known = table.nodes.iter().any(|node| node.name == name);
-        (!known).then(|| format!("the table knows no AllocSvr {name}; take it in: seqsvr add {name} ADDRESS"))
+        (!known)
+            .then(|| format!("the routing table has no AllocSvr {name}; add it: seqsvr add {name} ADDRESS"))
     }
 
     fn store(&self, config: &StoreConfig) -> Vec<String> {
@@ -235,12 +236,12 @@ impl StoredSet {
         lines.extend(stored.differs(&Terms { lease: None, layout }));
         match stored.named(&config.name) {
             None => lines.push(format!(
-                "{} is no member of configuration {}; take it in, or stop it and remove its files",
+                "{} is not a member of configuration {}; add it, or stop it and remove its files",
                 config.name, stored.number
             )),
             Some(member) => match config.stored_id() {
                 Ok(Some(id)) if id != member.id => lines.push(format!(
-                    "{} has other files than the member {}: they are those of a store that was replaced, or that is not taken in yet",
+                    "{} does not hold the files of the member {}, but those of a store that was replaced, or that was not added yet",
                     config.directory.display(),
                     member.name
                 )),

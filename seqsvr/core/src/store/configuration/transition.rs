@@ -50,25 +50,25 @@ pub enum CannotChange {
         section_size: u32,
     },
     /// Uids given away must leave one range.
-    #[error("the Set has the uids {} to {}; it can give some at one end, and must keep some", uids.start(), uids.end())]
+    #[error("the Set has the uids {} to {}; move some at one end, and keep some", uids.start(), uids.end())]
     NotAtOneEnd {
         /// The uids of the Set.
         uids: RangeInclusive<u32>,
     },
     /// Each move is taken once.
     #[error(
-        "the file was used before: by configuration {number} the Set has taken these uids in, and their numbers have gone on since; \
-         a file of a move is used once"
+        "the file was used before: configuration {number} added these uids to the Set, and more of their numbers \
+         were handed out since; a file of moved uids can be used once"
     )]
     Taken {
         /// The number of the configuration.
         number: u64,
     },
     /// They are remembered for good.
-    #[error("the Set has given or taken uids 1000 times, which is as often as it can")]
+    #[error("uids were moved to or from the Set 1000 times, which is the limit")]
     Moves,
     /// Uids taken in must make one range with the Set's.
-    #[error("the Set has the uids {} to {}; it can take those before or behind them", uids.start(), uids.end())]
+    #[error("the Set has the uids {} to {}; only the uids directly before or after them can be added", uids.start(), uids.end())]
     NotAdjacent {
         /// The uids of the Set.
         uids: RangeInclusive<u32>,
