@@ -23,8 +23,8 @@ const EXAMPLES: &str = "\
 Examples:
   seqsvr verify arbiter0.toml alloc1.toml alloc2.toml store1.toml client.toml
   seqsvr verify /etc/seqsvr/*.toml --json
-One of the files must be of an arbiter or an AllocSvr of each Set: it says how the stores are reached. Run it where the addresses in \
-the files lead to the processes that are meant. Exit codes: 0 all fits, 1 something does not.";
+Name the file of an arbiter or an AllocSvr of each Set: it says how to reach the stores. Run it where the addresses \
+in the files lead to these processes. Exit codes: 0 everything matches, 1 something does not.";
 
 /// A Set by the name of its cluster and its number.
 type SetName = (String, u32);
@@ -36,7 +36,7 @@ pub(super) struct VerifyArgs {
     /// Configuration files of arbiters, AllocSvrs, stores and clients
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Answer with JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -92,7 +92,7 @@ pub(super) async fn run(args: VerifyArgs) -> Result<(), ExitError> {
     }
     match wrong {
         0 => Ok(()),
-        _ => Err(ExitError::failed(format!("{wrong} of {} files do not fit what is stored", all.len()))),
+        _ => Err(ExitError::failed(format!("{wrong} of {} files do not match what is stored", all.len()))),
     }
 }
 
@@ -111,7 +111,7 @@ fn read(file: &Path) -> Result<RoleFile, ExitError> {
         None => {
             let file = file.display();
             return Err(ExitError::usage(format!(
-                "{file} is of no arbiter, AllocSvr, store or client of a cluster"
+                "{file} is not the configuration of an arbiter, AllocSvr, store or client of a cluster"
             )));
         }
     })
@@ -169,7 +169,7 @@ impl RoleFile {
             Self::Store(config) => match of(&config.cluster, config.set) {
                 Some(stored) => lines.extend(stored.store(config)),
                 None => lines.push(format!(
-                    "nothing is known of Set {} of cluster {}; name the file of one of its arbiters, too",
+                    "no file says how to reach Set {} of cluster {}; name the file of one of its arbiters, too",
                     config.set, config.cluster
                 )),
             },
@@ -182,7 +182,7 @@ impl RoleFile {
                             lines.extend(set.allocators.iter().filter_map(|addr| stored.stranger(addr)));
                         }
                         None => lines.push(format!(
-                            "nothing is known of Set {}; name the file of one of its arbiters, too",
+                            "no file says how to reach Set {}; name the file of one of its arbiters, too",
                             set.number
                         )),
                     }
