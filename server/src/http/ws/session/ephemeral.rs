@@ -38,7 +38,7 @@ impl SocketSession {
     pub(super) async fn watch(&mut self, socket: &mut impl Socket, people: HashSet<Uid>) -> SessionStep {
         let most = self.state.settings.limits.watched_people;
         if people.len() > most {
-            let detail = format!("`of` names {} people; at most {most} are watched", people.len());
+            let detail = format!("`of` names {} people; at most {most} can be watched", people.len());
             return self.refuse(socket, &Problem::invalid_body(detail), None).await;
         }
         match self.state.rates.watch_and_pause(self.uid()) {
