@@ -58,7 +58,7 @@ pub(super) fn beginning_with(id: &[u8; 16]) -> [[u8; 32]; 2] {
 
 /// A hash as a database keeps it.
 pub(super) fn token_hash(bytes: Vec<u8>) -> Result<[u8; 32], StoreError> {
-    bytes.try_into().map_err(|_| StoreError::corrupt("the hash of a token has no 32 bytes"))
+    bytes.try_into().map_err(|_| StoreError::corrupt("the hash of a token does not have 32 bytes"))
 }
 
 /// Accounts and sessions.
