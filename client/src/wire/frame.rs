@@ -211,7 +211,7 @@ impl ServerFrame {
         let fields: FrameFields<'_> =
             serde_json::from_str(text).map_err(|e| Error::Protocol(e.to_string()))?;
         let kind = fields.kind.clone();
-        fields.into_frame().ok_or_else(|| Error::Protocol(format!("a {kind} frame misses a field")))
+        fields.into_frame().ok_or_else(|| Error::Protocol(format!("a {kind} frame lacks a field")))
     }
 }
 

@@ -107,7 +107,7 @@ pub struct RangeQuery {
     pub start: RangeEnd,
     /// Where to stop, exclusive.
     pub end: RangeEnd,
-    /// At most so many rows, 1 to 5,000 (the server's default when `None`).
+    /// The largest number of rows, 1 to 5,000 (the server's default when `None`).
     pub limit: Option<u32>,
     /// Which way.
     pub direction: Direction,

@@ -295,7 +295,7 @@ pub(super) fn unanswered(addr: &str, status: &Status) -> String {
     // A server that expects TLS ends a connection in plain text without a word.
     let ended = std::error::Error::source(status).is_some();
     if ended && addr.starts_with("http://") {
-        return "the connection was ended; if TLS is spoken there, write https:// and set authority"
+        return "the connection was closed; if the server uses TLS, write https:// and set authority"
             .to_owned();
     }
     status_text(status)

@@ -396,7 +396,7 @@ fn late() -> AttemptError {
 }
 
 fn wrong_answer() -> CallError {
-    CallError::Refused("the answer does not fit the question".to_owned())
+    CallError::Refused("the answer does not match the request".to_owned())
 }
 
 fn granted(answered: Answered) -> Result<Granted, CallError> {

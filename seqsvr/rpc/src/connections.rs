@@ -61,7 +61,7 @@ impl ConnectionsConfig {
 
 /// The key of `[connections]` is out of its range.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("[connections]: most = {most} is not within 1 and 1000000")]
+#[error("[connections]: most = {most} is not between 1 and 1000000")]
 pub struct ConnectionsError {
     most: usize,
 }
@@ -109,7 +109,7 @@ impl ConnectionLimiter {
             let (stream, peer) = match listener.accept().await {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    warn!(%error, "a connection could not be taken");
+                    warn!(%error, "a connection could not be accepted");
                     sleep(PAUSE).await;
                     continue;
                 }
@@ -143,7 +143,7 @@ impl ConnectionLimiter {
         };
         *last_logged = Some((Instant::now(), refused));
         let (now, most) = (refused - before, self.0.config.most);
-        warn!(now, refused, %peer, "connections were turned away: {most} are open; see [connections] most");
+        warn!(now, refused, %peer, "connections were refused: {most} are open, the limit; raise [connections] most");
     }
 
     fn open(&self) -> usize {
@@ -164,9 +164,9 @@ impl ConnectionLimiter {
              seqsvr_connections {}\n\
              # HELP seqsvr_connections_most Connections that may be open.\n# TYPE seqsvr_connections_most gauge\n\
              seqsvr_connections_most {}\n\
-             # HELP seqsvr_connections_taken Connections taken.\n# TYPE seqsvr_connections_taken counter\n\
+             # HELP seqsvr_connections_taken Connections accepted.\n# TYPE seqsvr_connections_taken counter\n\
              seqsvr_connections_taken_total {taken}\n\
-             # HELP seqsvr_connections_refused Connections turned away.\n# TYPE seqsvr_connections_refused counter\n\
+             # HELP seqsvr_connections_refused Connections refused.\n# TYPE seqsvr_connections_refused counter\n\
              seqsvr_connections_refused_total {refused}\n{END}",
             self.open(),
             config.most,

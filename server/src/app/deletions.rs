@@ -76,7 +76,7 @@ impl Deletions {
                     Ok(true) => LOOK_EVERY,
                     Ok(false) => AGAIN,
                     Err(error) => {
-                        warn!(%error, "deleted accounts cannot be looked for; tried again");
+                        warn!(%error, "deleted accounts cannot be listed; trying again");
                         AGAIN
                     }
                 };
@@ -97,12 +97,12 @@ impl Deletions {
                 if is_settled || !walked.contains(&uid) {
                     match self.clear(uid, is_settled).await {
                         Ok(true) => {
-                            info!(%uid, "nothing is left of a deleted account");
+                            info!(%uid, "a deleted account is cleared");
                             continue;
                         }
                         Ok(false) => {}
                         Err(error) => {
-                            warn!(%uid, %error, "a deleted account is cleared later");
+                            warn!(%uid, %error, "a deleted account cannot be cleared; trying again later");
                             all_clear = false;
                             continue;
                         }
@@ -251,7 +251,7 @@ fn settled(uid: Uid, outcome: Result<(), SendError>) -> Result<(), Stopped> {
         Err(error) if error.is_retryable() => Err(error.into()),
         Err(SendError::UnknownGroup | SendError::NotMember) | Ok(()) => Ok(()),
         Err(error) => {
-            warn!(%uid, %error, "something of a deleted account stays with others");
+            warn!(%uid, %error, "a part of a deleted account cannot be taken back from others");
             Ok(())
         }
     }

@@ -209,7 +209,7 @@ impl Invites {
             Ok(()) => {
                 // The guest is in. If this fails, the next call by this link sees to it.
                 if let Err(error) = self.directory.settle_use(invite.number, guest, name).await {
-                    warn!(%error, "a used invitation is not settled");
+                    warn!(%error, "the use of an invitation is not recorded yet");
                 }
                 Ok(invite.gid)
             }

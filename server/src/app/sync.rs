@@ -113,7 +113,7 @@ impl InboxSync {
         let Some(left_out) = self.log.pass() else { return };
         warn!(
             uid = %watermark.uid(), cursor, latest = %watermark.latest(), left_out,
-            "a device has rows that are not here; if older files were restored, stop and run `tidemark restored`"
+            "a device has rows that this server does not have; if older files were restored, stop and run `tidemark restored`"
         );
     }
 

@@ -71,7 +71,7 @@ impl Setting {
 
 /// A name that no setting has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no such setting; there are draft, mute, pin, hide, block, privacy, profile and language")]
+#[error("there is no such setting; use draft, mute, pin, hide, block, privacy, profile or language")]
 pub struct UnknownSetting;
 
 impl FromStr for Setting {

@@ -152,7 +152,7 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<IdempotencyKey, Problem> {
         let Some(key) = parts.headers.get("idempotency-key") else { return Ok(IdempotencyKey(None)) };
         let key = key.to_str().ok().and_then(|text| Uuid::try_parse(text).ok());
-        let key = key.ok_or_else(|| Problem::invalid_query("the header Idempotency-Key is a UUID"))?;
+        let key = key.ok_or_else(|| Problem::invalid_query("the header Idempotency-Key must be a UUID"))?;
         Ok(IdempotencyKey(Some(ClientId(key))))
     }
 }

@@ -189,7 +189,7 @@ fn takes_gzip(headers: &HeaderMap) -> bool {
 /// Any other address.
 pub(super) async fn not_found(uri: Uri, headers: HeaderMap) -> Response {
     if uri.path().starts_with(API) {
-        return Problem::not_found("there is no such call; /docs lists all").into_response();
+        return Problem::not_found("there is no such call; /docs lists all calls").into_response();
     }
     page_not_found(&headers)
 }

@@ -348,7 +348,7 @@ impl QueueWriter<'_> {
             }
             SendError::Unavailable
         } else {
-            error!(%error, ?what, "requests are refused for good: what they rest on cannot be read");
+            error!(%error, ?what, "requests are refused: the stored facts that they need are unreadable");
             SendError::Rejected
         }
     }

@@ -146,7 +146,7 @@ impl QueueWriter<'_> {
             Number::Taken(id) => Some(id),
             Number::Late => None,
             Number::Exhausted => {
-                error!(%uid, "a sequence has come to its end; the copy stays owed");
+                error!(%uid, "a sequence has reached its end; the copy stays pending");
                 None
             }
         };
@@ -173,7 +173,7 @@ impl Numbering<'_> {
                 Number::Taken(id) => rows.push(row(recipient, id)),
                 Number::Late => late += 1,
                 Number::Exhausted => {
-                    error!(uid = %recipient.uid, "a sequence has come to its end; the copy stays owed");
+                    error!(uid = %recipient.uid, "a sequence has reached its end; the copy stays pending");
                 }
             }
         }

@@ -72,7 +72,7 @@ impl Outages {
         if state.out.len() < MOST_SECTIONS && !state.out.contains_key(&section) {
             Arc::make_mut(&mut state.out).insert(section, uid);
             drop(state);
-            warn!(%section, %error, "a section has no numbers; its users' messages wait, all others go on");
+            warn!(%section, %error, "a section has no ids; messages to its users wait, all others go on");
             self.begun.notify_one();
         }
     }
@@ -128,7 +128,7 @@ impl Outages {
         let mut state = self.state();
         let out = Arc::make_mut(&mut state.out);
         out.retain(|section, _| !served.contains(section));
-        info!(in_service = served.len(), still_out = out.len(), "sections have numbers again");
+        info!(in_service = served.len(), still_out = out.len(), "sections have ids again");
         state.wary_until = Some(Instant::now() + WARY);
         drop(state);
         self.ended.send_replace(());

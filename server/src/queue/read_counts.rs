@@ -151,7 +151,7 @@ impl Counter {
                     };
                     let again = told.unwrap_or_else(|error| {
                         if let Some(left_out) = self.log.pass() {
-                            warn!(%error, left_out, "how many have read is told later: storage does not answer");
+                            warn!(%error, left_out, "read counts are delayed: storage does not answer");
                         }
                         Some(self.pause)
                     });

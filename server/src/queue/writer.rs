@@ -295,10 +295,10 @@ impl QueueWriter<'_> {
                 woken.push((row.receiver, row.message_id));
             }
             match outcome {
-                Outcome::Rejected(why) => error!(why, "the database refuses a write for good"),
+                Outcome::Rejected(why) => error!(why, "the database rejects a write permanently"),
                 Outcome::Refused(error) => {
                     if let Some(left_out) = self.shard.log.pass() {
-                        warn!(%error, left_out, "a write is not done now");
+                        warn!(%error, left_out, "a write was refused");
                     }
                 }
                 _ => {}
@@ -336,7 +336,7 @@ impl QueueWriter<'_> {
                 }
             }
             Err(CommitError::Unknown(error)) => {
-                error!(%error, "the outcome of a commit is unknown; looking what is there");
+                error!(%error, "the outcome of a commit is unknown; reading what is stored");
                 self.recover(true).await;
                 for accepting in accepts {
                     batch.answer(accepting.at, self.found(&accepting.content).await);

@@ -170,7 +170,7 @@ pub struct TableScan {
     pub end: Vec<u8>,
     /// Which way.
     pub direction: Direction,
-    /// At most so many rows.
+    /// The largest number of rows.
     pub rows: usize,
     /// At most so many bytes of keys and rows; the first row always goes.
     pub bytes: usize,

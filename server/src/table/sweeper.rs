@@ -64,7 +64,7 @@ impl Sweeper {
             if let Err(error) = done
                 && let Some(left_out) = self.log.pass()
             {
-                warn!(%error, left_out, "what is past its TTL was not removed");
+                warn!(%error, left_out, "expired values were not removed");
             }
         }
     }

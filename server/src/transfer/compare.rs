@@ -128,7 +128,7 @@ async fn overtake(sequencer: &dyn Sequencer, uid: Uid, latest: MessageId) -> Res
     if last >= latest.get() {
         return Ok(false);
     }
-    warn!(%uid, %latest, last, "the sequence is behind the rows of its section; it goes on above them");
+    warn!(%uid, %latest, last, "the sequence is behind the rows of its section; it continues above them");
     sequencer.advance(uid, latest.get()).await?;
     Ok(true)
 }

@@ -174,7 +174,7 @@ impl<'a> Mover<'a> {
                 None => {
                     let number = numbers.next().and_then(MessageId::new);
                     let message_id = number
-                        .ok_or_else(|| StoreError::corrupt("the inbox has come to the end of its ids"))?;
+                        .ok_or_else(|| StoreError::corrupt("the inbox has reached the end of its ids"))?;
                     self.done.stored += 1;
                     rows.push(Entry { receiver: self.into, message_id, content: Arc::new(content) });
                     message_id

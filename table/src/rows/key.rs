@@ -36,7 +36,7 @@ pub enum BoundValue {
 
 /// Bytes that are no key of this table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("these bytes are no key of the table")]
+#[error("these bytes are not a key of the table")]
 pub struct Unreadable;
 
 /// The bytes of a key, or of some of its columns.

@@ -17,7 +17,7 @@ async fn wrong_calls_are_refused_in_one_line() {
         (2, &["next", "4294967296"], "4294967296"),
         (1, &["drain", "alloc9"], "alloc9"),
         (1, &["add", "alloc9"], "give its address"),
-        (1, &["add", "alloc9", "alloc9:7101"], "alloc9:7101 is wrong: write http://host:port"),
+        (1, &["add", "alloc9", "alloc9:7101"], "alloc9:7101 is invalid: write http://host:port"),
         (1, &["drain", "alloc1", "--set", "7"], "Set 7 is not configured; there are 0"),
         (1, &["route", "--set", "7"], "Set 7 is not configured; there are 0"),
     ];

@@ -28,10 +28,10 @@ async fn the_files_of_a_cluster_fit_until_a_store_is_another_and_a_file_says_som
     let reported = verify(&files).await;
     assert_eq!(reported.code, Some(1), "{reported:?}");
     assert_says(&reported.out, "store3.toml: ");
-    assert_says(&reported.out, "has other files than the member store3");
-    assert_says(&reported.out, "is store3, which is no member of configuration 1");
-    assert_says(&reported.out, "no address of the list leads to store3, which is a member");
-    assert_says(&reported.err, "files do not fit what is stored");
+    assert_says(&reported.out, "does not hold the files of the member store3");
+    assert_says(&reported.out, "is store3, which is not a member of configuration 1");
+    assert_says(&reported.out, "no listed address leads to the member store3");
+    assert_says(&reported.err, "files do not match what is stored");
     let replace = ["store", "replace", "store3", &cluster.stores[2].url()];
     assert_eq!(seqsvr(&replace, folder.path().join("arbiter1.toml").as_path()).await.code, Some(0));
     assert_eq!(verify(&files).await.code, Some(0));

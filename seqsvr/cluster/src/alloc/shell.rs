@@ -133,7 +133,7 @@ impl Shell {
             tokio::select! {
                 Some(done) = self.work.join_next() => match done {
                     Ok(done) => self.done(done),
-                    Err(error) => error!(%error, "a call ended badly"),
+                    Err(error) => error!(%error, "a call panicked"),
                 },
                 Some((owner, section)) = self.lost.1.recv() => self.feed(NodeEvent::Lost { owner, section }),
                 () = sleep(wake.unwrap_or_default()), if wake.is_some() => self.feed(NodeEvent::Wake),
@@ -331,12 +331,14 @@ impl Shell {
         let (incarnation, lease) = (self.settings.rules.incarnation, self.core.lease());
         self.work.spawn(async move {
             let saving = tokio::task::spawn_blocking(move || record.save(incarnation, &serving));
-            let cost = "serving without the record; the next start waits until the lease of this one is over";
+            let cost = "serving without the record; the next start waits until this lease ends";
             match timeout(lease / 2, saving).await {
                 Ok(Ok(Ok(()))) => {}
-                Ok(Ok(Err(error))) => error!(%error, "what is served cannot be recorded; {cost}"),
-                Ok(Err(error)) => error!(%error, "what is served cannot be recorded; {cost}"),
-                Err(_) => error!(waited = ?(lease / 2), "the disk does not take the record of what is served; {cost}"),
+                Ok(Ok(Err(error))) => error!(%error, "the record of serving cannot be written; {cost}"),
+                Ok(Err(error)) => error!(%error, "the record of serving cannot be written; {cost}"),
+                Err(_) => {
+                    error!(waited = ?(lease / 2), "the record of serving was not written in time; {cost}")
+                }
             }
             // A record that lacks something, or is of an earlier life, costs its reader a wait, never a number.
             TaskOutcome::Event(NodeEvent::Recorded)
@@ -364,7 +366,7 @@ impl Shell {
                 }
                 self.server.tables_read_until.store(until.as_nanos(), Ordering::Release);
                 if self.reading.replace(true) != Some(true) {
-                    info!(set, "the table is being read");
+                    info!(set, "the routing table is read");
                 }
             }
             Err(error) => {
@@ -373,7 +375,7 @@ impl Shell {
                 let told =
                     self.unread.as_ref().is_some_and(|(at, told)| *told == why || now < *at + TELL_AGAIN);
                 if is_new || !told {
-                    warn!(set, %error, "the table cannot be read; trying again");
+                    warn!(set, %error, "the routing table cannot be read; trying again");
                     self.unread = Some((now, why));
                 }
             }
@@ -385,7 +387,7 @@ impl Shell {
         let before = self.server.unclaimed.load_full();
         // The same reason is told once.
         if let Some(error) = why.as_ref().filter(|why| Some(*why) != before.as_deref()) {
-            warn!(set = self.settings.set, epoch = %owner.epoch, error, "sections are not claimed; trying again");
+            warn!(set = self.settings.set, epoch = %owner.epoch, error, "sections cannot be claimed; trying again");
         }
         self.server.unclaimed.store(why.map(Arc::new));
     }

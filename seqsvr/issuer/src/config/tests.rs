@@ -224,13 +224,13 @@ async fn each_mistake_has_one_clear_error() {
         (tag("start = 0"), "order: start = 0 is not within"),
         (tag("prepare_at = 100"), "prepare_at = 100"),
         (tag("epoch = 1"), "tag order: epoch does not belong to the tag's strategy"),
-        (tag("extend_segments = 2"), "order: to extend while the database is away, name a journal file"),
+        (tag("extend_segments = 2"), "order: extending while the database is away needs a journal; name a file"),
         (tag("plugins = [\"magic\"]"), "tag order: unknown plugin \"magic\"; there are history and rate"),
         (tag("fall_back_to = \"other\""), "tag order falls back to other: name another, configured tag"),
         (tag("strategy = \"redis\""), "order: name at least one URL of Redis"),
         (
             format!("redis = [\"nonsense\"]\n{}", tag("strategy = \"redis\"")),
-            "a URL of Redis cannot be understood",
+            "a Redis URL is invalid",
         ),
         (
             format!("redis = [\"redis://:s@h\"]\n{}", tag("strategy = \"redis\"")),
@@ -264,10 +264,7 @@ async fn each_mistake_has_one_clear_error() {
             machine("instance = \"a\"\nredis = \"h\"\netcd.endpoints = []", ""),
             "register in one of redis and etcd, not in both",
         ),
-        (
-            machine("instance = \"a\"\nredis = \"http://h\"", ""),
-            "[issuer.machine]: a URL of Redis cannot be understood",
-        ),
+        (machine("instance = \"a\"\nredis = \"http://h\"", ""), "[issuer.machine]: a Redis URL is invalid"),
         (
             machine("instance = \"a\"\nredis = \"redis://:s@h\"", ""),
             "[issuer.machine]: the password of the Redis at h",

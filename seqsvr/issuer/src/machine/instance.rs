@@ -15,7 +15,9 @@ pub struct Instance(String);
 
 /// A name that cannot be an [`Instance`].
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("bad instance name {0:?}: use 1 to {LONGEST} of A-Z, a-z, 0-9, '_', '-', ':' and '.', not '.' first")]
+#[error(
+    "bad instance name {0:?}: use 1 to {LONGEST} of A-Z, a-z, 0-9, '_', '-', ':' and '.', and do not begin with '.'"
+)]
 pub struct BadInstance(String);
 
 impl Instance {

@@ -93,7 +93,7 @@ impl Task for Worker {
     async fn load(&mut self) -> Result<(), IssueError> {
         match self.stock.source.lock().await.load().await {
             Err(IssueError::Retryable(problem)) => {
-                warn!(%problem, "starting without the database; numbers come from Redis while it has some");
+                warn!(%problem, "starting without the database; numbers come from Redis until they are used up");
                 Ok(())
             }
             loaded => loaded,
@@ -356,7 +356,7 @@ impl Worker {
 
     fn back(&mut self) {
         if std::mem::take(&mut self.away) {
-            info!(tag = %self.shared.tag, "Redis is back");
+            info!(tag = %self.shared.tag, "Redis answers again");
             self.shared.tell(None);
         }
     }
@@ -364,7 +364,7 @@ impl Worker {
     /// Redis is left alone until a probe finds it.
     fn away(&mut self, problem: String) {
         if !std::mem::replace(&mut self.away, true) {
-            warn!(tag = %self.shared.tag, %problem, "the hot counter is down");
+            warn!(tag = %self.shared.tag, %problem, "Redis cannot be used; no numbers come from it");
         }
         self.stock.keep(self.ready.take().map(|(segment, _)| segment), self.floor);
         self.shared.tell(Some(problem));

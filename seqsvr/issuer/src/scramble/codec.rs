@@ -70,7 +70,7 @@ pub enum BadCodec {
         length: usize,
     },
     /// A version stands twice or is out of range.
-    #[error("key version {version} stands twice or is not within 1 and {most}")]
+    #[error("key version {version} is there twice or is not between 1 and {most}")]
     Version {
         /// The version.
         version: u8,

@@ -110,7 +110,7 @@ async fn changes_are_refused_and_rotations_are_not(ledger: &dyn CodeLedger) {
     ] {
         let error = open(&changed, ledger).await.unwrap_err();
         assert_eq!(error, OpenScrambleError::Changed(CodecChanged { tag: tag("invite"), version: 1 }));
-        assert!(error.to_string().contains("put them back, and add a new key version"), "{error}");
+        assert!(error.to_string().contains("restore them, and add a new key version"), "{error}");
     }
     let keys = |keys| CodecOptions { keys, ..options(0, 999) };
     open(&keys(vec![key(1), key(2)]), ledger).await.unwrap();
@@ -168,8 +168,8 @@ fn each_wrong_setting_has_its_own_error() {
     assert!(error(keys(vec![])).contains("add one with version 1"));
     let short = CodeKey { version: 1, secret: "short".to_owned() };
     assert!(error(keys(vec![short])).contains("has 5 bytes; use at least 16"));
-    assert!(error(keys(vec![key(0)])).contains("version 0 stands twice or is not within 1 and 59"));
-    assert!(error(keys(vec![key(2), key(2)])).contains("version 2 stands twice"));
+    assert!(error(keys(vec![key(0)])).contains("version 0 is there twice or is not between 1 and 59"));
+    assert!(error(keys(vec![key(2), key(2)])).contains("version 2 is there twice"));
     assert!(error(keys(vec![key(60)])).contains("version 60"));
 }
 

@@ -39,7 +39,7 @@ async fn wrong_requests_are_answered_with_what_is_right() {
         assert!(!error.is_retryable());
     }
     let error = issuer.decode("order", "x1").unwrap_err().to_string();
-    assert_eq!(error, "\"x1\" is no number or code of order: give a whole number from 0 to 2^64 - 1");
+    assert_eq!(error, "\"x1\" is not a number or code of order: give a whole number from 0 to 2^64 - 1");
     assert_eq!(issuer.decode("order", "17").unwrap(), Decoded { number: 17, parts: vec![] });
 }
 

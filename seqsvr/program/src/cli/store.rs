@@ -22,21 +22,21 @@ pub(super) struct StoreArgs {
     /// The replica's configuration file
     #[arg(long, value_name = "FILE", required = true)]
     config: Option<PathBuf>,
-    /// Make an empty replica: once. It votes in nothing until it is a member: of a new Set, whose arbiter asks for it, or of one in
-    /// use, by `seqsvr store add` or `seqsvr store replace`
+    /// Make an empty replica, once. It does not vote before it is a member: the arbiter makes it one in a new Set, `seqsvr store add`
+    /// or `seqsvr store replace` in a Set that serves
     #[arg(long)]
     init: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum StoreCommand {
-    /// Puts a new store, which was started with --init, in the place of another, while the Set serves
+    /// Replaces a store with a new one, which was started with --init, while the Set serves
     #[command(after_help = REPLACE)]
     Replace(ReplaceArgs),
-    /// Makes a new store, which was started with --init, one more of the Set, while it serves
+    /// Adds a new store, which was started with --init, while the Set serves
     #[command(after_help = GROW)]
     Add(AddArgs),
-    /// Lets a store, dead or alive, vote no more, while the Set serves
+    /// Removes a store, dead or alive, while the Set serves
     #[command(after_help = GROW)]
     Remove(RemoveArgs),
     /// Changes how many stores must answer each call (W), while the Set serves
@@ -46,9 +46,9 @@ enum StoreCommand {
 
 const REPLACE: &str = "\
 Examples:
-  seqsvr store replace store3 http://10.0.0.4:7001 --config arbiter0.toml     another machine takes its place
-  seqsvr store replace store3 http://10.0.0.3:7001 --config arbiter0.toml     it lost its disk, and was started anew with --init
-Cut off, or failed: run it again. Afterwards correct the addresses in the files of all roles.";
+  seqsvr store replace store3 http://10.0.0.4:7001 --config arbiter0.toml     on another machine
+  seqsvr store replace store3 http://10.0.0.3:7001 --config arbiter0.toml     its disk was lost, and it was started again with --init
+If it is interrupted or fails, run it again. Afterwards correct the addresses in the files of all roles.";
 
 const GROW: &str = "\
 Examples:
@@ -56,13 +56,13 @@ Examples:
   seqsvr store add http://10.0.0.5:7001 --config arbiter0.toml      and five, of which two may be down
   seqsvr store write-quorum 4 --config arbiter0.toml                no number is answered before four stores have it
   seqsvr store remove store5 --config arbiter0.toml
-W stays a majority where it is one. Cut off, or failed: run the same command again. Afterwards correct the addresses in the files of \
-all roles.";
+W stays a majority if it is one. If a command is interrupted or fails, run it again. Afterwards correct the \
+addresses in the files of all roles.";
 
 /// The flags of `store add`.
 #[derive(Debug, Args)]
 struct AddArgs {
-    /// Where the new store is reached, http://HOST:PORT or https://HOST:PORT
+    /// The address of the new store, http://HOST:PORT or https://HOST:PORT
     addr: String,
     #[command(flatten)]
     stores: WhichStores,
@@ -90,10 +90,10 @@ struct WriteArgs {
 /// How the stores are reached, and how to answer.
 #[derive(Debug, Args)]
 struct WhichStores {
-    /// The configuration file of an arbiter of the Set: how the stores are reached
+    /// The configuration of an arbiter of the Set, which names its stores
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Answer with JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -101,9 +101,9 @@ struct WhichStores {
 /// The flags of `store replace`.
 #[derive(Debug, Args)]
 struct ReplaceArgs {
-    /// The name of the store that leaves, dead or alive
+    /// The name of the store to replace, dead or alive
     old: String,
-    /// Where the new one is reached, http://HOST:PORT or https://HOST:PORT
+    /// The address of the new store, http://HOST:PORT or https://HOST:PORT
     new: String,
     #[command(flatten)]
     stores: WhichStores,
@@ -147,7 +147,7 @@ impl WhichStores {
 async fn replace(args: ReplaceArgs) -> Result<(), ExitError> {
     let quorum = args.stores.quorum()?;
     let changed = quorum.replace(&args.old, &args.new).await.map_err(ExitError::failed)?;
-    let done = if changed.already { "was replaced before" } else { "is replaced" };
+    let done = if changed.already { "was already replaced" } else { "is replaced" };
     args.stores.members(&format!("{} {done}", args.old), &changed);
     Ok(())
 }
@@ -155,7 +155,7 @@ async fn replace(args: ReplaceArgs) -> Result<(), ExitError> {
 /// Takes a store in. If it is cut off at any moment, run it again.
 async fn add(args: AddArgs) -> Result<(), ExitError> {
     let changed = args.stores.quorum()?.add(&args.addr).await.map_err(ExitError::failed)?;
-    let done = if changed.already { "was a member before" } else { "is a member" };
+    let done = if changed.already { "was already a member" } else { "is a member" };
     args.stores.members(&format!("{} {done}", args.addr), &changed);
     Ok(())
 }
@@ -163,7 +163,7 @@ async fn add(args: AddArgs) -> Result<(), ExitError> {
 /// Lets a store go. If it is cut off at any moment, run it again.
 async fn remove(args: RemoveArgs) -> Result<(), ExitError> {
     let changed = args.stores.quorum()?.remove(&args.name).await.map_err(ExitError::failed)?;
-    args.stores.members(&format!("{} is no member; it can be stopped", args.name), &changed);
+    args.stores.members(&format!("{} is not a member; it can be stopped", args.name), &changed);
     Ok(())
 }
 
@@ -183,7 +183,9 @@ pub(super) async fn run(args: StoreArgs, version: Version) -> Result<(), ExitErr
         Some(StoreCommand::WriteQuorum(args)) => return set_write(args).await,
         None => {}
     }
-    let Some(file) = &args.config else { return Err(ExitError::usage("say which file: --config FILE")) };
+    let Some(file) = &args.config else {
+        return Err(ExitError::usage("name the configuration: --config FILE"));
+    };
     let config: StoreConfig = load(file)?;
     let start = if args.init { Start::Init } else { Start::Open };
     let mut signals = Signals::listen()?;

@@ -23,8 +23,8 @@ const EXAMPLES: &str = "\
 Examples:
   seqsvr verify arbiter0.toml alloc1.toml alloc2.toml store1.toml client.toml
   seqsvr verify /etc/seqsvr/*.toml --json
-One of the files must be of an arbiter or an AllocSvr of each Set: it says how the stores are reached. Run it where the addresses in \
-the files lead to the processes that are meant. Exit codes: 0 all fits, 1 something does not.";
+Name the file of an arbiter or an AllocSvr of each Set: it says how to reach the stores. Run it where the addresses \
+in the files lead to these processes. Exit codes: 0 everything matches, 1 something does not.";
 
 /// A Set by the name of its cluster and its number.
 type SetName = (String, u32);
@@ -36,7 +36,7 @@ pub(super) struct VerifyArgs {
     /// Configuration files of arbiters, AllocSvrs, stores and clients
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Answer with JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -92,7 +92,7 @@ pub(super) async fn run(args: VerifyArgs) -> Result<(), ExitError> {
     }
     match wrong {
         0 => Ok(()),
-        _ => Err(ExitError::failed(format!("{wrong} of {} files do not fit what is stored", all.len()))),
+        _ => Err(ExitError::failed(format!("{wrong} of {} files do not match what is stored", all.len()))),
     }
 }
 
@@ -111,7 +111,7 @@ fn read(file: &Path) -> Result<RoleFile, ExitError> {
         None => {
             let file = file.display();
             return Err(ExitError::usage(format!(
-                "{file} is of no arbiter, AllocSvr, store or client of a cluster"
+                "{file} is not the configuration of an arbiter, AllocSvr, store or client of a cluster"
             )));
         }
     })
@@ -168,7 +168,7 @@ impl RoleFile {
             Self::Store(config) => match of(&config.cluster, config.set) {
                 Some(stored) => lines.extend(stored.store(config)),
                 None => lines.push(format!(
-                    "nothing is known of Set {} of cluster {}; name the file of one of its arbiters, too",
+                    "no file says how to reach Set {} of cluster {}; name the file of one of its arbiters, too",
                     config.set, config.cluster
                 )),
             },
@@ -181,7 +181,7 @@ impl RoleFile {
                             lines.extend(set.allocators.iter().filter_map(|addr| stored.stranger(addr)));
                         }
                         None => lines.push(format!(
-                            "nothing is known of Set {}; name the file of one of its arbiters, too",
+                            "no file says how to reach Set {}; name the file of one of its arbiters, too",
                             set.number
                         )),
                     }
@@ -215,7 +215,7 @@ impl StoredSet {
         let known = table.nodes.iter().any(|node| node.addr == addr);
         (!known).then(|| {
             format!(
-                "the table knows no AllocSvr at {addr}; correct it, or take it in: seqsvr add NAME {addr}"
+                "the routing table has no AllocSvr at {addr}; correct it, or add it: seqsvr add NAME {addr}"
             )
         })
     }
@@ -223,7 +223,8 @@ impl StoredSet {
     fn unknown_node(&self, name: &str) -> Option<String> {
         let table = self.table.as_ref()?;
         let known = table.nodes.iter().any(|node| node.name == name);
-        (!known).then(|| format!("the table knows no AllocSvr {name}; take it in: seqsvr add {name} ADDRESS"))
+        (!known)
+            .then(|| format!("the routing table has no AllocSvr {name}; add it: seqsvr add {name} ADDRESS"))
     }
 
     fn store(&self, config: &StoreConfig) -> Vec<String> {
@@ -233,12 +234,12 @@ impl StoredSet {
         lines.extend(stored.differs(layout));
         match stored.named(&config.name) {
             None => lines.push(format!(
-                "{} is no member of configuration {}; take it in, or stop it and remove its files",
+                "{} is not a member of configuration {}; add it, or stop it and remove its files",
                 config.name, stored.number
             )),
             Some(member) => match config.stored_id() {
                 Ok(Some(id)) if id != member.id => lines.push(format!(
-                    "{} has other files than the member {}: they are those of a store that was replaced, or that is not taken in yet",
+                    "{} does not hold the files of the member {}, but those of a store that was replaced, or that was not added yet",
                     config.directory.display(),
                     member.name
                 )),

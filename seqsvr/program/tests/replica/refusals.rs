@@ -34,7 +34,9 @@ fn damaged_files_are_named_and_not_served_from() {
             bytes[100] ^= 1;
             fs::write(file, bytes).unwrap();
         }),
-        ("it does not begin as a replica's file", |file| fs::write(file, b"something else").unwrap()),
+        ("its header is not the header of a replica's file", |file| {
+            fs::write(file, b"something else").unwrap()
+        }),
         ("the file is cut short", |file| fs::write(file, &fs::read(file).unwrap()[..100]).unwrap()),
         ("is missing", |file| fs::remove_file(file).unwrap()),
     ];
@@ -64,7 +66,7 @@ fn roles_that_mean_other_sections_or_another_cluster_say_so_once() {
         );
         start("alloc", folder.path(), &text)
     };
-    let foreign = alloc("other", "").logged_until("the caller means Set 0 of cluster other");
+    let foreign = alloc("other", "").logged_until("the caller wants Set 0 of cluster other");
     assert!(foreign[0].contains("correct its cluster, Set or replicas"), "{foreign:?}");
 
     // It is asked to serve by an arbiter, and cannot.

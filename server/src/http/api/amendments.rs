@@ -304,7 +304,8 @@ pub(in crate::http) async fn star(
 
 /// The id of a row, from an address or a frame.
 pub(in crate::http) fn row(message_id: u64) -> Result<MessageId, Problem> {
-    MessageId::new(message_id).ok_or_else(|| Problem::invalid_body("message_id is beyond every row"))
+    MessageId::new(message_id)
+        .ok_or_else(|| Problem::invalid_body("message_id is larger than the id of any row"))
 }
 
 async fn amend(

@@ -142,7 +142,7 @@ pub(in crate::http) async fn list(
     Params(Paging { after, limit: asked }): Params<Paging>,
 ) -> Result<Response, Problem> {
     let limit = match asked.as_deref().map(limit).transpose()? {
-        Some(0) => return Err(Problem::invalid_query("limit is a whole number from 1 up")),
+        Some(0) => return Err(Problem::invalid_query("limit must be a whole number of 1 or more")),
         asked => asked.map_or(PAGE, |asked| asked.min(PAGE)),
     };
     let (open, next) = invites.open_ones(session.uid, gid(&path)?, after.as_deref(), limit).await?;
@@ -163,7 +163,7 @@ pub(in crate::http) async fn list(
     delete, path = "/api/v1/groups/{gid}/invites/{code}", operation_id = "revokeInvite", tag = "Groups",
     params(
         ("gid" = u64, Path, description = "The group's number"),
-        ("code" = String, Path, max_length = 65, description = "As it stands in the link"),
+        ("code" = String, Path, max_length = 65, description = "The code in the link"),
     ),
     responses((status = 204, description = "It has ended")),
     extensions(("x-codes" = json!(["rate_limited", "unknown_group", "unknown_invite", "administrators_only"]))),
@@ -185,7 +185,7 @@ pub(in crate::http) async fn revoke(
 /// A member of the group gets the same answer, and takes no use.
 #[utoipa::path(
     post, path = "/api/v1/invites/{code}", operation_id = "acceptInvite", tag = "Groups",
-    params(("code" = String, Path, max_length = 65, description = "As it stands in the link")),
+    params(("code" = String, Path, max_length = 65, description = "The code in the link")),
     responses((status = 200, body = GroupNumber, description = "In")),
     extensions(("x-codes" = json!(writing([
         "rate_limited", "unknown_invite", "expired_invite", "used_up_invite", "banned", "removed_since", "group_full",

@@ -39,14 +39,14 @@ pub(super) mod refusals;
     security(("bearer" = []), ("cookie" = [])),
     tags(
         (name = "Accounts", description = "Signing up, logging in and out."),
-        (name = "People", description = "Oneself and others."),
+        (name = "People", description = "The caller and other people."),
         (name = "Messages", description = "Sending."),
         (name = "Rows", description = "The caller's inbox by id."),
         (name = "Conversations", description = "The list, histories and read markers."),
         (name = "Groups", description = "Making groups, members and invitations."),
-        (name = "Moments", description = "What friends share."),
-        (name = "Settings", description = "What the caller has chosen."),
-        (name = "WebSocket", description = "Rows as soon as they are there, and sending, over one connection."),
+        (name = "Moments", description = "Posts that friends share."),
+        (name = "Settings", description = "The caller's settings."),
+        (name = "WebSocket", description = "New rows at once, and sending, over one connection."),
         (name = "Operation", description = "For operators, load balancers and programs that read this description."),
     ),
     paths(

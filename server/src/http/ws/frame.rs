@@ -100,7 +100,7 @@ pub(super) fn parse(text: &str) -> Result<ClientFrame, BadFrame> {
     match head.kind.as_ref() {
         "heartbeat" => match head.seq.map(|seq| seq.get().parse()) {
             Some(Ok(seq)) => Ok(ClientFrame::Heartbeat(seq)),
-            _ => Err(refuse(Problem::invalid_body("a heartbeat carries `seq`, a whole number from 0 up"))),
+            _ => Err(refuse(Problem::invalid_body("a heartbeat needs `seq`, a whole number of 0 or more"))),
         },
         "send" => {
             let message = from_text(text).map_err(|error| Problem::from_json(&error));
@@ -125,7 +125,7 @@ pub(super) fn parse(text: &str) -> Result<ClientFrame, BadFrame> {
                 return amend.map(ClientFrame::from).map_err(|problem| named(text, problem));
             }
             let kind: String = kind.chars().take(40).collect();
-            let detail = format!("there is no frame `{kind}`; /docs/websocket lists those that there are");
+            let detail = format!("there is no frame `{kind}`; /docs/websocket lists all frames");
             Err(refuse(Problem { code: "unknown_type", ..Problem::invalid_body(detail) }))
         }
     }
@@ -145,7 +145,7 @@ fn seen(text: &str) -> Result<ClientFrame, Problem> {
         from_text(text).map_err(|error| Problem::from_json(&error))?;
     let conversation = conversation.parse().map_err(Problem::invalid_body)?;
     let Conversation::User(of) = conversation else {
-        return Err(Problem::invalid_body("`seen` is said to one person, in a conversation u:UID"));
+        return Err(Problem::invalid_body("`seen` needs a conversation with one person, u:UID"));
     };
     let message_id = row(message_id)?;
     let subject = Subject::Mark(conversation, message_id);

@@ -283,7 +283,7 @@ impl PgDb {
                 written_by = found.written_by,
                 heads,
                 history = wanted,
-                "the data continue an older state: devices start over, and ids go on further on"
+                "the data continue an older state: devices start over, and ids skip ahead"
             );
         }
         note(&mut tx).await?;
@@ -335,7 +335,7 @@ impl PgDb {
             if let Ok(Some(wrong)) = self.limited(wrong).await
                 && let Some(left_out) = log.pass()
             {
-                warn!(wrong, left_out, "the database has become unfit");
+                warn!(wrong, left_out, "the database can no longer be used");
             }
         }
     }

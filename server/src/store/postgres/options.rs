@@ -91,7 +91,7 @@ pub(super) fn connection(url: &str) -> Result<PgConnectOptions, PgOpenError> {
         }
         // Later it would look like a server that does not answer.
         if let Some(why) = certificate(parameter).and_then(|file| File::open(file).err()) {
-            return refuse(format!("has {parameter}, which cannot be read ({why}); name a file that can"));
+            return refuse(format!("has {parameter}, which cannot be read ({why}); name a readable file"));
         }
     }
     let options: PgConnectOptions = match url.parse() {

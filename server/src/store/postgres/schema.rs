@@ -78,7 +78,7 @@ pub(super) async fn migrate(connection: &mut PgConnection, program: &PostgresSch
     for _ in 0..MOST_CONFLICTS {
         match apply(connection, program).await {
             Err(unfit) if unfit.is_deadlock() => {
-                warn!("a server that was writing got in the way of the migrations; they begin anew")
+                warn!("the writes of a server blocked the migrations; starting them again")
             }
             done => return done,
         }

@@ -127,7 +127,7 @@ async fn watch_changes(db: &PgDb) {
     loop {
         looks.tick().await;
         if let Err(error) = distributed::accept_changes(db, &mut seen).await {
-            warn!(%error, "changes of groups wait to be accepted; tried again");
+            warn!(%error, "changes of groups cannot be accepted yet; trying again");
         }
     }
 }

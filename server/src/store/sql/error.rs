@@ -92,7 +92,7 @@ fn is_full(extended: Option<i32>) -> bool {
 }
 
 /// The log has the place (`page_sums`).
-const NOT_AS_WRITTEN: &str = "a page is not as it was written; `tidemark verify` says which are damaged";
+const NOT_AS_WRITTEN: &str = "the checksum of a page is wrong; `tidemark verify` lists the damaged pages";
 
 fn code_of(error: &dyn DatabaseError) -> Option<i32> {
     error.code().and_then(|code| code.parse().ok())

@@ -226,7 +226,7 @@ impl Committer {
         let mut judged = match self.judge(writes) {
             Ok(judged) => judged,
             Err(error) => {
-                error!(%error, "the ledger is read back from the journal");
+                error!(%error, "reading the ledger back from the journal");
                 self.shared.condition.refused(replies.len());
                 replies.refuse(&CommitError::Refused(error));
                 return self.recover().await;

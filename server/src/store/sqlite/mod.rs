@@ -165,7 +165,7 @@ impl SqliteStore {
             if self.requests.is_closed() {
                 return;
             }
-            debug!(%error, "what is there is not known yet");
+            debug!(%error, "the stored state cannot be read yet");
             tokio::time::sleep(recovery::FIRST_PAUSE).await;
         }
     }
@@ -179,7 +179,9 @@ impl SqliteStore {
             Ok(answer) => answer,
             Err(_) => {
                 self.until_reopened().await;
-                Err(CommitError::Unknown(StoreError::unavailable("the committer died with it in hand")))
+                Err(CommitError::Unknown(StoreError::unavailable(
+                    "the committer panicked before it answered",
+                )))
             }
         }
     }
@@ -340,10 +342,10 @@ impl MessageStore for SqliteStore {
 
     async fn close(&self) {
         if let Err(error) = self.ask(CommitterRequest::Close).await {
-            warn!(%error, "not all was flushed; the next start reads it back from the journal");
+            warn!(%error, "the last flush failed; the next start reads the rows back from the journal");
         }
         if let Err(error) = self.shared.db.close().await {
-            warn!(%error, "the database was not closed in order");
+            warn!(%error, "the database could not be closed");
         }
     }
 }

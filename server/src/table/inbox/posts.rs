@@ -71,7 +71,7 @@ impl Posts {
     fn post_of(&self, sender: Uid, write: &RowWrite) -> Result<Post, TableError> {
         let WriteChange::Put(columns) = &write.change else {
             let message =
-                "Unsupported operation: rows of the table inbox are put, and neither updated nor deleted.";
+                "Unsupported operation: rows of the table inbox can be put, but neither updated nor deleted.";
             return Err(TableError::new(ErrorCode::UnsupportedOperation, message));
         };
         if !write.key.is_assigned() {
@@ -89,7 +89,7 @@ impl Posts {
             };
             if timestamp.is_some() {
                 return Err(TableError::invalid(
-                    "The table inbox takes no timestamps: a row has that of its sending.",
+                    "The table inbox takes no timestamps: the timestamp of a row is the time of its sending.",
                 ));
             }
             let place = match name.as_str() {

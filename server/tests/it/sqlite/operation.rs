@@ -329,7 +329,7 @@ async fn wrong_use_is_one_line_that_says_what_to_do() {
         (
             &["serve", "--database-url", "postgres://a:b@localhost:1/x"],
             1,
-            "PostgreSQL at localhost, port 1, database x cannot be",
+            "cannot connect to PostgreSQL at localhost, port 1, database x",
         ),
         (
             &["ids", "seqsvr", "--database-url", "postgres://a:b@localhost:1/x"],

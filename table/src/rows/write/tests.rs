@@ -211,7 +211,7 @@ fn what_is_no_integer_or_would_exceed_64_bits_is_not_incremented() {
     assert_eq!(decided(Value::Double(1.0), 1), "Column 'n' is not an integer and cannot be incremented.");
     assert_eq!(
         decided(Value::Integer(i64::MAX), 1),
-        "Column 'n' would exceed 64 bits: it is 9223372036854775807, and 1 is to be added."
+        "Column 'n' would exceed 64 bits: it is 9223372036854775807, and 1 would be added."
     );
 }
 

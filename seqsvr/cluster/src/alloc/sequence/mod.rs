@@ -200,7 +200,8 @@ impl v1::sequence_server::Sequence for SequenceService {
         let server =
             server.ok_or_else(|| Status::invalid_argument(format!("Set {set} is not served here")))?;
         let view = server.view();
-        let table = view.table().ok_or_else(|| Status::unavailable("no table was read yet; try again"))?;
+        let table =
+            view.table().ok_or_else(|| Status::unavailable("no routing table was read yet; try again"))?;
         Ok(Response::new(v1::Table::from(&**table)))
     }
 

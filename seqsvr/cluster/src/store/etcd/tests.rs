@@ -112,7 +112,10 @@ async fn wrong_certificates_are_refused_in_one_line() {
     let own = Some(certificates.authority.as_path());
     let plain = endpoints.iter().map(|one| one.replace("https", "http")).collect::<Vec<_>>();
     let refusals = [
-        (written(&endpoints, Some(&foreign.authority), Some(certificates)), "set authority to who signed"),
+        (
+            written(&endpoints, Some(&foreign.authority), Some(certificates)),
+            "set authority to the authority that signed",
+        ),
         (written(&endpoints, own, None), "set certificate and key to one that its authority signed"),
         (
             written(&endpoints, own, Some(&foreign)),

@@ -270,7 +270,7 @@ impl Quorum {
             let question = self.ways.listed[index].1.ask(Question::Describe);
             match timeout(self.patience, question).await {
                 Ok(Ok(Answer::Described(what))) => (index, Ok(what)),
-                Ok(Ok(_)) => (index, Err("it answers another question".to_owned())),
+                Ok(Ok(_)) => (index, Err("it answers another request".to_owned())),
                 Ok(Err(why)) => (index, Err(why)),
                 Err(_) => (index, Err(format!("no answer within {:?}", self.patience))),
             }

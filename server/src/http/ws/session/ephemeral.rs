@@ -40,7 +40,7 @@ impl SocketSession {
     /// The device watches these people from now on, and is told who of them is online.
     pub(super) async fn watch(&mut self, socket: &mut impl Socket, people: HashSet<Uid>) -> SessionStep {
         if people.len() > MOST_WATCHED {
-            let detail = format!("`of` names {} people; at most {MOST_WATCHED} are watched", people.len());
+            let detail = format!("`of` names {} people; at most {MOST_WATCHED} can be watched", people.len());
             return self.refuse(socket, &Problem::invalid_body(detail), None).await;
         }
         match self.state.rates.watch_and_pause(self.uid()) {

@@ -110,7 +110,7 @@ pub(in crate::store::postgres) async fn rows(
 }
 
 fn partition_key(text: &str) -> Result<PartitionKey, StoreError> {
-    PartitionKey::parse(text).ok_or_else(|| StoreError::corrupt(format!("`{text}` is no partition key")))
+    PartitionKey::parse(text).ok_or_else(|| StoreError::corrupt(format!("`{text}` is not a partition key")))
 }
 
 /// Makes a table as an archive has it. `begins_after`: after which number its new counters begin.

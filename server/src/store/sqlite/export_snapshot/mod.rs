@@ -70,7 +70,7 @@ impl SqliteExportSnapshot {
             }
         }
         Err(unreadable(StoreError::unavailable(
-            "it changes too fast to be read, or its journal is damaged; a start names what is missing there",
+            "it changes too fast to be read, or its journal is damaged; start the server to see what is missing",
         )))
     }
 }

@@ -82,7 +82,7 @@ async fn a_damaged_journal_is_refused_by_name() {
     let directory = tempfile::tempdir().expect("a directory");
     let _alive = some_life(directory.path()).await;
     let place = directory.path();
-    let changed = "tidemark.journal.0.dat: it is not as it was written (byte ";
+    let changed = "tidemark.journal.0.dat: its checksum is wrong (byte ";
     let a_bit = refused_after(place, LOG[0], |bytes, places| bytes[places[&9].start + 50] ^= 1).await;
     assert!(a_bit.contains(changed), "{a_bit}");
     let zeros = |bytes: &mut Vec<u8>, places: &Places| {
@@ -97,7 +97,7 @@ async fn a_damaged_journal_is_refused_by_name() {
             let error = refused_after(place, name, |bytes, _| bytes.truncate(cut)).await;
             assert!(error.contains(&format!("{name}: it is cut off (byte {cut})")), "{error}");
             let error = refused_after(place, name, |bytes, _| bytes[cut..].fill(0)).await;
-            assert!(error.contains(&format!("{name}: it is not as it was written (byte {cut})")), "{error}");
+            assert!(error.contains(&format!("{name}: its checksum is wrong (byte {cut})")), "{error}");
         }
     }
 }

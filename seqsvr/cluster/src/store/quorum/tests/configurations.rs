@@ -338,7 +338,7 @@ async fn a_new_set_begins_with_uids_of_another_and_serves_none_before_their_ceil
     // The command is cut off after its first step, and an arbiter starts.
     operator(&new).begin(&SetTerms { uids: MOVED, ..terms() }, Some(moved.by)).await.unwrap();
     let refused = written(&new.role(), 300, MOVED).await.unwrap_err().to_string();
-    assert!(refused.contains("are being taken in; complete that with: seqsvr restore FILE"), "{refused}");
+    assert!(refused.contains("are being added; complete that with: seqsvr restore FILE"), "{refused}");
     let taken = operator(&new).take(&moved, &terms()).await.unwrap();
     assert_eq!((taken.configuration.uids.clone(), taken.configuration.number), (MOVED, 2));
     written(&new.role(), 300, MOVED).await.unwrap();
