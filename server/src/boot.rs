@@ -66,6 +66,9 @@ const SETTLES_AMONG_OTHERS: Duration = Duration::from_secs(60);
 /// Names of one transaction, each with some ten rows.
 const INDEXED_AT_ONCE: usize = 200;
 
+/// Users whose latest committed id is kept in memory beside those who are connected.
+const KNOWN_WATERMARKS: usize = 1_000_000;
+
 /// The stop did not finish what had been accepted in time.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("what was accepted could not be finished in time; it will be at the next start")]
@@ -152,13 +155,12 @@ pub fn start(
         let hints = Hinting::default();
         let others = storage.others(config, &hints.closing, &hints.tasks).await?;
         let local = Local::new();
-        let most = config.queues.known_watermarks;
         let (notifier, watermarks): (Arc<dyn Notifier>, _) = match &others {
             Some(others) => (
                 Arc::new(SharedNotifier::new(local.clone(), Arc::clone(&others.hints))),
-                Watermarks::of_shared(Arc::clone(&messages), most),
+                Watermarks::of_shared(Arc::clone(&messages), KNOWN_WATERMARKS),
             ),
-            None => (Arc::new(local.clone()), Watermarks::new(Arc::clone(&messages), most)),
+            None => (Arc::new(local.clone()), Watermarks::new(Arc::clone(&messages), KNOWN_WATERMARKS)),
         };
         let new_uuid: Arc<dyn Fn() -> Uuid + Send + Sync> = Arc::new(random_uuid);
         let parts = QueueParts {

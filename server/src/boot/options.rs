@@ -29,13 +29,6 @@ pub(super) fn ephemeral_options(config: &Config) -> EphemeralOptions {
 pub(super) fn queue_options(config: &Config) -> Options {
     Options {
         queues: config.queues.count,
-        length: config.queues.length,
-        deliveries: config.queues.deliveries,
-        batch: config.queues.batch,
-        batch_rows: config.queues.batch_rows,
-        number_wait: Duration::from_millis(config.queues.number_wait_ms.into()),
-        owed_bytes: config.queues.owed_bytes,
-        resend_wait: Duration::from_secs(config.queues.resend_seconds.into()),
         text_characters: config.limits.text_characters,
         members: config.limits.group_members,
         fan_out_bytes: u64::from(config.limits.fan_out_kib_per_account_per_second) * 1_024,

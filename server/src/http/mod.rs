@@ -91,6 +91,9 @@ const BODY_BYTES: usize = 128 << 10;
 /// Bytes of the body of a batch, the largest of all.
 const BATCH_BODY_BYTES: usize = 4 << 20;
 
+/// How long the head of a request may take, from the opening of its connection or from the answer before it.
+const HEAD: Duration = Duration::from_secs(30);
+
 /// Where the calls for programs lie.
 const API: &str = "/api/v1/";
 
@@ -223,8 +226,6 @@ fn router(state: HttpState) -> Router {
 pub struct HttpServer {
     listener: LimitedListener,
     router: Router,
-    /// How long the head of a request may take.
-    head: Duration,
     sockets: TaskTracker,
     stopping: CancellationToken,
     /// Where the metrics are served, if they have an address of their own.
@@ -312,22 +313,21 @@ impl HttpServer {
         let patience = (config.server.heartbeat() * 4).max(IDLE);
         let writing = Duration::from_secs(config.server.write_seconds.into());
         let listener = LimitedListener { tcp, limiter, trusted, patience, writing, full: FULL.into() };
-        let head = Duration::from_secs(config.server.head_seconds.into());
         let metrics = metrics_tcp.map(|tcp| {
             let limiter = ConcurrencyLimiter::new(METRICS_CONNECTIONS, METRICS_CONNECTIONS);
             let (trusted, full) = (Vec::new(), FULL.into());
             let listener = LimitedListener { tcp, limiter, trusted, patience, writing, full };
             (listener, metrics_router)
         });
-        HttpServer { listener, router: router(state), head, sockets: open, stopping, metrics, tables }
+        HttpServer { listener, router: router(state), sockets: open, stopping, metrics, tables }
     }
 
     /// Serves until it is told to stop, then finishes the requests and sockets that are open.
     pub async fn run(self) {
-        let HttpServer { listener, router, head, sockets, stopping, metrics, tables } = self;
+        let HttpServer { listener, router, sockets, stopping, metrics, tables } = self;
         let metrics = async {
             if let Some((listener, router)) = metrics {
-                serve(listener, router, head, HalfClose::Cancels, stopping.clone()).await;
+                serve(listener, router, HEAD, HalfClose::Cancels, stopping.clone()).await;
             }
         };
         let tables = async {
@@ -335,7 +335,7 @@ impl HttpServer {
                 serve(listener, exchange, table::HEAD, HalfClose::IsAnswered, stopping.clone()).await;
             }
         };
-        let pages = serve(listener, router, head, HalfClose::Cancels, stopping.clone());
+        let pages = serve(listener, router, HEAD, HalfClose::Cancels, stopping.clone());
         tokio::join!(pages, metrics, tables);
         sockets.close();
         sockets.wait().await;

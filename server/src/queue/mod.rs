@@ -61,9 +61,18 @@ use request::{Queued, RequestAnswer};
 pub use daily::{Counted, DailyLimit, Refused};
 pub use error::SendError;
 pub use friend_lists::{FriendList, FriendLists};
-pub use pipeline::Pipeline;
+pub use pipeline::{Pipeline, RESEND_WAIT};
 pub use request::{Amend, Draft, GroupAction, Post, Publish, Request, SendAck};
 pub use watermark::{Watermark, Watermarks};
+
+/// How long a batch waits for its numbers. Copies whose numbers do not come stay owed, senders are refused.
+pub const NUMBER_WAIT: Duration = Duration::from_millis(500);
+
+/// The first pause after a failure; doubled up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+
+/// The longest pause between two tries.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// How many, how long, how much at once. Every field is a limit with its default (I9).
 #[derive(Clone, Copy, Debug)]
@@ -72,24 +81,15 @@ pub struct Options {
     pub queues: usize,
     /// Requests that may wait in one queue; beyond it senders are refused at once. Default 4,096.
     pub length: usize,
-    /// Deliveries from other queues that may wait in one; beyond it those queues accept no more. Default 1,024.
-    pub deliveries: usize,
     /// Requests, and deliveries, of one commit. Default 512.
     pub batch: usize,
     /// Rows after which a batch takes no further request. Default 8,192.
     pub batch_rows: usize,
     /// Copies of one moment that are written at once while others write, too. Default 256.
     pub slice_rows: usize,
-    /// For how long those who get a moment together with many others are woken later than it is stored, at most, while more moments follow:
-    /// they are told of together. Default 1 s.
-    pub wake_pause: Duration,
-    /// How long a batch waits for its numbers. Copies whose numbers do not come stay owed, senders are refused. Default 500 ms.
-    pub number_wait: Duration,
     /// Bytes of the messages that may wait for the numbers of their receivers, over all queues; beyond it requests that would add to
     /// them are refused. Default 64 MiB.
     pub owed_bytes: usize,
-    /// For how long the sends of a connection wait for one of them that was refused to be sent again. Default 30 s.
-    pub resend_wait: Duration,
     /// Characters of a text. Default 8,000.
     pub text_characters: usize,
     /// Members of a group. Default 500.
@@ -110,15 +110,6 @@ pub struct Options {
     pub edit: Duration,
     /// For how long a message may be taken back. Default one day.
     pub recall: Duration,
-    /// The first pause after a failure; doubled up to `longest_pause`. Default 50 ms.
-    pub first_pause: Duration,
-    /// The longest pause between two tries. Default 5 s.
-    pub longest_pause: Duration,
-    /// For how long it is waited, before authors in a group are told how many have read: at most one row in that time, over all servers.
-    /// Default 1 s.
-    pub read_count_pause: Duration,
-    /// How often copies are looked for that a commit left owed, where the store may leave some. Default 2 s.
-    pub look_for_owed: Duration,
 }
 
 impl Default for Options {
@@ -126,14 +117,10 @@ impl Default for Options {
         Options {
             queues: 1,
             length: 4_096,
-            deliveries: 1_024,
             batch: 512,
             batch_rows: 8_192,
             slice_rows: 256,
-            wake_pause: Duration::from_secs(1),
-            number_wait: Duration::from_millis(500),
             owed_bytes: 64 << 20,
-            resend_wait: Duration::from_secs(30),
             text_characters: 8_000,
             members: 500,
             fan_out_bytes: 0,
@@ -144,10 +131,6 @@ impl Default for Options {
             stars: 1_000,
             edit: Duration::from_secs(86_400),
             recall: Duration::from_secs(86_400),
-            first_pause: Duration::from_millis(50),
-            longest_pause: Duration::from_secs(5),
-            read_count_pause: Duration::from_secs(1),
-            look_for_owed: Duration::from_secs(2),
         }
     }
 }
@@ -180,7 +163,6 @@ pub struct Queues {
     outages: Arc<Outages>,
     fan_out: Arc<FanOut>,
     friends: Arc<FriendLists>,
-    resend_wait: Duration,
     closing: CancellationToken,
     tasks: TaskTracker,
 }
@@ -199,12 +181,11 @@ impl Queues {
         let shared = (&fan_out, &friends, &wakes);
         let lanes = shard::start_all(&parts, &outages, shared, &marks, &options, &closing, &tasks);
         let (watched, numbers, closed) = (Arc::clone(&outages), parts.numbers.clone(), closing.clone());
-        tasks.spawn(async move { watched.watch(&numbers, &options, &closed).await });
+        tasks.spawn(async move { watched.watch(&numbers, &closed).await });
         let closed = closing.clone();
-        tasks.spawn(async move { wakes.run(options.wake_pause, &closed).await });
-        let resend_wait = options.resend_wait;
-        let queues = Queues { lanes: lanes.into(), outages, fan_out, friends, resend_wait, closing, tasks };
-        let counter = Counter::new(&parts, queues.clone(), options.read_count_pause);
+        tasks.spawn(async move { wakes.run(delayed_wakes::PAUSE, &closed).await });
+        let queues = Queues { lanes: lanes.into(), outages, fan_out, friends, closing, tasks };
+        let counter = Counter::new(&parts, queues.clone());
         queues.tasks.spawn(counter.run(moved, queues.closing.clone()));
         queues.tasks.close();
         queues
@@ -227,7 +208,7 @@ impl Queues {
 
     /// The sends of one connection or batch, which keep their order also when one of them is refused for the moment.
     pub fn pipeline(&self) -> Pipeline {
-        Pipeline::new(self.resend_wait)
+        Pipeline::default()
     }
 
     /// Like [`submit`](Self::submit), in its place of `pipeline`.

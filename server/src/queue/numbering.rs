@@ -106,7 +106,7 @@ impl QueueWriter<'_> {
             all_well || (!out.contains_key(&source.section_of(uid)) && (own || !behind.contains(&uid)))
         };
         let asked: Vec<Uid> = wanted.iter().filter(|one| may_ask(one)).map(|(uid, _)| *uid).collect();
-        let outcomes = source.each(&asked, self.outages.patience(&self.options)).await;
+        let outcomes = source.each(&asked, self.outages.patience()).await;
         let mut outcomes = asked.into_iter().zip(outcomes);
         let (mut numbers, mut fell) = (Vec::with_capacity(wanted.len()), HashSet::new());
         for one in wanted {

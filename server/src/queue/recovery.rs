@@ -11,11 +11,11 @@ use std::collections::{HashMap, HashSet};
 use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
-use super::SendError;
 use super::numbering::LeftBehind;
 use super::request::refuse;
 use super::shard::Delivery;
 use super::writer::QueueWriter;
+use super::{FIRST_PAUSE, LONGEST_PAUSE, SendError};
 use crate::domain::Uid;
 use crate::store::{CommitError, Pending, PendingKey, Recipient, StoreError};
 
@@ -59,7 +59,7 @@ impl QueueWriter<'_> {
             }
             return;
         }
-        let mut pause = self.options.first_pause;
+        let mut pause = FIRST_PAUSE;
         while let Err(setback) = self.try_to_recover(hand_on).await {
             if self.closing.is_cancelled() {
                 warn!(%setback, queue = self.shard.index, "pending copies are left for the next start");
@@ -69,7 +69,7 @@ impl QueueWriter<'_> {
             }
             warn!(%setback, queue = self.shard.index, "recovery failed; trying again");
             self.refuse_until(Instant::now() + pause).await;
-            pause = (pause * 2).min(self.options.longest_pause);
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 
