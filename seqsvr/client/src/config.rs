@@ -149,7 +149,7 @@ pub enum ClientConfigError {
         why: String,
     },
     /// The time of a call is out of its range.
-    #[error("call_ms = {0} is not within 1 and 3600000")]
+    #[error("call_ms = {0} is not between 1 and 3600000")]
     Call(u64),
 }
 

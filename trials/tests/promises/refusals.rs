@@ -55,7 +55,7 @@ async fn wrong_configurations_are_refused_in_one_line() {
             "arbiter",
             &arbiter,
             &[("lease_ms = 1500", "lease_ms = 99")],
-            "lease_ms = 99 is not within 100 and 60000",
+            "lease_ms = 99 is not between 100 and 60000",
         ),
         (
             "alloc",
@@ -76,7 +76,7 @@ async fn wrong_configurations_are_refused_in_one_line() {
             "arbiter",
             &arbiter,
             &[("dead_after = 4", "dead_after = 0")],
-            "timing.dead_after = 0 is not within 1 and 1000",
+            "timing.dead_after = 0 is not between 1 and 1000",
         ),
         ("arbiter", &arbiter, &[("\"alloc1\"", "\"Alloc 1\"")], "Alloc 1"),
         ("arbiter", &arbiter, &[("number = 0\npolicy", "number = 256\npolicy")], "256"),

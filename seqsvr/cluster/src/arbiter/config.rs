@@ -342,14 +342,14 @@ mod tests {
         let mistakes = [
             ("set = {}", "set = { first_uid = 5 }", "do not lie on borders of sections of 100000"),
             ("set = {}", "set = { last_uid = 100000 }", "do not lie on borders"),
-            ("set = {}", "set = { section_size = 9999 }", "set.section_size = 9999 is not within"),
+            ("set = {}", "set = { section_size = 9999 }", "set.section_size = 9999 is not between"),
             ("set = {}", "set = { sections = 3 }", "unknown field"),
             ("alloc-1", "alloc-0", "shares its name or address"),
             ("127.0.0.1:3", "127.0.0.1:2", "shares its name or address"),
             ("http://127.0.0.1:3", "127.0.0.1:3", "is not http://HOST:PORT"),
             ("alloc-1", "Alloc 1", "is not 1 to 64 of a-z"),
             ("set = {}", "set = {}\nbalance = { every_s = 1 }", "balance.every_s = 1 is not 0, or within 5"),
-            ("set = {}", "set = {}\ntiming = { dead_after = 0 }", "timing.dead_after = 0 is not within"),
+            ("set = {}", "set = {}\ntiming = { dead_after = 0 }", "timing.dead_after = 0 is not between"),
             ("set = {}", "set = {}\npolicy = \"other\"", "unknown variant"),
             ("number = 1", "number = 256", "invalid value"),
         ];

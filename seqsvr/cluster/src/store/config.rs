@@ -52,7 +52,7 @@ pub enum StoresError {
     #[error("[stores]: replica {0} is listed twice")]
     Twice(String),
     /// The patience is out of range.
-    #[error("[stores]: patience_ms = {0} is not within 1 and 5000")]
+    #[error("[stores]: patience_ms = {0} is not between 1 and 5000")]
     Patience(u64),
     /// Certificates, tokens or addresses are wrong.
     #[error("[stores]: {0}")]

@@ -221,17 +221,17 @@ async fn each_mistake_has_one_clear_error() {
         (tag("strategy = \"magic\""), "unknown variant `magic`"),
         (tag("step = 0"), "order: step_min = 0, step = 0"),
         (tag("step = 100\nstep_max = 50"), "step_max = 50"),
-        (tag("start = 0"), "order: start = 0 is not within"),
+        (tag("start = 0"), "order: start = 0 is not between"),
         (tag("prepare_at = 100"), "prepare_at = 100"),
         (tag("epoch = 1"), "tag order: epoch does not belong to the tag's strategy"),
-        (tag("extend_segments = 2"), "order: extending while the database is away needs a journal; name a file"),
+        (
+            tag("extend_segments = 2"),
+            "order: extending while the database is away needs a journal; name a file",
+        ),
         (tag("plugins = [\"magic\"]"), "tag order: unknown plugin \"magic\"; there are history and rate"),
         (tag("fall_back_to = \"other\""), "tag order falls back to other: name another, configured tag"),
         (tag("strategy = \"redis\""), "order: name at least one URL of Redis"),
-        (
-            format!("redis = [\"nonsense\"]\n{}", tag("strategy = \"redis\"")),
-            "a Redis URL is invalid",
-        ),
+        (format!("redis = [\"nonsense\"]\n{}", tag("strategy = \"redis\"")), "a Redis URL is invalid"),
         (
             format!("redis = [\"redis://:s@h\"]\n{}", tag("strategy = \"redis\"")),
             "order: the password of the Redis at h would cross the network in plain text",
