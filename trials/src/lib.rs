@@ -16,6 +16,7 @@ mod connection;
 mod cpu;
 mod failure;
 mod grpc;
+mod http;
 mod table_setup;
 mod users;
 

@@ -1,11 +1,13 @@
 //! A row of an inbox, and a message on its way to become one.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
 use serde::de::{self, DeserializeOwned, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
@@ -41,70 +43,43 @@ impl Entry {
         serde_json::from_str(self.body.get())
     }
 
+    /// A field of the body; `None` where it is missing or has another type.
+    pub(super) fn field<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        let body: HashMap<Cow<'_, str>, &RawValue> = serde_json::from_str(self.body.get()).ok()?;
+        serde_json::from_str(body.get(name)?.get()).ok()
+    }
+
     /// The text of a message, a moment or a comment; `None` for other kinds.
     pub fn text(&self) -> Option<String> {
-        #[derive(Deserialize)]
-        struct SaidText {
-            text: String,
-        }
         let is_said = matches!(self.kind, Kind::Message | Kind::Moment | Kind::Comment);
-        is_said.then(|| self.body_as::<SaidText>().ok().map(|body| body.text)).flatten()
+        is_said.then(|| self.field("text"))?
     }
 
     /// Up to where the user has read this conversation; `None` for kinds other than read markers.
     pub fn read_to(&self) -> Option<u64> {
-        #[derive(Deserialize)]
-        struct ReadMarker {
-            read_to: u64,
-        }
-        (self.kind == Kind::ReadMarker)
-            .then(|| self.body_as::<ReadMarker>().ok().map(|body| body.read_to))
-            .flatten()
+        (self.kind == Kind::ReadMarker).then(|| self.field("read_to"))?
     }
-}
 
-impl Entry {
     /// The message, moment or comment that this row is about, if it is about one. Each copy of a message has a `message_id` of its own, so
     /// it is named by what is the same in all.
     pub fn about(&self) -> Option<MessageKey> {
-        #[derive(Deserialize)]
-        struct About {
-            of: MessageKey,
-        }
-        self.body_as::<About>().ok().map(|body| body.of)
+        self.field("of")
     }
 
     /// The text that an edit gives its message.
     pub fn edited_text(&self) -> Option<String> {
-        #[derive(Deserialize)]
-        struct Edited {
-            body: EditedBody,
-        }
-        #[derive(Deserialize)]
-        struct EditedBody {
-            text: String,
-        }
-        (self.kind == Kind::Edit).then(|| self.body_as::<Edited>().ok().map(|edit| edit.body.text)).flatten()
+        let body: Value = (self.kind == Kind::Edit).then(|| self.field("body"))??;
+        Some(body["text"].as_str()?.to_owned())
     }
 
     /// Whether a star stands from then on; `None` for other kinds.
     pub fn starred(&self) -> Option<bool> {
-        #[derive(Deserialize)]
-        struct Star {
-            starred: bool,
-        }
-        (self.kind == Kind::Star).then(|| self.body_as::<Star>().ok().map(|star| star.starred)).flatten()
+        (self.kind == Kind::Star).then(|| self.field("starred"))?
     }
 
     /// All that the sender of a reaction reacts with from then on.
     pub fn emoji(&self) -> Option<Vec<String>> {
-        #[derive(Deserialize)]
-        struct Reaction {
-            emoji: Vec<String>,
-        }
-        (self.kind == Kind::Reaction)
-            .then(|| self.body_as::<Reaction>().ok().map(|body| body.emoji))
-            .flatten()
+        (self.kind == Kind::Reaction).then(|| self.field("emoji"))?
     }
 }
 

@@ -4,7 +4,6 @@
 //! `measure` for each run, which answers samples with their baselines measured beside them.
 
 mod baseline;
-mod http;
 mod machine;
 mod report;
 mod results;

@@ -43,7 +43,7 @@ async fn wrong_calls_are_refused_in_one_line() {
 async fn wrong_configurations_are_refused_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     // Nothing is started: the files are those of a cluster that would work.
-    Cluster::plan(&program("seqsvr"), folder.path(), &shape(1, 1)).unwrap();
+    Cluster::plan(&program("seqsvr"), folder.path(), &shape(1, 1)).await.unwrap();
     let file = |name: &str| folder.path().join(format!("{name}.toml"));
     let (store, alloc, arbiter, client) = (file("store1"), file("alloc1"), file("arbiter1"), file("client"));
     let another = "\n[[sets]]\nnumber = 1\nfirst_uid = 4000000000\nallocators = [\"http://127.0.0.1:1\"]\n";

@@ -11,10 +11,10 @@ use tidemark_client::{Account, RangeQuery};
 use super::Measured;
 use super::send::send;
 use crate::bench::baseline::sqlite::{BareSqlite, Message, partition_key};
-use crate::bench::http::KeptAlive;
 use crate::bench::report::{Sample, Target};
 use crate::bench::{Context, peak_memory, rate};
 use crate::connection::{ClientConnection, heartbeat};
+use crate::http::KeptAlive;
 use crate::server::Server;
 use crate::{Failure, Result, users};
 

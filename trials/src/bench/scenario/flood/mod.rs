@@ -22,11 +22,12 @@ use super::table::TableWorld;
 use crate::bench::report::{Sample, Target};
 use crate::bench::{Context, mib};
 use crate::connection::{ClientConnection, client_id, send_frame};
+use crate::http::KeptAlive;
 use crate::server::Server;
 use crate::{Failure, Result};
 
 use polls::Polls;
-use raw::{QUIET, Victim, answer};
+use raw::{QUIET, Victim};
 pub(crate) use ways::flood;
 use ways::{AT_ONE_LOG_IN, FloodWay, WAYS};
 
@@ -134,10 +135,11 @@ impl Flood {
         for _ in 0..LOG_INS {
             sleep(LOG_IN_PAUSE).await;
             let began = Instant::now();
-            let said = answer(&mut quiet.dial().await?, &request).await?;
+            let mut connection = KeptAlive::over(quiet.dial().await?);
+            let said = connection.answer(request.as_bytes()).await?;
             longest = longest.max(began.elapsed());
-            if !said.starts_with("HTTP/1.1 201 ") {
-                return Err(Failure::new(format!("a log-in was refused: {said:.1000}")));
+            if said.status != 201 {
+                return Err(Failure::new(format!("a log-in was refused: {}", said.head)));
             }
         }
         end(&AT_ONE_LOG_IN, flood).await?;

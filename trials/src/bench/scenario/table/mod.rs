@@ -15,11 +15,11 @@ use tidemark_table::client::Credentials;
 use tidemark_test_support::ports::free_port;
 
 use super::postgres::within_patience;
-use crate::bench::http::KeptAlive;
 use crate::bench::{self, Context, tables};
+use crate::http::KeptAlive;
 use crate::server::Server;
 use crate::table_setup::make_key;
-use crate::{Failure, Result};
+use crate::{Failure, Result, table_setup};
 
 /// The bodies of the requests of each client.
 type Bodies = Vec<Vec<Vec<u8>>>;
@@ -43,7 +43,7 @@ impl TableWorld {
         settings.extend(database_url.map(|url| ("TIDEMARK_STORAGE__DATABASE_URL", url.to_owned())));
         let server = Server::start_with(&settings, 0, &binary, data.path()).await?;
         let credentials = make_key(&binary, data.path(), &settings, tables::INSTANCE).await?;
-        let request = tables::request(&credentials, "CreateTable", &tables::create())?;
+        let request = table_setup::request(&credentials, "CreateTable", &tables::create())?;
         KeptAlive::open(&address).await?.ask(&request).await?;
         server.stop().await?;
         Ok(TableWorld { binary, data, settings, address, credentials })
@@ -66,7 +66,7 @@ async fn rate(
 ) -> Result<f64> {
     let mut connections = Vec::with_capacity(bodies.len());
     for bodies in &bodies {
-        let requests = bodies.iter().map(|body| tables::request(credentials, operation, body));
+        let requests = bodies.iter().map(|body| table_setup::request(credentials, operation, body));
         let requests = requests.collect::<Result<Vec<_>>>()?;
         let mut connection = KeptAlive::open(address).await?;
         let first = requests.first().ok_or_else(|| Failure::new("a client without requests"))?;
