@@ -200,7 +200,7 @@ impl ArbiterConfig {
     /// A lease or a step out of range.
     pub fn terms(&self) -> Result<SetTerms, ArbiterConfigError> {
         let SetConfig { section_size, step, lease_ms, first_uid, last_uid, .. } = self.set;
-        within("set.lease_ms", lease_ms, 100, 60_000, "within 100 and 60000")?;
+        within("set.lease_ms", lease_ms, 100, 60_000, "between 100 and 60000")?;
         within("set.step", step.into(), 2, u64::MAX, "2 or more")?;
         let (lease, uids) = (Duration::from_millis(lease_ms), first_uid..=last_uid);
         Ok(SetTerms { lease, layout: Layout { section_size, step }, uids, moves: Moves::default() })
@@ -214,9 +214,9 @@ impl ArbiterConfig {
     pub fn rules(&self) -> Result<ArbiterRules, ArbiterConfigError> {
         let seed = self.seed()?;
         let timing = &self.timing;
-        within("timing.probe_every_ms", timing.probe_every_ms, 10, 60_000, "within 10 and 60000")?;
-        within("timing.probe_patience_ms", self.probe_patience_ms(), 10, 60_000, "within 10 and 60000")?;
-        within("timing.dead_after", timing.dead_after.into(), 1, 1_000, "within 1 and 1000")?;
+        within("timing.probe_every_ms", timing.probe_every_ms, 10, 60_000, "between 10 and 60000")?;
+        within("timing.probe_patience_ms", self.probe_patience_ms(), 10, 60_000, "between 10 and 60000")?;
+        within("timing.dead_after", timing.dead_after.into(), 1, 1_000, "between 1 and 1000")?;
         Ok(ArbiterRules {
             number: self.number,
             takeover: TAKEOVER,
@@ -231,7 +231,7 @@ impl ArbiterConfig {
     fn policy(&self) -> Result<Policy, ArbiterConfigError> {
         let BalanceConfig { every_s, least } = self.balance;
         if every_s > 0 {
-            within("balance.every_s", every_s, 5, 1_000_000, "0, or within 5 and 1000000")?;
+            within("balance.every_s", every_s, 5, 1_000_000, "0, or between 5 and 1000000")?;
         }
         Ok(match self.policy {
             PolicyConfig::Standby => Policy::Standby(Order::List),
@@ -262,9 +262,9 @@ impl ArbiterConfig {
 
     fn seed(&self) -> Result<Seed, ArbiterConfigError> {
         let set = &self.set;
-        within("set.section_size", set.section_size.into(), 10_000, 1 << 31, "within 10000 and 2^31")?;
+        within("set.section_size", set.section_size.into(), 10_000, 1 << 31, "between 10000 and 2^31")?;
         let nodes = self.allocators.len() as u64;
-        within("the number of [[allocators]]", nodes, 1, NODES as u64, "within 1 and 1024")?;
+        within("the number of [[allocators]]", nodes, 1, NODES as u64, "between 1 and 1024")?;
         let mut addrs = BTreeSet::new();
         let mut names = BTreeSet::new();
         for one in &self.allocators {
@@ -348,7 +348,7 @@ mod tests {
             ("127.0.0.1:3", "127.0.0.1:2", "shares its name or address"),
             ("http://127.0.0.1:3", "127.0.0.1:3", "is not http://HOST:PORT"),
             ("alloc-1", "Alloc 1", "is not 1 to 64 of a-z"),
-            ("set = {}", "set = {}\nbalance = { every_s = 1 }", "balance.every_s = 1 is not 0, or within 5"),
+            ("set = {}", "set = {}\nbalance = { every_s = 1 }", "balance.every_s = 1 is not 0, or between 5"),
             ("set = {}", "set = {}\ntiming = { dead_after = 0 }", "timing.dead_after = 0 is not between"),
             ("set = {}", "set = {}\npolicy = \"other\"", "unknown variant"),
             ("number = 1", "number = 256", "invalid value"),
