@@ -81,7 +81,7 @@ pub(super) async fn ask(
         };
         let group = state.groups.get(session.uid, gid(&path)?).await?;
         let terms = TypedTerms::usual(&state.settings.limits);
-        Ok(form(&state, (&group.name, group.gid.0), &terms, None, language))
+        Ok(form(&state, (&group.settings.name, group.gid.0), &terms, None, language))
     };
     shown.await.unwrap_or_else(|problem: Problem| failure(&problem, language))
 }
@@ -134,7 +134,7 @@ pub(super) async fn make(
         let (days, uses) = match terms.check(limits) {
             Ok(terms) => terms,
             Err(misfit) => {
-                return Ok(form(&state, (&group.name, group.gid.0), &terms, Some(misfit), language));
+                return Ok(form(&state, (&group.settings.name, group.gid.0), &terms, Some(misfit), language));
             }
         };
         state.rates.send(session.uid, 1)?;
@@ -142,7 +142,7 @@ pub(super) async fn make(
         let seconds = (days * DAY).min(limits.invite_seconds);
         let made = state.invites.create(session.uid, group.gid, Some(seconds), Some(uses), None).await?;
         let link = format!("{}/invites/{}", origin(&state, caller, &headers), made.code);
-        let page = web::InviteLink { group: &group.name, gid: group.gid.0, link: &link };
+        let page = web::InviteLink { group: &group.settings.name, gid: group.gid.0, link: &link };
         Ok(Html(web::invite_link(&page, language)).into_response())
     };
     made.await.unwrap_or_else(|problem: Problem| failure(&problem, language))
