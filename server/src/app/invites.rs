@@ -99,7 +99,8 @@ impl Invites {
         Invites { directory, groups, ids, clock }
     }
 
-    /// Makes an invitation into a group of which `by` is a member. Without terms it lasts a week and lets ten people in. A repetition under the same `key` makes no second one, as long as the first is kept.
+    /// Makes an invitation into a group of which `by` is a member. Without terms it lasts a week and lets ten people in. A
+    /// repetition under the same `key` makes no second one, as long as the first is kept.
     pub async fn create(
         &self,
         by: Uid,

@@ -34,11 +34,13 @@ pub struct LimitsSection {
     pub log_ins_per_name_per_minute: u32,
     /// Messages and read markers of one account; beyond it requests are refused, and nothing is read from its sockets for a while.
     pub sends_per_account_per_second: u32,
-    /// KiB of rows that one account has stored with groups and friends, with a burst of a minute's worth; then what it says to many is refused.
+    /// KiB of rows that one account has stored with groups and friends, with a burst of a minute's worth; then what it says to many is
+    /// refused.
     pub fan_out_kib_per_account_per_second: u32,
     /// KiB of rows that one account reads; then its sockets are slowed down, and its requests refused.
     pub read_kib_per_account_per_second: u32,
-    /// People that one account puts into groups in a day without being their friend or having heard of them; beyond it requests are refused.
+    /// People that one account puts into groups in a day without being their friend or having heard of them; beyond it requests are
+    /// refused.
     pub strangers_per_account_per_day: u32,
     /// KiB of rows that one account has stored in a day, with everybody; beyond it what would store more is refused.
     pub stored_kib_per_account_per_day: u32,

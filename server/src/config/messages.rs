@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Config, ConfigError, DatabaseKind, SequenceSource};
+use crate::queue;
 
 /// A hundred years.
 const MOST_SECONDS: u64 = 3_155_760_000;
@@ -57,10 +58,11 @@ pub struct MessagesSection {
 
 impl Default for MessagesSection {
     fn default() -> MessagesSection {
+        let queue = queue::Options::default();
         MessagesSection {
             ids: MessageIdsSetting::default(),
-            edit_seconds: 86_400,
-            recall_seconds: 86_400,
+            edit_seconds: queue.edit.as_secs(),
+            recall_seconds: queue.recall.as_secs(),
             typing: true,
             presence: true,
         }

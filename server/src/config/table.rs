@@ -10,8 +10,8 @@ use super::{ConfigError, Listen, within};
 pub struct TableSection {
     /// The address to serve on; port 0 picks a free one. Empty: tables are not served.
     pub listen: String,
-    /// KiB a second that the requests with one access key read and write; those beyond wait, and are refused where that takes more than five
-    /// seconds. 0: any number. Rows and requests count beside their bytes.
+    /// KiB a second that the requests with one access key read and write; those beyond wait, and are refused where that takes more
+    /// than five seconds. 0: any number. Rows and requests count beside their bytes.
     pub kib_per_key_per_second: u32,
     /// Open connections.
     pub connections: usize,
