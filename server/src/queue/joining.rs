@@ -110,15 +110,15 @@ impl QueueWriter<'_> {
             let Some(ids) = self.ids(behind, to.uid, latest, rows).await else { return Ok(late()) };
             let earlier = earlier(to, &content, before, &ids);
             let bytes = earlier.iter().map(|earlier| earlier.content.body.as_json().len()).sum::<usize>();
-            let rows = earlier.len();
+            let count = earlier.len();
             let Some(&last) = ids.last() else { return Ok(late()) };
-            let row = Row { receiver: to.uid, message_id: last, epoch: to.epoch };
-            let write = Deliver { acceptance, content: Arc::clone(&content), rows: vec![row], earlier };
+            let rows = vec![to.row(last)];
+            let write = Deliver { acceptance, content: Arc::clone(&content), rows, earlier };
             match self.commit(vec![Write::Deliver(write)]).await {
                 Ok(outcomes) => {
                     let is_stored = |(_, copy): &(Row, CopyOutcome)| *copy == CopyOutcome::Stored;
                     if outcomes.iter().flat_map(Outcome::copies).any(is_stored) {
-                        self.fan_out.charge_bytes(content.sender, rows, bytes, Instant::now());
+                        self.fan_out.charge_bytes(content.sender, count, bytes, Instant::now());
                     }
                     return Ok(LeftBehind::default());
                 }

@@ -12,11 +12,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::plan::WritePlan;
 use super::shard::Delivery;
 use super::{Options, Queued, Request};
 use crate::domain::{Conversation, Uid};
-use crate::store::Recipient;
+use crate::store::{Accept, Recipient, Row};
 
 /// How long somebody counts as writing after a request.
 const BUSY: Duration = Duration::from_millis(100);
@@ -54,25 +53,26 @@ impl Slices {
         }
     }
 
-    /// Takes out of a plan what is to be written later of the copies that are `mine`.
+    /// Leaves for later what is too much of the copies that are `mine`; says which.
     pub(super) fn cut(
         &self,
-        plan: &mut WritePlan,
+        accept: &mut Accept,
         now: Instant,
         mine: impl Fn(Uid) -> bool,
     ) -> Vec<Recipient> {
-        let is_large = plan.content.target == Conversation::MOMENTS && plan.recipients.len() > self.rows;
+        let is_large = accept.content.target == Conversation::MOMENTS && accept.rows.len() > self.rows;
         if !is_large || now >= self.busy_until {
             return Vec::new();
         }
         let mut room = self.rows;
-        plan.recipients
-            .extract_if(.., |to| {
-                let is_late = mine(to.uid) && room == 0;
-                room -= usize::from(mine(to.uid) && !is_late);
-                is_late
-            })
-            .collect()
+        let late = accept.rows.extract_if(.., |row| {
+            let is_late = mine(row.receiver) && room == 0;
+            room -= usize::from(mine(row.receiver) && !is_late);
+            is_late
+        });
+        let late: Vec<Recipient> = late.map(Row::recipient).collect();
+        accept.rest.extend(&late);
+        late
     }
 
     /// Copies of an acceptance that is durable.

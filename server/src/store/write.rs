@@ -23,6 +23,11 @@ impl Row {
         self.message_id == MessageId::ZERO
     }
 
+    /// Its receiver, to whom the copy is owed from now on.
+    pub fn recipient(self) -> Recipient {
+        Recipient { uid: self.receiver, epoch: self.epoch }
+    }
+
     /// Takes the id after `latest`, the receiver's latest, if the store is to assign it.
     pub(super) fn assign_after(&mut self, latest: MessageId) -> Result<(), Outcome> {
         if self.is_unnumbered() {
@@ -45,6 +50,13 @@ pub struct Recipient {
     pub uid: Uid,
     /// The membership epoch in which the acceptance counted the receiver in; `MembershipEpoch(0)` outside groups.
     pub epoch: MembershipEpoch,
+}
+
+impl Recipient {
+    /// The copy for it, with this id.
+    pub fn row(self, message_id: MessageId) -> Row {
+        Row { receiver: self.uid, message_id, epoch: self.epoch }
+    }
 }
 
 /// The first half of a fan-out (I5): the sender's copy, the idempotency record, the members, in one transaction.
