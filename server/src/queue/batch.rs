@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::SendError;
-use super::joining::joiner;
 use super::pipeline::PipelinePlace;
+use super::plan::joiner;
 use super::request::{Queued, Request, RequestAnswer, SendAck};
 use crate::domain::{Content, Uid};
 use crate::store::{Accept, Recipient, Write};

@@ -13,19 +13,15 @@ use tracing::{error, warn};
 
 use super::earlier::LookBack;
 use super::numbering::{LeftBehind, Numbered, weight};
+use super::plan::joiner;
 use super::recovery::Setback;
-use super::shard::Delivery;
+use super::slices::Delivery;
 use super::writer::QueueWriter;
 use crate::domain::{Body, Content, Kind, MessageId, Uid};
 use crate::store::{CommitError, CopyOutcome, Deliver, Earlier, Outcome, Recipient, Row, StoreError, Write};
 
 /// How often the rows before the copy are read again, where the inbox gets other rows meanwhile.
 const TRIES: usize = 8;
-
-/// The joiner that gets earlier messages before this content, if there is one.
-pub(super) fn joiner(content: &Content) -> Option<Uid> {
-    if content.kind == Kind::Membership { content.body.joins_with_history() } else { None }
-}
 
 impl Delivery {
     /// Whether the copy for the one who joins is among them.

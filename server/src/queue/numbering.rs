@@ -9,9 +9,9 @@ use std::collections::HashSet;
 use tracing::error;
 
 use super::SendError;
-use super::joining::joiner;
 use super::outage::Out;
-use super::shard::Delivery;
+use super::plan::joiner;
+use super::slices::Delivery;
 use super::writer::QueueWriter;
 use crate::domain::{Content, Conversation, GroupId, MessageId, Uid};
 use crate::seq::NumberError;

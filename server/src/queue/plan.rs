@@ -99,6 +99,11 @@ fn unnumbered(content: Arc<Content>, digest: Digest, recipients: Vec<Recipient>)
     Accept { content, digest, rows, rest, change, group_version, unused }
 }
 
+/// The joiner that gets earlier messages before this content, if there is one.
+pub(super) fn joiner(content: &Content) -> Option<Uid> {
+    if content.kind == Kind::Membership { content.body.joins_with_history() } else { None }
+}
+
 /// Decides a batch, request by request.
 pub(super) struct Planner {
     facts: Facts,

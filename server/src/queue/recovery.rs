@@ -14,7 +14,7 @@ use tracing::{info, warn};
 use super::SendError;
 use super::numbering::LeftBehind;
 use super::request::refuse;
-use super::shard::Delivery;
+use super::slices::Delivery;
 use super::writer::QueueWriter;
 use crate::domain::Uid;
 use crate::store::{CommitError, Pending, PendingKey, Recipient, StoreError};

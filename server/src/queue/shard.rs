@@ -23,21 +23,12 @@ use super::permissions::WritePermissions;
 use super::read_counts::Marks;
 use super::recovery::Pass;
 use super::request::Queued;
-use super::slices::Slices;
+use super::slices::{Delivery, Slices};
 use super::writer::QueueWriter;
 use super::{Options, QueueParts, daily_limit};
-use crate::domain::{Content, Uid};
+use crate::domain::Uid;
 use crate::log_limit::LogLimit;
-use crate::store::{AcceptanceId, Recipient};
 use crate::workers::watched;
-
-/// Copies of one acceptance that this queue owes to its receivers.
-#[derive(Clone, Debug)]
-pub(super) struct Delivery {
-    pub(super) acceptance: AcceptanceId,
-    pub(super) content: Arc<Content>,
-    pub(super) to: Vec<Recipient>,
-}
 
 /// The state of a queue, apart from the writer that works it.
 pub(super) struct Shard {

@@ -8,20 +8,28 @@
 //! Where the store assigns the ids nothing is sliced either: all copies are one commit.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::shard::Delivery;
 use super::{Options, Queued, Request};
-use crate::domain::{Conversation, Uid};
-use crate::store::{Accept, Recipient, Row};
+use crate::domain::{Content, Conversation, Uid};
+use crate::store::{Accept, AcceptanceId, Recipient, Row};
 
 /// How long somebody counts as writing after a request.
 const BUSY: Duration = Duration::from_millis(100);
 
 /// The pause after a slice, in times of what it took.
 const PAUSE: u32 = 4;
+
+/// Copies of one acceptance that a queue owes to its receivers.
+#[derive(Clone, Debug)]
+pub(super) struct Delivery {
+    pub(super) acceptance: AcceptanceId,
+    pub(super) content: Arc<Content>,
+    pub(super) to: Vec<Recipient>,
+}
 
 /// The slices that one queue has yet to write to its receivers.
 pub(super) struct Slices {

@@ -45,12 +45,12 @@ pub use access_keys::{AccessKey, AccessKeys};
 pub use credentials::{CodeHash, CredentialStore, SignUpInvite, SignedUp};
 pub use deletions::{Deletions, Forgotten, ShownName};
 pub use directory::{Account, Directory, NewAccount, Session, SharedRates, Tickets};
-pub use error::{Behind, CommitError, StoreError};
+pub use error::StoreError;
 pub use invites::Invites;
 pub use page::{Filling, Page};
 pub use summary::Summary;
 pub use tables::TableStore;
-pub use write::{Accept, CopyOutcome, Deliver, Earlier, Outcome, Recipient, Row, Write};
+pub use write::{Accept, Behind, CommitError, CopyOutcome, Deliver, Earlier, Outcome, Recipient, Row, Write};
 
 /// The number of an acceptance: the order in which the store accepted. On SQLite over all senders; on PostgreSQL those of one sender
 /// grow, and an acceptance that owes no copy has 0.

@@ -3,7 +3,6 @@
 use super::*;
 use crate::domain::{GroupChange, GroupStep, History};
 use crate::queue::GroupAction;
-use crate::queue::joining::joiner;
 use uuid::Uuid;
 
 const ANN: Uid = Uid(1);

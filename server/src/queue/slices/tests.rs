@@ -1,11 +1,8 @@
 //! When what goes to many is cut, and in which order the slices follow.
 
-use std::sync::Arc;
-
 use super::*;
 use crate::domain::{Body, ClientId, Content, Digest, Kind, MembershipEpoch, MessageId, Timestamp};
 use crate::queue::Publish;
-use crate::store::AcceptanceId;
 
 const ANN: Uid = Uid(1);
 
