@@ -195,7 +195,7 @@ CREATE UNIQUE INDEX invites_once ON invites (made_by, client_id) WHERE client_id
 -- Uses of invitations that were taken by a guest whose way into the group is not known to be over. Short-lived: a row goes when its
 -- guest is in, when the use is given back, or with its invitation.
 CREATE TABLE invite_claims (
-    number INTEGER NOT NULL,
+    number INTEGER NOT NULL REFERENCES invites ON DELETE CASCADE,
     uid    INTEGER NOT NULL,
     name   BLOB    NOT NULL,  -- the client_id of the change of the group
     PRIMARY KEY (number, uid)

@@ -27,13 +27,13 @@ pub struct NamedConversation {
 #[derive(Clone)]
 pub struct Conversations {
     store: Arc<dyn MessageStore>,
-    directory: Arc<dyn Directory>,
+    directory: Arc<Directory>,
     most: usize,
 }
 
 impl Conversations {
     /// Reads that show at most `most` conversations in a list.
-    pub fn new(store: Arc<dyn MessageStore>, directory: Arc<dyn Directory>, most: usize) -> Conversations {
+    pub fn new(store: Arc<dyn MessageStore>, directory: Arc<Directory>, most: usize) -> Conversations {
         Conversations { store, directory, most }
     }
 

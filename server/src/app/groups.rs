@@ -35,7 +35,7 @@ pub struct GroupView {
 #[derive(Clone)]
 pub struct Groups {
     store: Arc<dyn MessageStore>,
-    directory: Arc<dyn Directory>,
+    directory: Arc<Directory>,
     queues: Queues,
     ids: Ids,
     consent: Consent,
@@ -46,7 +46,7 @@ impl Groups {
     /// Use cases over the groups of `store`. `ids` numbers new ones, `consent` checks people's settings, `new_uuid` names changes' rows.
     pub fn new(
         store: Arc<dyn MessageStore>,
-        directory: Arc<dyn Directory>,
+        directory: Arc<Directory>,
         queues: Queues,
         ids: Ids,
         consent: Consent,

@@ -13,7 +13,7 @@ use super::others::Hinting;
 use super::storage::Bottom;
 use super::tasks::Tasks;
 use crate::app::{
-    Consent, Conversations, Ephemerals, Groups, InboxSync, InviteLimits, Invites, Messages, Moments, Others,
+    Consent, Conversations, ENTRIES_BYTES, Ephemerals, Groups, InboxSync, Invites, Messages, Moments, Others,
     People, Presence,
 };
 use crate::config::Config;
@@ -21,6 +21,9 @@ use crate::domain::PageLimit;
 use crate::http::{Rates, UseCases};
 use crate::notify::{Local, Notifier, SharedNotifier};
 use crate::queue::{DailyLimit, QueueParts, Queues, Watermarks};
+
+/// Users whose latest committed id is kept in memory beside those who are connected.
+const KNOWN_WATERMARKS: usize = 1_000_000;
 
 /// Everything between the database and the addresses.
 pub(super) struct Core {
@@ -39,14 +42,13 @@ pub(super) async fn start(config: &Config, bottom: &Bottom) -> Result<Core, Boot
     let hints = Hinting::default();
     let others = bottom.storage.others(config, &hints).await?;
     let local = Local::new();
-    let most = config.queues.known_watermarks;
     let messages = Arc::clone(&bottom.messages);
     let (notifier, watermarks): (Arc<dyn Notifier>, _) = match &others {
         Some(others) => (
             Arc::new(SharedNotifier::new(local.clone(), Arc::clone(&others.hints))),
-            Watermarks::of_shared(messages, most),
+            Watermarks::of_shared(messages, KNOWN_WATERMARKS),
         ),
-        None => (Arc::new(local.clone()), Watermarks::new(messages, most)),
+        None => (Arc::new(local.clone()), Watermarks::new(messages, KNOWN_WATERMARKS)),
     };
     let parts = QueueParts {
         numbers: bottom.numbers.clone(),
@@ -85,14 +87,12 @@ fn use_cases(
     let strangers = DailyLimit::new(
         "strangers",
         limits.strangers_per_account_per_day,
-        limits.remembered_callers,
         bottom.clock.clone(),
         others.as_ref().map(|others| Arc::clone(&others.rates)),
     );
     let consent = Consent::new(store(), strangers);
     let presence = Presence::new(others.as_ref().map(|others| Arc::clone(&others.hints)));
-    let pull = PageLimit { rows: limits.entries_rows, bytes: limits.entries_bytes };
-    let invites = InviteLimits { longest_seconds: limits.invite_seconds, most_uses: limits.invite_uses };
+    let pull = PageLimit { rows: limits.entries_rows, bytes: ENTRIES_BYTES };
     let (ids, clock) = (bottom.ids.clone(), bottom.clock.clone());
     let people = People::new(store(), directory(), queues.clone(), limits.friends);
     let groups =
@@ -104,14 +104,7 @@ fn use_cases(
         conversations: Conversations::new(store(), directory(), limits.conversations),
         moments: Moments::new(store(), people.clone(), queues.clone(), limits.text_characters),
         people,
-        invites: Invites::new(
-            Arc::clone(&storage.invites),
-            directory(),
-            groups.clone(),
-            ids.clone(),
-            invites,
-            clock,
-        ),
+        invites: Invites::new(directory(), groups.clone(), ids.clone(), clock),
         groups,
         ephemerals: Ephemerals::new(store(), presence, ephemeral_options(config)),
         ids,

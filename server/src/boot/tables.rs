@@ -35,8 +35,7 @@ pub(super) async fn start(
     let posts = Posts::new(core.use_cases.messages.clone(), config.limits.text_characters, may_post);
     let service = TableService::start(Arc::new(store), bottom.clock.clone(), table_options(config));
     let service = service.with_posts(posts);
-    let storage = &bottom.storage;
-    let keys = RememberedKeys::new(Arc::clone(&storage.access_keys), Arc::clone(&storage.directory));
+    let keys = RememberedKeys::new(Arc::clone(&bottom.storage.directory));
     info!(%address, "tables are served");
     let at_work = TablesAtWork { service: service.clone(), address };
     Ok(Some((Tables { listener, service, keys: Arc::new(keys) }, at_work)))

@@ -47,7 +47,6 @@ impl Tasks<'_> {
             accounts,
             directory: Arc::clone(&bottom.storage.directory),
             store: Arc::clone(&bottom.messages),
-            invites: Arc::clone(&bottom.storage.invites),
             people,
             moments,
             queues: queues.clone(),

@@ -14,7 +14,7 @@ pub struct Body(Box<str>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
     /// Nothing but white space.
-    #[error("the text is empty; say something")]
+    #[error("the text is empty; write something")]
     Empty,
     /// Longer than the limit.
     #[error("the text has {characters} characters; at most {limit} are allowed")]

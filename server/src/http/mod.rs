@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower_http::catch_panic::CatchPanicLayer;
 
+use crate::app::PASSWORD_TURNS;
 use crate::config::Config;
 use crate::domain::Clock;
 use crate::telemetry::Metrics;
@@ -84,14 +85,23 @@ struct Route {
 /// How long a connection may be silent, at least.
 const IDLE: Duration = Duration::from_secs(120);
 
+/// Bytes of the body of a request.
+const BODY_BYTES: usize = 128 << 10;
+
+/// Bytes of the body of a batch, the largest of all.
+const BATCH_BODY_BYTES: usize = 4 << 20;
+
+/// How long the head of a request may take, from the opening of its connection or from the answer before it.
+const HEAD: Duration = Duration::from_secs(30);
+
 /// Where the calls for programs lie.
 const API: &str = "/api/v1/";
 
 /// All addresses, grouped by who calls them.
 #[rustfmt::skip]
-fn routes(settings: &Settings) -> Vec<Route> {
+fn routes() -> Vec<Route> {
     let route = |method, path, handler| Route { path, method, handler };
-    let batch_body = DefaultBodyLimit::max(settings.limits.batch_body_bytes);
+    let batch_body = DefaultBodyLimit::max(BATCH_BODY_BYTES);
     vec![
         // Programs and the page's scripts: accounts.
         route("post",   "accounts",                     post(accounts::sign_up)),
@@ -191,7 +201,7 @@ fn routes(settings: &Settings) -> Vec<Route> {
 
 fn router(state: HttpState) -> Router {
     let (mut api, mut pages) = (Router::new(), Router::new());
-    for Route { path, handler, .. } in routes(&state.settings) {
+    for Route { path, handler, .. } in routes() {
         match path.starts_with('/') {
             true => pages = pages.route(path, handler),
             false => api = api.route(&format!("{API}{path}"), handler),
@@ -205,7 +215,7 @@ fn router(state: HttpState) -> Router {
                 .layer(origin::cross_origin(&state.settings.origins)),
         )
         .fallback(pages::not_found)
-        .layer(DefaultBodyLimit::max(state.settings.limits.body_bytes))
+        .layer(DefaultBodyLimit::max(BODY_BYTES))
         .layer(CatchPanicLayer::custom(layers::panicked))
         .layer(from_fn_with_state(state.clone(), layers::own_origin))
         .layer(from_fn_with_state(state.clone(), layers::request_context))
@@ -216,14 +226,12 @@ fn router(state: HttpState) -> Router {
 pub struct HttpServer {
     listener: LimitedListener,
     router: Router,
-    /// How long the head of a request may take.
-    head: Duration,
     sockets: TaskTracker,
     stopping: CancellationToken,
     /// Where the metrics are served, if they have an address of their own.
     metrics: Option<(LimitedListener, Router)>,
-    /// Where tables are served, if they are, and how long a head may take there.
-    tables: Option<(LimitedListener, table::Exchange, Duration)>,
+    /// Where tables are served, if they are.
+    tables: Option<(LimitedListener, table::Exchange)>,
 }
 
 /// Sockets that an account may have open: some for each of its sessions.
@@ -268,7 +276,7 @@ impl HttpServer {
             let (metrics, new_request_id) = (Arc::clone(&metrics), Arc::clone(&new_request_id));
             let (listener, exchange) =
                 table::listener(tables, config, clock.clone(), metrics, new_request_id, stopping.clone());
-            (listener, exchange, config.table.head())
+            (listener, exchange)
         });
         let metrics_router = health::metrics_router(Arc::clone(&metrics));
         let state = HttpState::new(AppState {
@@ -286,7 +294,7 @@ impl HttpServer {
             new_request_id,
             settings: Arc::new(Settings::new(config)),
             rates,
-            password_turns: Turns::new(config.accounts.password_turns(), config.accounts.password_waiting),
+            password_turns: Turns::new(PASSWORD_TURNS, config.accounts.password_waiting),
             budget: Budget::new(config.limits.buffered_bytes, config.limits.buffered_bytes_per_address),
             metrics,
             sockets: Sockets {
@@ -305,30 +313,29 @@ impl HttpServer {
         let patience = (config.server.heartbeat() * 4).max(IDLE);
         let writing = Duration::from_secs(config.server.write_seconds.into());
         let listener = LimitedListener { tcp, limiter, trusted, patience, writing, full: FULL.into() };
-        let head = Duration::from_secs(config.server.head_seconds.into());
         let metrics = metrics_tcp.map(|tcp| {
             let limiter = ConcurrencyLimiter::new(METRICS_CONNECTIONS, METRICS_CONNECTIONS);
             let (trusted, full) = (Vec::new(), FULL.into());
             let listener = LimitedListener { tcp, limiter, trusted, patience, writing, full };
             (listener, metrics_router)
         });
-        HttpServer { listener, router: router(state), head, sockets: open, stopping, metrics, tables }
+        HttpServer { listener, router: router(state), sockets: open, stopping, metrics, tables }
     }
 
     /// Serves until it is told to stop, then finishes the requests and sockets that are open.
     pub async fn run(self) {
-        let HttpServer { listener, router, head, sockets, stopping, metrics, tables } = self;
+        let HttpServer { listener, router, sockets, stopping, metrics, tables } = self;
         let metrics = async {
             if let Some((listener, router)) = metrics {
-                serve(listener, router, head, HalfClose::Cancels, stopping.clone()).await;
+                serve(listener, router, HEAD, HalfClose::Cancels, stopping.clone()).await;
             }
         };
         let tables = async {
-            if let Some((listener, exchange, head)) = tables {
-                serve(listener, exchange, head, HalfClose::IsAnswered, stopping.clone()).await;
+            if let Some((listener, exchange)) = tables {
+                serve(listener, exchange, table::HEAD, HalfClose::IsAnswered, stopping.clone()).await;
             }
         };
-        let pages = serve(listener, router, head, HalfClose::Cancels, stopping.clone());
+        let pages = serve(listener, router, HEAD, HalfClose::Cancels, stopping.clone());
         tokio::join!(pages, metrics, tables);
         sockets.close();
         sockets.wait().await;

@@ -77,11 +77,7 @@ impl Request {
     pub(super) fn needs_room(&self, who: Uid) -> bool {
         match self {
             Request::Read { .. } | Request::Seen { .. } | Request::ReadCounts { .. } => false,
-            Request::Amend(Amend { amendment, .. }) => match amendment {
-                Amendment::React(emoji) => !emoji.is_empty(),
-                Amendment::Edit(_) | Amendment::Pin(true) | Amendment::Star { starred: true, .. } => true,
-                _ => false,
-            },
+            Request::Amend(Amend { amendment, .. }) => amendment.adds(),
             Request::Publish(Publish { kind: Kind::Setting, .. }) => false,
             Request::Group { action, .. } => !matches!(
                 action,
@@ -155,14 +151,7 @@ pub struct Amend {
 
 impl Amend {
     pub(super) fn digest(&self) -> Digest {
-        let what = match &self.amendment {
-            Amendment::Edit(text) => format!("edit\0{text}"),
-            Amendment::Recall => "recall".to_owned(),
-            Amendment::Delete => "delete".to_owned(),
-            Amendment::React(emoji) => format!("react\0{}", emoji.join(" ")),
-            Amendment::Pin(pinned) => format!("pin\0{pinned}"),
-            Amendment::Star { starred, .. } => format!("star\0{starred}"),
-        };
+        let what = self.amendment.words();
         Digest::of(self.conversation, &format!("\0amend\0{}\0{what}", self.message_id))
     }
 }

@@ -209,8 +209,9 @@ impl QueueWriter<'_> {
         let (requests, late): (Vec<Queued>, _) = requests.into_iter().partition(Queued::is_in_order);
         refuse(late, &SendError::OutOfOrder);
         let (facts, unread) = self.facts(&requests).await;
-        let Options { text, members, edit, recall, history_messages, stars, .. } = self.options;
-        let limits = PlanLimits { text, members, edit, recall, history: history_messages > 0, stars };
+        let Options { text_characters, members, edit, recall, history_messages, stars, .. } = self.options;
+        let limits =
+            PlanLimits { text_characters, members, edit, recall, history: history_messages > 0, stars };
         let mut planner = Planner::new(facts, limits, self.parts.clock.now());
         let (mut batch, mut plans) = (Batch::new(requests), Vec::new());
         let (mut at, mut rows, mut is_full, now) = (0, 0, false, Instant::now());
@@ -297,10 +298,10 @@ impl QueueWriter<'_> {
                 woken.push((row.receiver, row.message_id));
             }
             match outcome {
-                Outcome::Rejected(why) => error!(why, "the database refuses a write for good"),
+                Outcome::Rejected(why) => error!(why, "the database rejects a write permanently"),
                 Outcome::Refused(error) => {
                     if let Some(left_out) = self.shard.log.pass() {
-                        warn!(%error, left_out, "a write is not done now");
+                        warn!(%error, left_out, "a write was refused");
                     }
                 }
                 _ => {}
@@ -338,7 +339,7 @@ impl QueueWriter<'_> {
                 }
             }
             Err(CommitError::Unknown(error)) => {
-                error!(%error, "the outcome of a commit is unknown; looking what is there");
+                error!(%error, "the outcome of a commit is unknown; reading what is stored");
                 self.recover(true).await;
                 for accepting in accepts {
                     batch.answer(accepting.at, self.found(&accepting.content).await);

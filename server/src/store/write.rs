@@ -34,7 +34,7 @@ impl Row {
             let next = MessageId::new(latest.get() + 1);
             self.message_id = next.ok_or_else(|| {
                 Outcome::Rejected(format!(
-                    "the inbox of user {} has come to the end of its ids",
+                    "the inbox of user {} has reached the end of its ids",
                     self.receiver
                 ))
             })?;
@@ -229,7 +229,7 @@ pub enum CommitError {
     Behind(Box<Behind>),
     /// Nothing of it is stored: another process has changed what these writes (places in the call, at least one) were decided on.
     /// Decide again, on facts read anew.
-    #[error("nothing was stored: what {} of the writes were decided on has changed", .0.len())]
+    #[error("nothing was stored: the facts behind {} of the writes have changed", .0.len())]
     Stale(Vec<usize>),
     /// It may or may not be stored. The store has reopened; look before you write again.
     #[error("the outcome of a commit is unknown: {0}")]

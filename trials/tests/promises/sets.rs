@@ -175,7 +175,7 @@ async fn uids_move_from_one_set_to_another_and_no_number_comes_again() {
         (given.code == Some(0)).then_some(given)
     })
     .await;
-    assert_says(&given.out, "which Set 0 has no more");
+    assert_says(&given.out, "which Set 0 no longer has");
     let restore = ["restore", file.as_str()];
     assert_says(&refusal(2, &restore, &arbiter("lower")).await, "is for Set 1 of cluster");
     let taken = eventually("the other one is, too", async || {

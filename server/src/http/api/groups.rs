@@ -21,7 +21,7 @@ use crate::http::wire::{History, Role};
 
 /// The purpose of the header `Idempotency-Key`.
 pub(super) const KEY: &str =
-    "By which a repetition is known: after a timeout or a lost answer, send the same request with it";
+    "Marks repetitions: after a timeout or a lost answer, send the same request with the same key";
 
 /// A group to be made.
 #[derive(Deserialize, ToSchema)]
@@ -150,7 +150,7 @@ pub(in crate::http) struct Description {
     patch, path = "/api/v1/groups/{gid}", operation_id = "describeGroup", tag = "Groups",
     params(("gid" = u64, Path, description = "The group's number")),
     request_body = Description,
-    responses((status = 204, description = "It is so")),
+    responses((status = 204, description = "Done")),
     extensions(("x-codes" = json!(writing([
         "rate_limited", "unknown_group", "administrators_only", "group_name", "group_topic", "group_changed",
     ])))),
@@ -184,7 +184,7 @@ pub(in crate::http) struct NewMember {
         ("Idempotency-Key" = Option<uuid::Uuid>, Header, description = KEY),
     ),
     request_body = NewMember,
-    responses((status = 204, description = "Taken in")),
+    responses((status = 204, description = "Added")),
     extensions(("x-codes" = json!(writing([
         "rate_limited", "unknown_group", "unknown_user", "already_member", "banned", "group_full", "group_changed",
         "client_id_reused", "blocked", "friends_add_only", "too_many_strangers",
@@ -213,7 +213,7 @@ pub(in crate::http) async fn add(
     delete, path = "/api/v1/groups/{gid}/members/{uid}", operation_id = "removeMember", tag = "Groups",
     params(
         ("gid" = u64, Path, description = "The group's number"),
-        ("uid" = u32, Path, description = "Who; one's own uid to leave"),
+        ("uid" = u32, Path, description = "The member; the caller's own uid to leave"),
     ),
     responses((status = 204, description = "Gone")),
     extensions(("x-codes" = json!(writing([
@@ -247,10 +247,10 @@ pub(in crate::http) struct NewRole {
     put, path = "/api/v1/groups/{gid}/members/{uid}/role", operation_id = "setRole", tag = "Groups",
     params(
         ("gid" = u64, Path, description = "The group's number"),
-        ("uid" = u32, Path, description = "Whose role"),
+        ("uid" = u32, Path, description = "The member"),
     ),
     request_body = NewRole,
-    responses((status = 204, description = "It is so")),
+    responses((status = 204, description = "Done")),
     extensions(("x-codes" = json!(writing([
         "rate_limited", "unknown_group", "unknown_user", "not_member", "owner_only", "owner_stays", "group_changed",
     ])))),
@@ -294,7 +294,7 @@ pub(in crate::http) async fn bans(
         ("gid" = u64, Path, description = "The group's number"),
         ("uid" = u32, Path, description = "Who"),
     ),
-    responses((status = 204, description = "It is so")),
+    responses((status = 204, description = "Done")),
     extensions(("x-codes" = json!(writing([
         "rate_limited", "unknown_group", "unknown_user", "administrators_only", "owner_only", "owner_stays",
         "too_many_bans", "group_changed",
@@ -321,7 +321,7 @@ pub(in crate::http) async fn ban(
         ("gid" = u64, Path, description = "The group's number"),
         ("uid" = u32, Path, description = "Who"),
     ),
-    responses((status = 204, description = "It is so")),
+    responses((status = 204, description = "Done")),
     extensions(("x-codes" = json!(writing([
         "rate_limited", "unknown_group", "unknown_user", "administrators_only", "group_changed",
     ])))),
@@ -340,10 +340,12 @@ pub(in crate::http) async fn unban(
 
 /// A group and one of its people, of an address.
 fn member((group, uid): &(String, String)) -> Result<(GroupId, Uid), Problem> {
-    let uid = uid.parse().map_err(|_| Problem::invalid_query(format!("{uid} is no uid")))?;
+    let uid = uid.parse().map_err(|_| Problem::invalid_query(format!("{uid} is not a uid")))?;
     Ok((gid(group)?, uid))
 }
 
 pub(in crate::http) fn gid(text: &str) -> Result<GroupId, Problem> {
-    text.parse().map(GroupId).map_err(|_| Problem::invalid_query(format!("{text} is no number of a group")))
+    text.parse()
+        .map(GroupId)
+        .map_err(|_| Problem::invalid_query(format!("{text} is not the number of a group")))
 }

@@ -18,6 +18,8 @@ use super::api::{
 };
 use super::{health, ws};
 use crate::config::LimitsSection;
+use crate::domain::{LONGEST_INVITE_SECONDS, MOST_INVITE_USES};
+use crate::http::api::messages::BATCH;
 use crate::workers::aside;
 
 mod guide;
@@ -37,14 +39,14 @@ pub(super) mod refusals;
     security(("bearer" = []), ("cookie" = [])),
     tags(
         (name = "Accounts", description = "Signing up, logging in and out."),
-        (name = "People", description = "Oneself and others."),
+        (name = "People", description = "The caller and other people."),
         (name = "Messages", description = "Sending."),
         (name = "Rows", description = "The caller's inbox by id."),
         (name = "Conversations", description = "The list, histories and read markers."),
         (name = "Groups", description = "Making groups, members and invitations."),
-        (name = "Moments", description = "What friends share."),
-        (name = "Settings", description = "What the caller has chosen."),
-        (name = "WebSocket", description = "Rows as soon as they are there, and sending, over one connection."),
+        (name = "Moments", description = "Posts that friends share."),
+        (name = "Settings", description = "The caller's settings."),
+        (name = "WebSocket", description = "New rows at once, and sending, over one connection."),
         (name = "Operation", description = "For operators, load balancers and programs that read this description."),
     ),
     paths(
@@ -186,12 +188,11 @@ fn describe(limits: &LimitsSection) -> Value {
     document
 }
 
-/// Where the configured limits stand.
+/// Where the limits stand that are in force.
 fn limited(limits: &LimitsSection) -> Vec<(&'static str, u64)> {
-    let [text, members, batch, people, sessions, conversations, rows] = [
+    let [text, members, people, sessions, conversations, rows] = [
         limits.text_characters,
         limits.group_members,
-        limits.batch_messages,
         limits.search_results,
         limits.listed_sessions,
         limits.conversations,
@@ -201,10 +202,14 @@ fn limited(limits: &LimitsSection) -> Vec<(&'static str, u64)> {
     vec![
         ("/components/schemas/NewText/properties/text/maxLength", text),
         ("/components/schemas/NewGroup/properties/members/maxItems", members),
-        ("/components/schemas/Batch/properties/messages/maxItems", batch),
-        ("/components/schemas/Results/properties/results/maxItems", batch),
-        ("/components/schemas/Terms/properties/expires_in_seconds/maximum", limits.invite_seconds.into()),
-        ("/components/schemas/Terms/properties/uses/maximum", limits.invite_uses.into()),
+        ("/components/schemas/Batch/properties/messages/maxItems", BATCH as u64),
+        ("/components/schemas/Results/properties/results/maxItems", BATCH as u64),
+        ("/components/schemas/Terms/properties/expires_in_seconds/maximum", LONGEST_INVITE_SECONDS.into()),
+        ("/components/schemas/Terms/properties/uses/maximum", MOST_INVITE_USES.into()),
+        (
+            "/components/schemas/SignUpTerms/properties/expires_in_seconds/maximum",
+            LONGEST_INVITE_SECONDS.into(),
+        ),
         ("/components/schemas/HistoryPage/properties/rows/maxItems", rows),
         ("/paths/~1api~1v1~1users/get/responses/200/content/application~1json/schema/maxItems", people),
         ("/paths/~1api~1v1~1sessions/get/responses/200/content/application~1json/schema/maxItems", sessions),

@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 use tidemark_process::Version;
 
 use super::*;
-use crate::config::Config;
 use crate::domain::{Kind, Setting};
-use crate::http::state::Settings;
 use crate::http::{API, routes};
 
 fn document() -> Value {
@@ -35,10 +33,9 @@ const PAGES: [&str; 15] = [
 
 #[test]
 fn every_call_is_described_and_every_description_is_a_call() {
-    let settings = Settings::new(&Config::default());
     let is_page =
         |path: &str| PAGES.contains(&path) || path.starts_with("/docs/") || path.starts_with("/tables/");
-    let served: BTreeSet<(String, String)> = routes(&settings)
+    let served: BTreeSet<(String, String)> = routes()
         .iter()
         .filter(|route| !is_page(route.path))
         .map(|route| {

@@ -77,7 +77,7 @@ impl PgExportSnapshot {
         let after = if let Some(RecordKey::Account(uid)) = after { i64::from(uid.0) } else { -1 };
         let rows = sqlx::query(
             "SELECT account.*, coalesce(head.last_id, 0), coalesce(newest.message_id, 0)
-             FROM (SELECT partition_key, uid, name, password_hash, disabled, created_at, deleted_at FROM accounts
+             FROM (SELECT left(md5(uid::text), 4) AS partition_key, uid, name, password_hash, disabled, created_at, deleted_at FROM accounts
                  WHERE uid > $1 ORDER BY uid LIMIT $2) AS account
              LEFT JOIN LATERAL (SELECT last_id FROM heads
                  WHERE partition_key = account.partition_key AND receiver = account.uid LIMIT 1) AS head ON true

@@ -75,11 +75,8 @@ pub(super) async fn head_behind(
             sqlx::query_as(HEAD_BEHIND).bind(i64::from(sample)).fetch_optional(connection).await?
         }
         Layout::Distributed => {
-            let sampled = format!("SELECT uid FROM ({SAMPLED}) AS sample");
-            let sampled: Vec<i64> = sqlx::query_scalar(AssertSqlSafe(sampled))
-                .bind(i64::from(sample))
-                .fetch_all(&mut *connection)
-                .await?;
+            let sampled: Vec<i64> =
+                sqlx::query_scalar(SAMPLED).bind(i64::from(sample)).fetch_all(&mut *connection).await?;
             let uids: Vec<Uid> = sampled.into_iter().map(uid).collect::<Result<_, _>>()?;
             // A server that writes meanwhile moves both, the head with the row: what is above the head as it is after the row was seen is
             // above it for good.
@@ -96,8 +93,8 @@ pub(super) async fn head_behind(
 }
 
 const HEAD_BEHIND: &str = "SELECT sample.uid, coalesce(head.last_id, 0), newest.message_id
-     FROM ((SELECT partition_key, uid FROM accounts ORDER BY uid LIMIT $1)
-         UNION (SELECT partition_key, uid FROM accounts ORDER BY uid DESC LIMIT $1)) AS sample
+     FROM ((SELECT left(md5(uid::text), 4) AS partition_key, uid FROM accounts ORDER BY uid LIMIT $1)
+         UNION (SELECT left(md5(uid::text), 4), uid FROM accounts ORDER BY uid DESC LIMIT $1)) AS sample
      LEFT JOIN LATERAL (SELECT last_id FROM heads
          WHERE partition_key = sample.partition_key AND receiver = sample.uid LIMIT 1) AS head ON true
      CROSS JOIN LATERAL (SELECT message_id FROM entries
@@ -106,8 +103,8 @@ const HEAD_BEHIND: &str = "SELECT sample.uid, coalesce(head.last_id, 0), newest.
      WHERE newest.message_id > coalesce(head.last_id, 0) LIMIT 1";
 
 /// People of the oldest and the newest accounts.
-const SAMPLED: &str = "(SELECT partition_key, uid FROM accounts ORDER BY uid LIMIT $1)
-     UNION (SELECT partition_key, uid FROM accounts ORDER BY uid DESC LIMIT $1)";
+const SAMPLED: &str = "(SELECT uid FROM accounts ORDER BY uid LIMIT $1)
+     UNION (SELECT uid FROM accounts ORDER BY uid DESC LIMIT $1)";
 
 /// Those of these users whose inbox has rows above these ids, with the newest.
 async fn newest_above(
@@ -403,6 +400,11 @@ pub(super) fn uid(stored: i64) -> Result<Uid, StoreError> {
 pub(super) fn epoch(stored: i64) -> Result<MembershipEpoch, StoreError> {
     let epoch = u32::try_from(stored).map(MembershipEpoch);
     epoch.map_err(|_| StoreError::corrupt(format!("{stored} is not a membership epoch")))
+}
+
+/// The kinds of which this is true, as they are stored.
+pub(super) fn codes(is: fn(Kind) -> bool) -> Vec<i16> {
+    Kind::codes(is).into_iter().map(i16::from).collect()
 }
 
 fn kind(stored: i16) -> Result<Kind, StoreError> {

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use super::arguments::{CommitAnswer, CommitArguments};
 use super::heads::{Heads, Position};
 use super::learnt::{Learnt, PgPending};
-use crate::domain::{Content, Conversation, GroupId, IdempotencyKey, Kind, MembershipEpoch, MessageId, Uid};
+use crate::domain::{Content, Conversation, GroupId, IdempotencyKey, MembershipEpoch, MessageId, Uid};
 use crate::store::{Accept, AcceptanceId, CopyOutcome, Deliver, Outcome, Row, StoreError, Write};
 
 /// The data that a call stores, and the outcome of each write then.
@@ -263,10 +263,7 @@ impl<'a> Judge<'a> {
 
     /// A read marker must move forward.
     fn compare_marker(&mut self, at: usize, content: &Content) {
-        if content.kind != Kind::ReadMarker {
-            return;
-        }
-        let Some(read_to) = content.body.read_to() else { return };
+        let Some(read_to) = content.read_to() else { return };
         let before = self.markers.insert((content.sender, content.target), read_to);
         match before {
             Some(before) if read_to <= before => self.stale.push(at),

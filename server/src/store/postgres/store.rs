@@ -32,6 +32,9 @@ use crate::store::{
     Summary, Unused, Write,
 };
 
+/// Groups that are kept in memory: those that are used most.
+const KNOWN_GROUPS: usize = 10_000;
+
 /// How often changes of groups are looked for that nobody accepts.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
@@ -84,7 +87,7 @@ impl PostgresStore {
             };
             tokio::join!(watched.watch(&through), through.watch_life(), distributed);
         }));
-        let groups = Cache::new(db.known_groups.max(1));
+        let groups = Cache::new(KNOWN_GROUPS);
         Ok(PostgresStore {
             db,
             groups,
@@ -124,7 +127,7 @@ async fn watch_changes(db: &PgDb) {
     loop {
         looks.tick().await;
         if let Err(error) = distributed::accept_changes(db, &mut seen).await {
-            warn!(%error, "changes of groups wait to be accepted; tried again");
+            warn!(%error, "changes of groups cannot be accepted yet; trying again");
         }
     }
 }

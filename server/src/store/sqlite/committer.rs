@@ -27,6 +27,13 @@ use super::tables::Counters;
 use crate::domain::{Group, GroupId};
 use crate::store::{Behind, CommitError, Outcome, StoreError, Write};
 
+/// Calls of `commit` that may wait for the committer; more callers wait until there is room.
+pub(super) const WAITING_COMMITS: usize = 1_024;
+
+/// Rows, and bytes of their bodies, after which a batch takes no further waiting commit.
+const BATCH_ROWS: usize = 4_096;
+const BATCH_BYTES: usize = 1 << 20;
+
 /// There must be room for so many before it is said that something can be stored again.
 const USUAL_BYTES: usize = 64 << 10;
 
@@ -130,10 +137,9 @@ impl Committer {
 
     /// Group commit: takes the calls that wait behind the first one, within bounds.
     async fn commit_with_waiting(&mut self, first: CommitterRequest) -> ControlFlow<()> {
-        let options = &self.shared.options;
         let mut calls = Calls::default();
         let mut behind = calls.add(first);
-        while calls.rows < options.batch_rows && calls.bytes < options.batch_bytes && behind.is_none() {
+        while calls.rows < BATCH_ROWS && calls.bytes < BATCH_BYTES && behind.is_none() {
             match self.requests.try_recv() {
                 Ok(ask) => behind = calls.add(ask),
                 Err(_) => break,
@@ -173,7 +179,7 @@ impl Committer {
         let outcomes = match self.judge(writes, &mut records, &mut updates) {
             Ok(outcomes) => outcomes,
             Err(error) => {
-                error!(%error, "the ledger is read back from the journal");
+                error!(%error, "reading the ledger back from the journal");
                 self.shared.condition.refused(replies.len());
                 replies.refuse(&CommitError::Refused(error));
                 return self.recover().await;

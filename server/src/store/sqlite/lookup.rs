@@ -126,7 +126,7 @@ pub(super) async fn heard_from(
     .bind(owner.partition_key().as_str().to_owned())
     .bind(owner.0)
     .bind(HEARD_AMONG as i64)
-    .bind(json!(Kind::SAID.map(Kind::code)).to_string())
+    .bind(json!(Kind::codes(Kind::is_said)).to_string())
     .fetch_all(executor)
     .await?;
     rows.iter().map(|row| uid(row, 0)).collect()

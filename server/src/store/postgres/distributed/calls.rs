@@ -10,6 +10,7 @@ use tracing::debug;
 
 use super::super::PgDb;
 use super::super::commit::{MOST_CONFLICTS, Setback, setback};
+use super::super::effect::Effect;
 use crate::domain::{Content, Conversation, Digest, GroupId, History, MembershipEpoch, MessageId, Uid};
 use crate::store::{AcceptanceId, Earlier, Recipient, StoreError};
 
@@ -24,21 +25,47 @@ pub(super) enum PgCallFailure {
     Unknown(StoreError),
 }
 
+/// A row of one inbox.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct NewEntry {
+    kind: u8,
+    conversation: String,
+    sender: u32,
+    client_id: Option<String>,
+    body: String,
+    sent_at: i64,
+    is_shown: bool,
+    read_to: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effect: Option<Effect>,
+}
+
+impl NewEntry {
+    fn new(content: &Content, receiver: Uid) -> NewEntry {
+        NewEntry {
+            kind: content.kind.code(),
+            conversation: content.conversation(receiver).to_string(),
+            sender: content.sender.0,
+            client_id: content.client_id.map(|client_id| client_id.0.simple().to_string()),
+            body: content.body.as_json().to_owned(),
+            sent_at: content.sent_at.0,
+            is_shown: content.is_shown(),
+            read_to: content.read_to().unwrap_or_default().get(),
+            effect: Effect::of(content, receiver),
+        }
+    }
+}
+
 /// Something that a user sends.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct NewAcceptance {
     place: usize,
     again: bool,
-    kind: u8,
-    target: String,
-    client_id: Option<String>,
+    entry: NewEntry,
     digest: String,
-    body: String,
-    sent_at: i64,
     id: u64,
     gid: u64,
     epoch: u32,
-    read_to: u64,
     is_change: bool,
     ends_uid: Option<u32>,
     ends_epoch: Option<u32>,
@@ -76,16 +103,11 @@ impl NewAcceptance {
         NewAcceptance {
             place: 0,
             again: false,
-            kind: content.kind.code(),
-            target: content.target.to_string(),
-            client_id: client_id(content),
+            entry: NewEntry::new(content, content.sender),
             digest: hex(&digest.0),
-            body: content.body.as_json().to_owned(),
-            sent_at: content.sent_at.0,
             id: id.get(),
             gid: group_of(content),
             epoch: epoch.0,
-            read_to: content.body.read_to().filter(|_| content.client_id.is_none()).unwrap_or_default().get(),
             is_change,
             ends_uid,
             ends_epoch,
@@ -103,33 +125,23 @@ impl NewAcceptance {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct NewCopy {
     place: usize,
-    pub(super) sender: u32,
     pub(super) acceptance: u64,
     previous: u64,
-    kind: u8,
-    conversation: String,
-    client_id: Option<String>,
-    body: String,
-    sent_at: i64,
+    entry: NewEntry,
     id: u64,
     gid: u64,
     epoch: u32,
     ends: u32,
     is_void: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    earlier: Vec<EarlierRow>,
+    earlier: Vec<EarlierEntry>,
 }
 
 /// A row that the receiver gets before the copy.
 #[derive(Clone, Debug, Serialize)]
-struct EarlierRow {
-    kind: u8,
-    conversation: String,
-    sender: u32,
-    client_id: Option<String>,
-    body: String,
-    sent_at: i64,
+struct EarlierEntry {
     id: u64,
+    entry: NewEntry,
 }
 
 /// Which copy of an acceptance, for whom.
@@ -150,14 +162,9 @@ impl NewCopy {
         let ends = ends.filter(|(uid, _)| *uid == to.uid).map_or(0, |(_, epoch)| epoch.0);
         NewCopy {
             place: 0,
-            sender: content.sender.0,
             acceptance: acceptance.0,
             previous: previous.0,
-            kind: content.kind.code(),
-            conversation: content.conversation(to.uid).to_string(),
-            client_id: client_id(content),
-            body: content.body.as_json().to_owned(),
-            sent_at: content.sent_at.0,
+            entry: NewEntry::new(content, to.uid),
             id: id.get(),
             gid: group_of(content),
             epoch: to.epoch.0,
@@ -169,16 +176,16 @@ impl NewCopy {
 
     /// The same with what the receiver gets before it.
     pub(super) fn after(self, earlier: &[Earlier], receiver: Uid) -> NewCopy {
-        let row = |Earlier { content, message_id }: &Earlier| EarlierRow {
-            kind: content.kind.code(),
-            conversation: content.conversation(receiver).to_string(),
-            sender: content.sender.0,
-            client_id: client_id(content),
-            body: content.body.as_json().to_owned(),
-            sent_at: content.sent_at.0,
+        let row = |Earlier { content, message_id }: &Earlier| EarlierEntry {
             id: message_id.get(),
+            entry: NewEntry::new(content, receiver),
         };
         NewCopy { earlier: earlier.iter().map(row).collect(), ..self }
+    }
+
+    /// The user that said it.
+    pub(super) fn sender(&self) -> u32 {
+        self.entry.sender
     }
 
     /// The same without a row.
@@ -220,10 +227,6 @@ pub(super) struct Unaccepted {
     pub(super) version: u64,
     pub(super) actor: u32,
     pub(super) accept: NewAcceptance,
-}
-
-fn client_id(content: &Content) -> Option<String> {
-    content.client_id.map(|client_id| client_id.0.simple().to_string())
 }
 
 fn group_of(content: &Content) -> u64 {

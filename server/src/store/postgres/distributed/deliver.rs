@@ -79,7 +79,7 @@ impl Commit<'_> {
             let before = match self.db.limited(look).await {
                 Ok(before) => before,
                 Err(error) => {
-                    warn!(%error, %receiver, "a copy stays owed");
+                    warn!(%error, %receiver, "a copy stays pending");
                     continue;
                 }
             };
@@ -91,7 +91,7 @@ impl Commit<'_> {
             list.push(planned);
         }
         for stays in self.deliver_now(again).await {
-            warn!(receiver = %stays.copy.to.uid, sender = %stays.content.sender, "a copy stays owed: one before it is");
+            warn!(receiver = %stays.copy.to.uid, sender = %stays.content.sender, "a copy stays pending: one before it does");
         }
     }
 
@@ -116,7 +116,7 @@ impl Commit<'_> {
             let answers = match answers {
                 Ok(answers) => answers,
                 Err(error) => {
-                    warn!(%error, %receiver, copies = planned.len(), "copies stay owed");
+                    warn!(%error, %receiver, copies = planned.len(), "copies stay pending");
                     continue;
                 }
             };
@@ -126,7 +126,7 @@ impl Commit<'_> {
                     "already" => CopyOutcome::Already,
                     "void" => CopyOutcome::Void,
                     "end" => {
-                        error!(%receiver, "an inbox has come to the end of its ids; it takes no copy");
+                        error!(%receiver, "an inbox has reached the end of its ids; it takes no more copies");
                         CopyOutcome::Void
                     }
                     "early" => {
@@ -134,7 +134,7 @@ impl Commit<'_> {
                         continue;
                     }
                     other => {
-                        error!(%receiver, verdict = other, "a copy stays owed");
+                        error!(%receiver, verdict = other, "a copy stays pending");
                         continue;
                     }
                 };
@@ -162,7 +162,7 @@ impl Commit<'_> {
         let db = self.db;
         let settling = std::mem::take(&mut self.settled).into_iter().map(async |(sender, copies)| {
             if let Err(failure) = calls::settle(db, sender, &copies).await {
-                warn!(?failure, %sender, "copies that are delivered stay owed");
+                warn!(?failure, %sender, "copies that were delivered stay pending");
             }
         });
         stream::iter(settling).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
@@ -184,7 +184,7 @@ async fn deliver_some(db: &PgDb, receiver: Uid, copies: &[NewCopy]) -> Result<Ve
     for copy in copies {
         let one = match calls::deliver(db, receiver, std::slice::from_ref(copy)).await {
             Err(PgCallFailure::Unstorable(why)) => {
-                error!(why, %receiver, sender = copy.sender, acceptance = copy.acceptance, "an inbox takes a copy never");
+                error!(why, %receiver, sender = copy.sender(), acceptance = copy.acceptance, "an inbox rejects a copy permanently");
                 calls::deliver(db, receiver, &[copy.without_a_row()]).await
             }
             one => one,

@@ -64,7 +64,7 @@ impl Commit<'_> {
                 Err(failure) => return Some(Err(failure)),
             }
         }
-        let why = "others keep changing the group";
+        let why = "other servers keep changing the group";
         Some(Err(PgCallFailure::Refused(StoreError::unavailable(why))))
     }
 
@@ -83,7 +83,7 @@ impl Commit<'_> {
             self.accepted(at, &answer);
         }
         if let Err(failure) = calls::settle_change(self.db, change.gid, change.from_version + 1).await {
-            warn!(?failure, gid = %change.gid, "the change of a group is accepted, and noted still");
+            warn!(?failure, gid = %change.gid, "the change of a group is accepted, but its record is not removed yet");
         }
     }
 

@@ -217,7 +217,7 @@ impl Commit<'_> {
                 own.message_id, own.receiver
             )),
             "end" => Outcome::Rejected(format!(
-                "the inbox of user {} has come to the end of its ids",
+                "the inbox of user {} has reached the end of its ids",
                 own.receiver
             )),
             "full" => Outcome::Refused(StoreError::unavailable(format!(
@@ -251,8 +251,7 @@ impl Commit<'_> {
             outcomes.push(match (self.outcomes[at].take(), write, stored) {
                 (Some(outcome), ..) => outcome,
                 (None, Write::Accept(accept), Some((_, rows))) if !has_ended(accept, &rows) => {
-                    let why =
-                        "the change of the group is made, and does not stand in the inbox of its member yet";
+                    let why = "the change of the group is made, but is not in the inbox of its member yet";
                     Outcome::Refused(StoreError::unavailable(why))
                 }
                 (None, Write::Accept(accept), Some((number, rows))) => {
