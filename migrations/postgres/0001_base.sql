@@ -192,11 +192,9 @@ CREATE TABLE conversations (
 ) WITH (fillfactor = 50);
 
 CREATE TABLE groups (
-    gid     bigint   PRIMARY KEY,
-    name    text     NOT NULL,
-    topic   text     NOT NULL,
-    history smallint NOT NULL,  -- the earlier messages that joiners see: 0 none, 1 the newest ones
-    version bigint   NOT NULL   -- counts the changes; 1 after the making
+    gid      bigint PRIMARY KEY,
+    version  bigint NOT NULL,  -- counts the changes; 1 after the making
+    settings jsonb  NOT NULL   -- `GroupSettings` of the server's domain
 );
 
 -- All who are or were in a group.

@@ -148,11 +148,9 @@ CREATE TABLE conversations (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE groups (
-    gid     INTEGER NOT NULL PRIMARY KEY,
-    name    TEXT    NOT NULL,
-    topic   TEXT    NOT NULL,
-    history INTEGER NOT NULL,  -- the earlier messages that joiners see: 0 none, 1 the newest ones
-    version INTEGER NOT NULL
+    gid      INTEGER NOT NULL PRIMARY KEY,
+    version  INTEGER NOT NULL,
+    settings TEXT    NOT NULL  -- `GroupSettings` as JSON
 ) STRICT;
 
 -- Everyone who is or was in a group, or is banned from it. `standing` says more than `active`: of an active member 0 a member, 1 an

@@ -40,8 +40,7 @@ CREATE OR REPLACE FUNCTION commit_messages(
     --   versions  expected: gid, version (0: there is no such group)
     --   markers   new ones, which must be larger than those stored: place (told in `facts`), head, name, read_to
     --   epochs    expected to go on: gid, uid, epoch
-    --   groups    made (with a name) or changed: gid, name, version, topic, history; changed ones also renamed. NULL in
-    --             renamed, topic or history: the group keeps it.
+    --   groups    made (is_new) or changed: gid, version, is_new, settings: those that change
     --   members   of those: gid, uid, epoch, active, standing, since
     --   ends      of membership epochs: gid, uid, epoch
     --   served    copies owed until now: partition_key, sender, acceptance, recipient

@@ -55,7 +55,7 @@ impl Conversations {
             let shown = match summary.conversation {
                 Conversation::User(_) => names.next().flatten(),
                 Conversation::Group(gid) => {
-                    self.store.group(gid).await?.map(|group| ShownName::Of(group.name.clone()))
+                    self.store.group(gid).await?.map(|group| ShownName::Of(group.settings.name.clone()))
                 }
             };
             let is_deleted = shown.as_ref().is_some_and(ShownName::is_deleted);

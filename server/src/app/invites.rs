@@ -185,7 +185,11 @@ impl Invites {
         let group = self.groups.get(invite.made_by, invite.gid).await.map_err(ended)?;
         let name = self.directory.names(&[invite.made_by]).await?.pop().flatten();
         let name = name.unwrap_or_else(|| invite.made_by.to_string());
-        Ok(InviteView { gid: invite.gid, group: group.name, from: Person { uid: invite.made_by, name } })
+        Ok(InviteView {
+            gid: invite.gid,
+            group: group.settings.name.clone(),
+            from: Person { uid: invite.made_by, name },
+        })
     }
 
     /// Lets `guest` into the group. One who is in it already takes no use.

@@ -104,8 +104,10 @@ impl Body {
             "uid": who.uid.0, "user_name": who.name, "by": by.uid.0, "by_name": by.name,
         });
         match step {
-            GroupStep::Topic(topic) => body["topic"] = json!(topic),
-            GroupStep::History(history) => body["history"] = json!(history.as_str()),
+            GroupStep::Set(setting) => {
+                let set = json!(setting).as_object().cloned().unwrap_or_default();
+                set.into_iter().for_each(|(field, value)| body[field] = value);
+            }
             GroupStep::Role(_, role) => body["role"] = json!(role.as_str()),
             _ => {}
         }

@@ -24,7 +24,10 @@ pub use amendment::{Amendment, Change, EmojiError, MOST_PINS, check_emoji};
 pub use compaction::{FRIENDS, SETTINGS, STARS, amendment_key, friend_key, pins, setting_key};
 pub use conversation::Conversation;
 pub use entry::{Content, Entry, IdempotencyKey};
-pub use group::{Group, GroupChange, GroupStep, History, Member, MembershipEpoch, Role, Standing};
+pub use group::{
+    Group, GroupChange, GroupSetting, GroupSettings, GroupStep, History, Member, MembershipEpoch, Role,
+    Standing,
+};
 pub use ids::{ClientId, GroupId, HistoryId, MessageId, PartitionKey, Uid};
 pub use invite::{Invite, LONGEST_INVITE_SECONDS, MOST_INVITE_USES};
 pub use kinds::{Kind, Writer};

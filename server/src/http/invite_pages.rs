@@ -85,7 +85,7 @@ pub(super) async fn ask(
         };
         let group = state.groups.get(session.uid, gid(&path)?).await?;
         let terms = TypedTerms { days: "7".to_owned(), uses: "10".to_owned() };
-        Ok(form((&group.name, group.gid.0), &terms, None, language))
+        Ok(form((&group.settings.name, group.gid.0), &terms, None, language))
     };
     shown.await.unwrap_or_else(|problem: Problem| failure(&problem, language))
 }
@@ -127,13 +127,13 @@ pub(super) async fn make(
         let (days, uses) = match terms.check() {
             Ok(terms) => terms,
             Err(misfit) => {
-                return Ok(form((&group.name, group.gid.0), &terms, Some(misfit), language));
+                return Ok(form((&group.settings.name, group.gid.0), &terms, Some(misfit), language));
             }
         };
         state.rates.send(session.uid, 1)?;
         let made = state.invites.create(session.uid, group.gid, Some(days * DAY), Some(uses), None).await?;
         let link = format!("{}/invites/{}", origin(&state, caller, &headers), made.code);
-        let page = web::InviteLink { group: &group.name, gid: group.gid.0, link: &link };
+        let page = web::InviteLink { group: &group.settings.name, gid: group.gid.0, link: &link };
         Ok(Html(web::invite_link(&page, language)).into_response())
     };
     made.await.unwrap_or_else(|problem: Problem| failure(&problem, language))

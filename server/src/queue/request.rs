@@ -9,8 +9,8 @@ use tokio::sync::oneshot;
 use super::SendError;
 use super::pipeline::PipelinePlace;
 use crate::domain::{
-    Amendment, Body, ClientId, Conversation, Digest, GroupId, History, Kind, Mentions, MessageId, Progress,
-    ReadCount, Role, Timestamp, Uid,
+    Amendment, Body, ClientId, Conversation, Digest, GroupId, GroupSetting, Kind, Mentions, MessageId,
+    Progress, ReadCount, Role, Timestamp, Uid,
 };
 
 /// A request to write something.
@@ -224,12 +224,8 @@ pub enum GroupAction {
     },
     /// Put somebody out; oneself: leave.
     Remove(Uid),
-    /// Give it another name.
-    Rename(String),
-    /// Set its topic.
-    Topic(String),
-    /// Set whether new members see earlier messages.
-    History(History),
+    /// Give it another name, topic or such.
+    Set(GroupSetting),
     /// Give a member another role.
     Role(Uid, Role),
     /// Keep somebody out; a member is put out.
@@ -242,10 +238,7 @@ impl GroupAction {
     /// The user that it names; none for a making.
     pub(super) fn concerns(&self) -> Option<Uid> {
         match *self {
-            GroupAction::Create { .. }
-            | GroupAction::Rename(_)
-            | GroupAction::Topic(_)
-            | GroupAction::History(_) => None,
+            GroupAction::Create { .. } | GroupAction::Set(_) => None,
             GroupAction::Add(uid)
             | GroupAction::Admit { guest: uid, .. }
             | GroupAction::Remove(uid)
@@ -264,9 +257,7 @@ impl GroupAction {
             }
             GroupAction::Add(uid) | GroupAction::Admit { guest: uid, .. } => (gid, format!("add\0{uid}")),
             GroupAction::Remove(uid) => (gid, format!("remove\0{uid}")),
-            GroupAction::Rename(name) => (gid, format!("rename\0{name}")),
-            GroupAction::Topic(topic) => (gid, format!("topic\0{topic}")),
-            GroupAction::History(history) => (gid, format!("history\0{}", history.as_str())),
+            GroupAction::Set(setting) => (gid, setting.words()),
             GroupAction::Role(uid, role) => (gid, format!("role\0{uid}\0{}", role.as_str())),
             GroupAction::Ban(uid) => (gid, format!("ban\0{uid}")),
             GroupAction::Unban(uid) => (gid, format!("unban\0{uid}")),

@@ -27,6 +27,7 @@ mod directory;
 pub mod error;
 #[cfg(any(test, feature = "test-support"))]
 pub mod faulty;
+mod group_settings;
 mod invites;
 pub mod marked;
 #[cfg(any(test, feature = "test-support"))]

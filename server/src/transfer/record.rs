@@ -291,7 +291,7 @@ fn unhex(text: &str) -> Option<[u8; 16]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Group, History, Member, Role, Standing};
+    use crate::domain::{Group, GroupSettings, History, Member, Role, Standing};
 
     fn content(target: Conversation, text: &str) -> Arc<Content> {
         Arc::new(Content {
@@ -338,9 +338,11 @@ mod tests {
             Record::Account(gone, Timestamp(5), None),
             Record::Group(Group {
                 gid: GroupId(1),
-                name: "walkers".into(),
-                topic: "Sundays".into(),
-                history: History::Visible,
+                settings: GroupSettings {
+                    name: "walkers".into(),
+                    topic: "Sundays".into(),
+                    history: History::Visible,
+                },
                 version: 4,
                 members: (10_001..).zip(standings).map(member).collect(),
             }),

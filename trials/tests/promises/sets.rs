@@ -183,7 +183,7 @@ async fn uids_move_from_one_set_to_another_and_no_number_comes_again() {
         (taken.code == Some(0)).then_some(taken)
     })
     .await;
-    assert_says(&taken.out, "uids 2000000000 to 2147399999 are taken in");
+    assert_says(&taken.out, "uids 2000000000 to 2147399999 are added: Set 1");
     assert_says(&refusal(1, &restore, &arbiter("upper")).await, "the file was used before");
     for (set, (from, to)) in [("lower", changes[0]), ("upper", changes[1])] {
         let text = std::fs::read_to_string(arbiter(set)).unwrap();

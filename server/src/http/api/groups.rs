@@ -12,7 +12,7 @@ use super::json;
 use super::people::Person;
 use crate::app::Groups;
 use crate::domain::message;
-use crate::domain::{self, GroupId, Uid};
+use crate::domain::{self, GroupId, GroupSetting, Uid};
 use crate::http::error::Problem;
 use crate::http::extract::{IdempotencyKey, Json, Segments, Session};
 use crate::http::limits::Rates;
@@ -119,9 +119,9 @@ pub(in crate::http) async fn show(
     let members: Vec<Member> = view.members.into_iter().map(member).collect();
     let answer = Group {
         gid: view.gid.0,
-        name: view.name,
-        topic: view.topic,
-        history: view.history.into(),
+        name: view.settings.name,
+        topic: view.settings.topic,
+        history: view.settings.history.into(),
         role: view.role.into(),
         member_count: members.len(),
         members,
@@ -164,7 +164,12 @@ pub(in crate::http) async fn describe(
 ) -> Result<Response, Problem> {
     let gid = gid(&path)?;
     rates.send(session.uid, 1)?;
-    groups.describe(session.uid, gid, name, topic, history.map(History::into)).await?;
+    let settings = [
+        name.map(GroupSetting::Name),
+        topic.map(GroupSetting::Topic),
+        history.map(|history| GroupSetting::History(history.into())),
+    ];
+    groups.describe(session.uid, gid, settings.into_iter().flatten()).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 

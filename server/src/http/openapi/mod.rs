@@ -11,12 +11,8 @@ use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
 use serde_json::{Value, json};
 use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
 
-use super::api::{
-    accounts, amendments, conversations, data, friends, groups, invites, messages, moments, people, range,
-    recovery, sessions, settings, sign_up_invites,
-};
-use super::{health, ws};
 use crate::config::LimitsSection;
 use crate::domain::{LONGEST_INVITE_SECONDS, MOST_INVITE_USES};
 use crate::http::api::messages::BATCH;
@@ -26,7 +22,7 @@ mod guide;
 mod page;
 pub(super) mod refusals;
 
-/// All operations; each stands in the table of routes, too.
+/// The description without its operations, which the routers have.
 #[derive(OpenApi)]
 #[openapi(
     info(
@@ -48,72 +44,6 @@ pub(super) mod refusals;
         (name = "Settings", description = "The caller's settings."),
         (name = "WebSocket", description = "New rows at once, and sending, over one connection."),
         (name = "Operation", description = "For operators, load balancers and programs that read this description."),
-    ),
-    paths(
-        accounts::sign_up,
-        accounts::log_in,
-        recovery::recover,
-        recovery::left,
-        recovery::create,
-        sign_up_invites::create,
-        sign_up_invites::list,
-        sign_up_invites::end,
-        accounts::log_out_everywhere,
-        accounts::log_out,
-        sessions::list,
-        sessions::end,
-        sessions::rename,
-        accounts::change_password,
-        accounts::delete,
-        accounts::ticket,
-        data::download,
-        people::me,
-        people::find,
-        people::show,
-        people::profiles,
-        friends::list,
-        friends::befriend,
-        settings::list,
-        settings::stars,
-        settings::set_for_all,
-        settings::set,
-        moments::feed,
-        moments::post,
-        moments::like,
-        moments::comment,
-        moments::delete,
-        messages::send,
-        messages::send_batch,
-        amendments::edit,
-        amendments::recall,
-        amendments::react,
-        amendments::delete,
-        amendments::pin,
-        amendments::star,
-        range::range,
-        range::seq,
-        conversations::list,
-        conversations::pins,
-        conversations::messages,
-        conversations::read,
-        groups::create,
-        groups::show,
-        groups::describe,
-        groups::add,
-        groups::remove,
-        groups::set_role,
-        groups::bans,
-        groups::ban,
-        groups::unban,
-        invites::create,
-        invites::list,
-        invites::revoke,
-        invites::accept,
-        document,
-        ws::open,
-        health::health,
-        health::ready,
-        health::metrics,
     ),
     components(schemas(super::error::Document<'_>))
 )]
@@ -169,7 +99,9 @@ pub(super) async fn websocket() -> Html<&'static str> {
 
 /// The whole document.
 fn describe(limits: &LimitsSection) -> Value {
-    let mut document = serde_json::to_value(Described::openapi()).expect("it is JSON");
+    let described = OpenApiRouter::with_openapi(Described::openapi());
+    let described = described.merge(super::calls()).merge(super::services()).into_openapi();
+    let mut document = serde_json::to_value(described).expect("it is JSON");
     document["components"]["securitySchemes"] = json!({
         "bearer": {"type": "http", "scheme": "bearer"},
         "cookie": {

@@ -209,7 +209,7 @@ fn who_joins_a_group_with_a_visible_history_gets_it_first() {
     {
         let mut facts = facts();
         let group = facts.groups.get_mut(&WALKERS).expect("there");
-        Arc::make_mut(group).history = history;
+        Arc::make_mut(group).settings.history = history;
         let mut planner = planner(facts);
         planner.limits.history = shows;
         let action = GroupAction::Add(CAT);

@@ -9,7 +9,7 @@ use super::effect::Effect;
 use crate::domain::{
     ClientId, Conversation, Entry, Group, GroupId, MembershipEpoch, MessageId, Timestamp, Uid, name_key,
 };
-use crate::store::{Account, IdempotencyRecord, Pending, StoreError};
+use crate::store::{Account, IdempotencyRecord, Pending, StoreError, group_settings};
 
 /// The first part of the key of each of these users.
 fn keys(uids: impl Iterator<Item = Uid>) -> Vec<String> {
@@ -57,22 +57,20 @@ pub(super) async fn accounts(
 pub(super) async fn groups(connection: &mut PgConnection, groups: &[Group]) -> Result<(), StoreError> {
     let members = || groups.iter().flat_map(|group| group.members.iter().map(move |one| (group.gid, one)));
     sqlx::query(
-        "WITH made AS (INSERT INTO groups (gid, name, version, topic, history)
-             SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $8::text[], $11::smallint[]))
+        "WITH made AS (INSERT INTO groups (gid, version, settings)
+             SELECT gid, version, settings::jsonb FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS new(gid, version, settings))
          INSERT INTO members (gid, uid, epoch, active, standing, since)
-         SELECT * FROM unnest($4::bigint[], $5::bigint[], $6::bigint[], $7::bool[], $9::smallint[], $10::bigint[])",
+         SELECT * FROM unnest($4::bigint[], $5::bigint[], $6::bigint[], $7::bool[], $8::smallint[], $9::bigint[])",
     )
     .bind(groups.iter().map(|group| group.gid.0.cast_signed()).collect::<Vec<_>>())
-    .bind(groups.iter().map(|group| group.name.as_str()).collect::<Vec<_>>())
     .bind(groups.iter().map(|group| group.version.cast_signed()).collect::<Vec<_>>())
+    .bind(groups.iter().map(|group| group_settings::text(&group.settings)).collect::<Vec<_>>())
     .bind(members().map(|(gid, _)| gid.0.cast_signed()).collect::<Vec<_>>())
     .bind(numbers(members().map(|(_, member)| member.uid)))
     .bind(members().map(|(_, member)| i64::from(member.epoch.0)).collect::<Vec<_>>())
     .bind(members().map(|(_, member)| member.is_active()).collect::<Vec<_>>())
-    .bind(groups.iter().map(|group| group.topic.as_str()).collect::<Vec<_>>())
     .bind(members().map(|(_, member)| i16::from(member.standing.code().0)).collect::<Vec<_>>())
     .bind(members().map(|(_, member)| member.standing.code().1).collect::<Vec<_>>())
-    .bind(groups.iter().map(|group| i16::from(group.history.code())).collect::<Vec<_>>())
     .execute(connection)
     .await?;
     Ok(())

@@ -236,8 +236,7 @@ impl<'a> Judge<'a> {
             (None, Some(version), Conversation::Group(gid)) => (gid, version),
             _ => return Ok(()),
         };
-        // A group is made with its name.
-        if accept.change.as_ref().is_some_and(|change| change.is_making() && change.name.is_none()) {
+        if accept.change.as_ref().is_some_and(|change| !change.is_whole()) {
             return Err(Outcome::GroupChanged);
         }
         let known = self.learnt.versions.get(&gid).copied();

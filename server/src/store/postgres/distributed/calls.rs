@@ -11,7 +11,7 @@ use tracing::debug;
 use super::super::PgDb;
 use super::super::commit::{MOST_CONFLICTS, Setback, setback};
 use super::super::effect::Effect;
-use crate::domain::{Content, Conversation, Digest, GroupId, History, MembershipEpoch, MessageId, Uid};
+use crate::domain::{Content, Conversation, Digest, GroupId, MembershipEpoch, MessageId, Uid};
 use crate::store::{AcceptanceId, Earlier, Recipient, StoreError};
 
 /// Why a call did not do what it was to do.
@@ -297,27 +297,21 @@ pub(super) struct NewChange {
     pub(super) gid: GroupId,
     pub(super) from_version: u64,
     pub(super) by: Uid,
-    /// That of a new group, or another one.
-    pub(super) name: Option<String>,
-    /// Another topic.
-    pub(super) topic: Option<String>,
-    /// The history that joiners see from now on.
-    pub(super) history: Option<History>,
+    /// Those that change.
+    pub(super) settings: serde_json::Map<String, serde_json::Value>,
     pub(super) members: Vec<ChangedMember>,
     pub(super) accept: NewAcceptance,
 }
 
 /// Changes a group.
 pub(super) async fn change(db: &PgDb, change: &NewChange) -> Result<ChangeAnswer, PgCallFailure> {
-    const CALL: &str = "SELECT change_group($1, $2, $3, $4, $5, $6, $7::jsonb, $8::jsonb)";
+    const CALL: &str = "SELECT change_group($1, $2, $3, $4::jsonb, $5::jsonb, $6::jsonb)";
     let query = || {
         sqlx::query_scalar(CALL)
             .bind(change.gid.0.cast_signed())
             .bind(change.from_version.cast_signed())
             .bind(i64::from(change.by.0))
-            .bind(change.name.clone())
-            .bind(change.topic.clone())
-            .bind(change.history.map(|history| i16::from(history.code())))
+            .bind(json(&change.settings))
             .bind(json(&change.members))
             .bind(json(&change.accept))
     };

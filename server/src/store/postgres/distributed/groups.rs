@@ -10,7 +10,7 @@ use super::calls::{self, ChangeAnswer, NewChange, PgCallFailure, Unaccepted};
 use super::{Commit, CopyOf, changed_meanwhile, new_acceptance, owed};
 use crate::domain::{GroupChange, GroupId, Member, Uid};
 use crate::store::postgres::PgDb;
-use crate::store::{Accept, CopyOutcome, Outcome, PendingKey, Row, StoreError};
+use crate::store::{Accept, CopyOutcome, Outcome, PendingKey, Row, StoreError, group_settings};
 
 /// Changes of others that one change accepts before it is made.
 const MOST_BEFORE: usize = 4;
@@ -24,7 +24,7 @@ impl Commit<'_> {
         let Some(change) = &accept.change else { return };
         let refusal = if self.changed.get(&change.gid).is_some_and(|now| *now != change.from_version) {
             Some(Ok(Outcome::GroupChanged))
-        } else if !change.is_making() || change.name.is_some() {
+        } else if change.is_whole() {
             self.make(accept).await
         } else {
             Some(Ok(changed_meanwhile(accept)))
@@ -48,10 +48,10 @@ impl Commit<'_> {
     async fn make(&self, accept: &Accept) -> Option<Result<Outcome, PgCallFailure>> {
         let change = accept.change.as_ref()?;
         let members: Vec<calls::ChangedMember> = change.members.iter().map(member).collect();
-        let GroupChange { gid, from_version, ref name, ref topic, history, .. } = *change;
-        let (name, topic, by) = (name.clone(), topic.clone(), accept.content.sender);
-        let accept_after = new_acceptance(accept);
-        let wanted = NewChange { gid, from_version, by, name, topic, history, members, accept: accept_after };
+        let GroupChange { gid, from_version, ref setting, .. } = *change;
+        let (by, accept_after) = (accept.content.sender, new_acceptance(accept));
+        let settings = group_settings::changed(setting.as_ref());
+        let wanted = NewChange { gid, from_version, by, settings, members, accept: accept_after };
         for _ in 0..MOST_BEFORE {
             match calls::change(self.db, &wanted).await {
                 Ok(ChangeAnswer::Made) => return None,
