@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use seqsvr_client::ClientConfigError;
 
-use super::BadFile;
+use super::bad_file::BadFile;
 use crate::config::{ConfigError, Listen};
 use crate::domain::{MessageId, Uid};
 use crate::notify::postgres::HintsError;

@@ -12,11 +12,13 @@ use sha2::{Digest as _, Sha256};
 use tracing::{info, warn};
 use uuid::Uuid;
 
-use super::storage::directory_of;
-use super::{BootError, issued};
+use super::bad_file::{BadFile, Wrong};
+use super::chance::secret_in;
+use super::error::BootError;
 use crate::config::{Config, MessageIds, SequenceSource};
+use crate::store::sqlite::private::{self, directory_of, sync_directory_of};
 use crate::store::sqlite::stamp::{self, FileKind, Opened, Stamp, Start};
-use crate::store::sqlite::{BadLog, Db, Identity, Journal, LogError, check_log, forget_log, private};
+use crate::store::sqlite::{Db, Identity, Journal, LogError, check_log, forget_log};
 
 const SEQUENCE: &str = "sequence";
 const IDS: &str = "ids";
@@ -30,60 +32,11 @@ pub(super) enum Rule {
     Restored,
 }
 
-/// A file of the installation does not fit.
-#[derive(Debug, thiserror::Error)]
-#[error("{} {wrong}", path.display())]
-pub struct BadFile {
-    path: PathBuf,
-    wrong: Wrong,
-}
-
-/// The fault of a file of the installation.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-enum Wrong {
-    #[error(
-        "is missing; restore it as it was, or, if it is lost, run `tidemark restored` to go on without what only it held"
-    )]
-    Missing,
-    #[error(
-        "is empty; restore it as it was, or, if it is lost, run `tidemark restored` to go on without what only it held"
-    )]
-    Empty,
-    #[error(
-        "is older than the database; restore files of one moment, or run `tidemark restored` to go on with these"
-    )]
-    Older,
-    #[error(
-        "is newer than the database; restore files of one moment, or run `tidemark restored` to go on with these"
-    )]
-    Newer,
-    #[error(
-        "is of another moment than the database; restore files of one moment, or move it away and run `tidemark restored` to go on \
-         without what only it holds"
-    )]
-    OtherMoment,
-    #[error(
-        "does not belong to this installation; restore the right one, or move it away and run `tidemark restored` to go on without it"
-    )]
-    Foreign,
-    #[error("is the file `{0}` of an installation, under a wrong name; give each file its name back")]
-    OtherRole(String),
-    #[error("is in use by another process; stop that one")]
-    Busy,
-    #[error("was written by a newer version; run that version")]
-    NewerVersion,
-    #[error("cannot be used now ({0}); see to that and start again")]
-    Unusable(String),
-    #[error(
-        "is damaged ({0}); restore a good copy, or move it away and run `tidemark restored` to go on without what only it held"
-    )]
-    Damaged(String),
-    #[error("is {how}, but {} is there; restore the database that belongs to it, or choose an empty data directory", beside.display())]
-    NoDatabase { how: &'static str, beside: PathBuf },
-    #[error("is damaged ({0}); restore all files of one moment, and run `tidemark restored`")]
-    DamagedDatabase(String),
-    #[error("was restored, and `tidemark restored` was interrupted; run it again")]
-    NotRestored,
+/// On SQLite, where the segments of all other numbers are kept, and the secret of the codes of invitations.
+pub(super) fn issuer_files(config: &Config) -> Result<(PathBuf, PathBuf), BootError> {
+    let file = config.storage.file()?.with_file_name("ids.db");
+    let secret = file.with_file_name("invites.key");
+    Ok((file, secret))
 }
 
 /// A file beside the database.
@@ -95,7 +48,7 @@ struct Beside {
 /// The databases beside the main one.
 fn beside(config: &Config) -> Result<Vec<Beside>, BootError> {
     let main = config.storage.file()?;
-    let (ids, _) = issued::issuer_files(config)?;
+    let (ids, _) = issuer_files(config)?;
     let mut files = Vec::new();
     if config.message_ids() == MessageIds::Seqsvr && config.sequence.source == SequenceSource::Embedded {
         files.push(Beside { role: SEQUENCE, path: main.with_file_name("sequence.db") });
@@ -123,7 +76,7 @@ pub(super) fn check_database(config: &Config) -> Result<(), BootError> {
         Some(_) => return Ok(()),
     };
     let used = |path: &Path| fs::metadata(path).is_ok_and(|found| found.len() > 0);
-    let (_, key) = issued::issuer_files(config)?;
+    let (_, key) = issuer_files(config)?;
     let others = beside(config)?.into_iter().map(|file| file.path).chain([key]);
     let others = others.chain(Journal::paths_beside(&path));
     match others.into_iter().find(|other| used(other)) {
@@ -135,7 +88,7 @@ pub(super) fn check_database(config: &Config) -> Result<(), BootError> {
 /// Every file that may be there.
 fn all_files(config: &Config) -> Result<Vec<PathBuf>, BootError> {
     let main = config.storage.file()?;
-    let (_, key) = issued::issuer_files(config)?;
+    let (_, key) = issuer_files(config)?;
     let databases = beside(config)?.into_iter().map(|file| file.path).chain([main.clone()]);
     let with = |path: &Path, ending: &str| PathBuf::from(format!("{}{ending}", path.display()));
     let mut all: Vec<PathBuf> =
@@ -183,7 +136,7 @@ pub(super) async fn check_and_stamp(
     token: Uuid,
     new_installation: Uuid,
 ) -> Result<(), BootError> {
-    let (_, key) = issued::issuer_files(config)?;
+    let (_, key) = issuer_files(config)?;
     let files = beside(config)?;
     // Side by side, here and below: a start waits for the slowest file and not for their sum.
     let open = |Beside { path, .. }: &Beside| {
@@ -212,7 +165,7 @@ pub(super) async fn check_and_stamp(
     let log = check_log(db).await?;
     let is_lost = log.is_err();
     if let Err(LogError { path, bad }) = log {
-        allow(rule, &path, wrong_with_log(bad))?;
+        allow(rule, &path, bad.into())?;
     }
     if let Err(wrong) = judge_key(&known, key_there.as_deref()) {
         allow(rule, &key, wrong)?;
@@ -239,9 +192,8 @@ pub(super) async fn check_and_stamp(
             stamped.and(written.map_err(|why| BadFile { path: path.clone(), wrong: Wrong::Unusable(why) }));
     }
     stamped?;
-    let secret = issued::secret_in(&key)?;
-    let io = |why| BootError::File { path: directory_of(&key).to_owned(), why };
-    fs::File::open(directory_of(&key)).and_then(|opened| opened.sync_all()).map_err(io)?;
+    let secret = secret_in(&key)?;
+    sync_directory_of(&key).map_err(|why| BootError::File { path: directory_of(&key).to_owned(), why })?;
     let roles: Vec<&str> = files.iter().map(|file| file.role).collect();
     Ok(Identity::finish(db, start, &roles, &fingerprint(&secret)).await?)
 }
@@ -277,20 +229,6 @@ fn judge(known: &Identity, role: &str, found: &FileKind) -> Result<(), Wrong> {
     }
     let current = known.current.map_or(0, |start| start.number);
     Err(if stamp.start.number < current { Wrong::Older } else { Wrong::Newer })
-}
-
-/// A log of another moment cannot be continued.
-fn wrong_with_log(bad: BadLog) -> Wrong {
-    match bad {
-        BadLog::Missing => Wrong::Missing,
-        BadLog::Empty => Wrong::Empty,
-        BadLog::Other => Wrong::OtherMoment,
-        BadLog::Newer => Wrong::NewerVersion,
-        bad @ (BadLog::Damaged { .. } | BadLog::Gap(_)) => Wrong::Damaged(bad.to_string()),
-        BadLog::Busy => Wrong::Busy,
-        bad @ BadLog::Removed => Wrong::Unusable(bad.to_string()),
-        BadLog::Io(why) => Wrong::Unusable(why),
-    }
 }
 
 fn judge_key(known: &Identity, secret: Option<&str>) -> Result<(), Wrong> {

@@ -1,27 +1,16 @@
-//! The numbers of users, groups and invitations, and the secret of the latter's codes.
+//! The numbers of users, groups and invitations.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
-
-use super::files::fingerprint;
-use super::storage::{Database, directory_of};
-use super::{BootError, Storage};
+use super::chance::{new_secret, replace_secret, secret_in};
+use super::database::{Database, Storage};
+use super::error::BootError;
+use super::files::{fingerprint, issuer_files};
 use crate::config::Config;
 use crate::seq::{Ids, StoredNumbers};
 use crate::store::MessageStore;
-use crate::store::sqlite::{Identity, private};
+use crate::store::sqlite::Identity;
 
 /// Under which key PostgreSQL keeps the secret of the codes of invitations.
 const INVITES_SECRET: &str = "invites_secret";
-
-/// On SQLite, where the segments of all other numbers are kept, and the secret of the codes of invitations.
-pub(super) fn issuer_files(config: &Config) -> Result<(PathBuf, PathBuf), BootError> {
-    let file = config.storage.file()?.with_file_name("ids.db");
-    let secret = file.with_file_name("invites.key");
-    Ok((file, secret))
-}
 
 /// The largest numbers that are stored.
 async fn stored_numbers(storage: &Storage, messages: &dyn MessageStore) -> Result<StoredNumbers, BootError> {
@@ -101,32 +90,4 @@ pub async fn renew_stored_numbers(
 ) -> Result<(), BootError> {
     let known = stored_numbers(storage, messages).await?;
     renew_numbers(config, storage, known, ahead).await
-}
-
-/// The secret in this file, which is made if it is not there.
-pub(super) fn secret_in(path: &Path) -> Result<String, BootError> {
-    match fs::read_to_string(path) {
-        Ok(text) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
-        Ok(_) => replace_secret(path).and_then(|()| secret_in(path)),
-        Err(why) if why.kind() == ErrorKind::NotFound => replace_secret(path).and_then(|()| secret_in(path)),
-        Err(why) => Err(BootError::File { path: path.to_owned(), why }),
-    }
-}
-
-fn new_secret() -> String {
-    format!("{:032x}", rand::random::<u128>())
-}
-
-/// Writes a new secret into this file, whole or not at all.
-fn replace_secret(path: &Path) -> Result<(), BootError> {
-    let fresh = path.with_extension("key.new");
-    let write = || {
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
-        file.write_all(new_secret().as_bytes())?;
-        file.sync_all()?;
-        private::belong_to_directory(&fresh)?;
-        fs::rename(&fresh, path)?;
-        File::open(directory_of(path))?.sync_all()
-    };
-    write().map_err(|why| BootError::File { path: path.to_owned(), why })
 }

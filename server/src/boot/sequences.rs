@@ -10,7 +10,8 @@ use seqsvr_core::store::sqlite::SqliteSections;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::warn;
 
-use super::{BootError, Storage};
+use super::database::Storage;
+use super::error::BootError;
 use crate::config::{Config, DatabaseKind, MessageIds, MessageIdsSetting, SequenceSource};
 use crate::domain::MessageId;
 use crate::seq::{Numbers, Sequences};

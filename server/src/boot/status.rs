@@ -1,7 +1,7 @@
 //! How an installation is, for operators: what the database knows. Nothing is changed.
 
-use super::BootError;
-use super::storage::check_installed;
+use super::database::check_installed;
+use super::error::BootError;
 use crate::config::{Config, DatabaseKind};
 use crate::notify::postgres::SERVED;
 use crate::store::{Facts, postgres, sqlite};

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::storage::{Database, check_installed, direct_url};
-use super::{BootError, Storage, new_history};
+use super::chance::new_history;
+use super::database::{Database, Storage, check_installed};
+use super::error::BootError;
 use crate::config::{Config, DatabaseKind};
-use crate::notify::postgres::{Alone, keep_servers_away};
 use crate::store::archive::{ExportSnapshot, InboxImport, Restore};
-use crate::store::postgres::{PgExportSnapshot, PgInboxImport, PgRestore, listening};
+use crate::store::postgres::{PgExportSnapshot, PgInboxImport, PgRestore};
 use crate::store::sqlite::{SqliteExportSnapshot, SqliteInboxImport, SqliteRestore};
 
 /// The command that fills an installation, as an error names it.
@@ -32,20 +32,6 @@ pub async fn export_snapshot(config: &Config) -> Result<Box<dyn ExportSnapshot>,
 }
 
 impl Storage {
-    /// A guard that keeps servers away until it is dropped: `None` on SQLite, where the lock of the database does.
-    ///
-    /// # Errors
-    /// [`BootError::Hints`] when one is at work.
-    pub async fn keep_servers_away(&self, config: &Config) -> Result<Option<Alone>, BootError> {
-        match &self.database {
-            Database::Sqlite(_) => Ok(None),
-            Database::Postgres(db) => {
-                let url = direct_url(config, db).await?;
-                Ok(Some(keep_servers_away(&listening(url)?).await?))
-            }
-        }
-    }
-
     /// This installation to be filled, if it is empty.
     ///
     /// # Errors

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 
-use super::BootError;
+use super::database::{check_installed, only_on_sqlite};
+use super::error::BootError;
 use super::files::databases;
-use super::storage::{check_installed, only_on_sqlite};
 use crate::config::Config;
 use crate::store::sqlite::{Journal, required_files, verify_database, verify_log};
 

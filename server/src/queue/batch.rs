@@ -6,9 +6,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::SendError;
-use super::joining::joiner;
-use super::numbering::ToAccept;
 use super::pipeline::PipelinePlace;
+use super::plan::joiner;
 use super::request::{Queued, Request, RequestAnswer, SendAck};
 use crate::domain::{Content, Uid};
 use crate::store::{Accept, Recipient, Write};
@@ -20,7 +19,7 @@ pub(super) struct Batch {
     answers: Vec<Option<RequestAnswer>>,
     /// Requests that repeat an earlier one, with the place of that one.
     repeated: Vec<(usize, usize)>,
-    /// The acceptances that are being written, in the order of the writes.
+    /// The acceptances that are planned, then those that are being written, in their order.
     accepts: Vec<Accepting>,
 }
 
@@ -63,17 +62,23 @@ impl Batch {
         self.repeated.push((at, first));
     }
 
-    /// The writes of the batch: the acceptances, by the places of their requests, except those that would overtake a request of their
+    /// The request at place `at` leads to an acceptance, of whose copies some are written `later`.
+    pub(super) fn plan(&mut self, at: usize, accept: &Accept, later: Vec<Recipient>) {
+        let (content, joiner, elsewhere) = (Arc::clone(&accept.content), None, HashMap::new());
+        self.accepts.push(Accepting { at, content, joiner, elsewhere, later });
+    }
+
+    /// The writes of the batch: the acceptances that were planned, except those that would overtake a request of their
     /// pipeline with a retryable refusal. `elsewhere`: the other queue to which a receiver belongs.
     pub(super) fn admit(
         &mut self,
-        accepts: Vec<(usize, Result<ToAccept, SendError>)>,
+        accepts: Vec<Result<Accept, SendError>>,
         elsewhere: impl Fn(Uid) -> Option<usize>,
     ) -> Vec<Write> {
         let (mut writes, mut refused) = (Vec::with_capacity(accepts.len()), Vec::new());
-        let mut accepts = accepts.into_iter().peekable();
+        let mut accepts = std::mem::take(&mut self.accepts).into_iter().zip(accepts).peekable();
         for (at, request) in self.requests.iter().enumerate() {
-            if let Some((_, accept)) = accepts.next_if(|(next, _)| *next == at) {
+            if let Some((mut accepting, accept)) = accepts.next_if(|(next, _)| next.at == at) {
                 let overtakes = |place: &PipelinePlace| {
                     refused.iter().any(|earlier: &&PipelinePlace| earlier.is_beside(place))
                 };
@@ -81,8 +86,9 @@ impl Batch {
                     Ok(_) if request.place.as_ref().is_some_and(overtakes) => {
                         self.answers[at] = Some(Err(SendError::OutOfOrder));
                     }
-                    Ok(ToAccept { accept, later }) => {
-                        self.accepts.push(Accepting::new(at, &accept, later, &elsewhere));
+                    Ok(accept) => {
+                        accepting.hand_on(&accept, &elsewhere);
+                        self.accepts.push(accepting);
                         writes.push(Write::Accept(accept));
                     }
                     Err(refusal) => self.answers[at] = Some(Err(refusal)),
@@ -146,25 +152,16 @@ fn refuse_stale(request: Queued) {
 }
 
 impl Accepting {
-    fn new(
-        at: usize,
-        accept: &Accept,
-        later: Vec<Recipient>,
-        elsewhere: impl Fn(Uid) -> Option<usize>,
-    ) -> Accepting {
-        let mut by_queue: HashMap<usize, Vec<Recipient>> = HashMap::new();
-        let mut joiner = joiner(&accept.content);
-        let mut joins = None;
+    /// Notes which copies other queues write, and whether the joiner's is one of this queue.
+    fn hand_on(&mut self, accept: &Accept, elsewhere: impl Fn(Uid) -> Option<usize>) {
+        let joiner = joiner(&accept.content);
         for recipient in &accept.rest {
-            if elsewhere(recipient.uid).is_none() && joiner.take_if(|uid| *uid == recipient.uid).is_some() {
-                joins = Some(*recipient);
-                continue;
-            }
             // A copy without an id in this queue is written later, or resumed from the store.
-            if let Some(queue) = elsewhere(recipient.uid) {
-                by_queue.entry(queue).or_default().push(*recipient);
+            match elsewhere(recipient.uid) {
+                Some(queue) => self.elsewhere.entry(queue).or_default().push(*recipient),
+                None if Some(recipient.uid) == joiner => self.joiner = Some(*recipient),
+                None => {}
             }
         }
-        Accepting { at, content: Arc::clone(&accept.content), joiner: joins, elsewhere: by_queue, later }
     }
 }

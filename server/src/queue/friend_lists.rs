@@ -11,8 +11,10 @@ use quick_cache::sync::Cache;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-use super::permissions::{LIFETIME, Pair};
 use crate::domain::Uid;
+
+/// For how long an answer is remembered where other servers write.
+pub(super) const LIFETIME: Duration = Duration::from_secs(2);
 
 /// People whose friends are remembered; a list takes up to 40 KB.
 const KNOWN: usize = 500;
@@ -109,7 +111,7 @@ impl FriendLists {
     }
 
     /// Forgets the lists that rest on what one of each pair has said of the other.
-    pub(super) fn forget(&self, pairs: &[Pair]) {
+    pub(super) fn forget(&self, pairs: &[(Uid, Uid)]) {
         if pairs.is_empty() {
             return;
         }

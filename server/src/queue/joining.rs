@@ -13,19 +13,15 @@ use tracing::{error, warn};
 
 use super::earlier::LookBack;
 use super::numbering::{LeftBehind, Numbered, weight};
+use super::plan::joiner;
 use super::recovery::Setback;
-use super::shard::Delivery;
+use super::slices::Delivery;
 use super::writer::QueueWriter;
 use crate::domain::{Body, Content, Kind, MessageId, Uid};
 use crate::store::{CommitError, CopyOutcome, Deliver, Earlier, Outcome, Recipient, Row, StoreError, Write};
 
 /// How often the rows before the copy are read again, where the inbox gets other rows meanwhile.
 const TRIES: usize = 8;
-
-/// The joiner that gets earlier messages before this content, if there is one.
-pub(super) fn joiner(content: &Content) -> Option<Uid> {
-    if content.kind == Kind::Membership { content.body.joins_with_history() } else { None }
-}
 
 impl Delivery {
     /// Whether the copy for the one who joins is among them.
@@ -110,15 +106,15 @@ impl QueueWriter<'_> {
             let Some(ids) = self.ids(behind, to.uid, latest, rows).await else { return Ok(late()) };
             let earlier = earlier(to, &content, before, &ids);
             let bytes = earlier.iter().map(|earlier| earlier.content.body.as_json().len()).sum::<usize>();
-            let rows = earlier.len();
+            let count = earlier.len();
             let Some(&last) = ids.last() else { return Ok(late()) };
-            let row = Row { receiver: to.uid, message_id: last, epoch: to.epoch };
-            let write = Deliver { acceptance, content: Arc::clone(&content), rows: vec![row], earlier };
+            let rows = vec![to.row(last)];
+            let write = Deliver { acceptance, content: Arc::clone(&content), rows, earlier };
             match self.commit(vec![Write::Deliver(write)]).await {
                 Ok(outcomes) => {
                     let is_stored = |(_, copy): &(Row, CopyOutcome)| *copy == CopyOutcome::Stored;
                     if outcomes.iter().flat_map(Outcome::copies).any(is_stored) {
-                        self.fan_out.charge_bytes(content.sender, rows, bytes, Instant::now());
+                        self.fan_out.charge_bytes(content.sender, count, bytes, Instant::now());
                     }
                     return Ok(LeftBehind::default());
                 }

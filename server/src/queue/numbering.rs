@@ -10,29 +10,22 @@ use tracing::error;
 
 use super::SendError;
 use super::outage::Out;
-use super::plan::WritePlan;
-use super::shard::Delivery;
+use super::plan::joiner;
+use super::slices::Delivery;
 use super::writer::QueueWriter;
 use crate::domain::{Content, Conversation, GroupId, MessageId, Uid};
 use crate::seq::NumberError;
-use crate::store::{Accept, Deliver, Recipient, Row, Write};
+use crate::store::{Accept, Deliver, Row, Write};
 
 /// The writes of a batch, numbered.
 #[derive(Default)]
 pub(super) struct Numbered {
     /// Copies of earlier acceptances.
     pub(super) copies: Vec<Write>,
-    /// For each plan the place of its request and the acceptance, or why there is none.
-    pub(super) accepts: Vec<(usize, Result<ToAccept, SendError>)>,
+    /// The new acceptances, or why one is refused.
+    pub(super) accepts: Vec<Result<Accept, SendError>>,
     /// The copies that stay pending.
     pub(super) left: LeftBehind,
-}
-
-/// An acceptance that is about to be written.
-pub(super) struct ToAccept {
-    pub(super) accept: Accept,
-    /// Those of the copies owed that are written [slice by slice](super::slices).
-    pub(super) later: Vec<Recipient>,
 }
 
 /// The copies that a batch leaves pending for receivers without numbers.
@@ -74,22 +67,23 @@ impl QueueWriter<'_> {
         &self,
         behind: &HashSet<Uid>,
         deliveries: Vec<Delivery>,
-        plans: Vec<WritePlan>,
+        plans: Vec<Accept>,
     ) -> Numbered {
         let out = self.outages.out();
         let mut wanted: Vec<(Uid, bool)> = Vec::new();
         wanted.extend(deliveries.iter().flat_map(|delivery| &delivery.to).map(|to| (to.uid, false)));
         for plan in &plans {
-            let mine =
-                plan.recipients.iter().filter(|to| self.writes_to(to.uid) && plan.joiner != Some(to.uid));
-            wanted.extend(mine.map(|to| (to.uid, to.uid == plan.content.sender)));
+            let (joiner, sender) = (joiner(&plan.content), plan.content.sender);
+            let mine = plan.rows.iter().map(|row| row.receiver);
+            let mine = mine.filter(|uid| self.writes_to(*uid) && joiner != Some(*uid));
+            wanted.extend(mine.map(|uid| (uid, uid == sender)));
         }
         let (numbers, fell) = self.take_numbers(&out, behind, &wanted).await;
         let mut numbering =
             Numbering { writer: self, out, numbers: numbers.into_iter(), unchanged: HashSet::new(), owed: 0 };
         let copies = deliveries.into_iter().filter_map(|delivery| numbering.copies(delivery));
         let copies = copies.map(Write::Deliver).collect();
-        let accepts = plans.into_iter().map(|plan| (plan.at, numbering.accept(plan))).collect();
+        let accepts = plans.into_iter().map(|plan| numbering.accept(plan)).collect();
         Numbered { copies, accepts, left: LeftBehind { receivers: fell, weight: numbering.owed } }
     }
 
@@ -170,7 +164,7 @@ impl Numbering<'_> {
         let (mut rows, mut late) = (Vec::with_capacity(to.len()), 0);
         for recipient in to {
             match self.next() {
-                Number::Taken(id) => rows.push(row(recipient, id)),
+                Number::Taken(id) => rows.push(recipient.row(id)),
                 Number::Late => late += 1,
                 Number::Exhausted => {
                     error!(uid = %recipient.uid, "a sequence has reached its end; the copy stays pending");
@@ -183,12 +177,13 @@ impl Numbering<'_> {
         (!rows.is_empty()).then_some(Deliver { acceptance, content, rows, earlier: Vec::new() })
     }
 
-    fn accept(&mut self, plan: WritePlan) -> Result<ToAccept, SendError> {
-        let WritePlan { content, digest, recipients, joiner, later, change, group_version, unused, .. } =
-            plan;
-        let (mut rows, mut rest) = (Vec::with_capacity(recipients.len()), Vec::new());
+    /// Numbers the rows of a plan; those that get no number are owed, before what is owed already.
+    fn accept(&mut self, plan: Accept) -> Result<Accept, SendError> {
+        let content = &plan.content;
+        let (joiner, mut rest) = (joiner(content), Vec::new());
+        let mut rows = Vec::with_capacity(plan.rows.len());
         let (mut refusal, mut late, mut elsewhere) = (None, 0, 0);
-        for (at, recipient) in recipients.into_iter().enumerate() {
+        for (at, recipient) in plan.rows.into_iter().map(Row::recipient).enumerate() {
             if Some(recipient.uid) == joiner {
                 rest.push(recipient);
                 continue;
@@ -199,7 +194,7 @@ impl Numbering<'_> {
                 continue;
             }
             match self.next() {
-                Number::Taken(id) => rows.push(row(recipient, id)),
+                Number::Taken(id) => rows.push(recipient.row(id)),
                 // Without the copy that answers the request there is no answer.
                 Number::Late if at == 0 => refusal = Some(SendError::Unavailable),
                 Number::Exhausted if at == 0 => refusal = Some(SendError::Exhausted),
@@ -216,7 +211,7 @@ impl Numbering<'_> {
             refusal.get_or_insert(SendError::Unavailable);
         }
         if late + elsewhere > 0 && refusal.is_none() {
-            let owed = self.owed + weight(&content, late + elsewhere);
+            let owed = self.owed + weight(content, late + elsewhere);
             if self.writer.outages.owed() + owed > self.writer.options.owed_bytes {
                 refusal = Some(SendError::Unavailable);
             } else if late > 0 {
@@ -226,13 +221,12 @@ impl Numbering<'_> {
         }
         match refusal {
             Some(refusal) => {
-                self.unchanged.extend(change.map(|change| change.gid));
+                self.unchanged.extend(plan.change.map(|change| change.gid));
                 Err(refusal)
             }
             None => {
-                rest.extend(&later);
-                let accept = Accept { content, digest, rows, rest, change, group_version, unused };
-                Ok(ToAccept { accept, later })
+                rest.extend(plan.rest);
+                Ok(Accept { rows, rest, ..plan })
             }
         }
     }
@@ -244,8 +238,4 @@ impl Numbering<'_> {
     fn next(&mut self) -> Number {
         self.numbers.next().expect("one for each copy of this queue")
     }
-}
-
-fn row(recipient: Recipient, message_id: MessageId) -> Row {
-    Row { receiver: recipient.uid, message_id, epoch: recipient.epoch }
 }

@@ -9,15 +9,12 @@ use std::time::Duration;
 use quick_cache::sync::Cache;
 use tokio::time::Instant;
 
-use super::friend_lists::FriendLists;
+use super::friend_lists::{FriendLists, LIFETIME};
 use crate::domain::{Content, Conversation, Kind, Relation, Setting, Uid};
 use crate::store::{MessageStore, StoreError, Write};
 
 /// Pairs that are remembered.
 const KNOWN: usize = 100_000;
-
-/// For how long an answer is remembered where other servers write.
-pub(super) const LIFETIME: Duration = Duration::from_secs(2);
 
 /// Whether a person lets another one write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

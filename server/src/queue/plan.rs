@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use crate::domain::message::Person;
 use crate::domain::{
-    Amendment, Body, ClientId, Content, Conversation, Digest, Group, GroupChange, GroupId, IdempotencyKey,
-    Kind, MembershipEpoch, Mentions, MessageId, Progress, ReadCount, Timestamp, Uid, check_emoji,
+    Amendment, Body, ClientId, Content, Conversation, Digest, Group, GroupId, IdempotencyKey, Kind,
+    MembershipEpoch, Mentions, MessageId, Progress, ReadCount, Timestamp, Uid, check_emoji,
 };
-use crate::store::{IdempotencyRecord, KeyState, Recipient, Unused};
+use crate::store::{Accept, IdempotencyRecord, KeyState, Recipient, Unused};
 
 use super::permissions::{Pair, WritePermission};
 use super::request::RequestAnswer;
@@ -77,43 +77,31 @@ impl Facts {
     }
 }
 
-/// A write that only lacks its numbers.
+/// Why a request leads to no write.
 #[derive(Debug)]
-pub(super) struct WritePlan {
-    /// The place of its request in the batch.
-    pub(super) at: usize,
-    pub(super) content: Arc<Content>,
-    pub(super) digest: Digest,
-    /// First the one whose copy answers the request: the sender, or the receiver of a post.
-    pub(super) recipients: Vec<Recipient>,
-    /// Those whose copies are written [slice by slice](super::slices) after the others'.
-    pub(super) later: Vec<Recipient>,
-    /// The one of them who joins a group and gets earlier messages first.
-    pub(super) joiner: Option<Uid>,
-    pub(super) change: Option<GroupChange>,
-    /// The version of the group on which it rests.
-    pub(super) group_version: Option<u64>,
-    /// That its key has no record.
-    pub(super) unused: Option<Unused>,
-}
-
-/// The decision about a request.
-#[derive(Debug)]
-pub(super) enum Decision {
-    /// Nothing to write.
+pub(super) enum NoWrite {
+    /// Its answer is known.
     Answer(RequestAnswer),
-    /// To be written.
-    Write(WritePlan),
-    /// The same as the request at this place of the batch: gets its answer.
+    /// It is the same as the request at this place of the batch, and gets its answer.
     SameAs(usize),
 }
 
-/// The state of the key of a request.
-enum Under {
-    /// An acceptance, of earlier or of this batch.
-    Answered(Box<Decision>),
-    /// Nothing; the proof, if the store was asked.
-    Nothing(Option<Unused>),
+impl From<SendError> for NoWrite {
+    fn from(refusal: SendError) -> NoWrite {
+        NoWrite::Answer(Err(refusal))
+    }
+}
+
+/// A write that only lacks its numbers. The first recipient is the one whose copy answers the request.
+fn unnumbered(content: Arc<Content>, digest: Digest, recipients: Vec<Recipient>) -> Accept {
+    let rows = recipients.into_iter().map(|to| to.row(MessageId::ZERO)).collect();
+    let (rest, change, group_version, unused) = (Vec::new(), None, None, None);
+    Accept { content, digest, rows, rest, change, group_version, unused }
+}
+
+/// The joiner that gets earlier messages before this content, if there is one.
+pub(super) fn joiner(content: &Content) -> Option<Uid> {
+    if content.kind == Kind::Membership { content.body.joins_with_history() } else { None }
 }
 
 /// Decides a batch, request by request.
@@ -131,50 +119,36 @@ impl Planner {
     }
 
     /// Decides the request at place `at` of the batch.
-    pub(super) fn decide(&mut self, at: usize, who: Uid, request: &Request) -> Decision {
+    pub(super) fn decide(&mut self, at: usize, who: Uid, request: &Request) -> Result<Accept, NoWrite> {
         if self.facts.deleted.contains(&who) && !request.takes_back(who) {
-            return Decision::Answer(Err(SendError::AccountDeleted(who.0)));
+            Err(SendError::AccountDeleted(who.0))?;
         }
-        let decided = match request {
+        match request {
             Request::Message(draft) => self.message(at, who, draft),
             Request::Post(post) => self.post(at, who, post),
             Request::Amend(amend) => self.amend(at, who, amend),
             Request::Publish(publish) => self.publish(at, who, publish),
-            Request::Read { conversation, message_id } => self.read(at, who, *conversation, *message_id),
-            Request::Seen { of, message_id, progress } => self.seen(at, who, *of, *message_id, *progress),
-            Request::ReadCounts { gid, counts } => self.read_counts(at, who, *gid, counts),
+            Request::Read { conversation, message_id } => self.read(who, *conversation, *message_id),
+            Request::Seen { of, message_id, progress } => self.seen(who, *of, *message_id, *progress),
+            Request::ReadCounts { gid, counts } => self.read_counts(who, *gid, counts),
             Request::Group { client_id, gid, action } => self.group(at, who, *client_id, *gid, action),
-        };
-        decided.unwrap_or_else(|refusal| Decision::Answer(Err(refusal)))
+        }
     }
 
-    fn message(&mut self, at: usize, who: Uid, draft: &Draft) -> Result<Decision, SendError> {
+    fn message(&mut self, at: usize, who: Uid, draft: &Draft) -> Result<Accept, NoWrite> {
         let Draft { client_id, to, ref text, reply_to, ref mentions } = *draft;
         let (key, digest) = ((who, client_id), draft.digest());
-        let unused = match self.under(key, digest)? {
-            Under::Answered(decision) => return Ok(*decision),
-            Under::Nothing(unused) => unused,
-        };
+        let unused = self.unused(key, digest)?;
         let (recipients, group_version) = self.recipients(who, to)?;
         self.pass(who, to)?;
         let body = match reply_to {
-            None => Body::text(text, self.limits.text_characters)?,
-            Some(row) => Body::reply(text, self.limits.text_characters, self.message_in(who, to, row)?)?,
+            None => Body::text(text, self.limits.text_characters),
+            Some(row) => Body::reply(text, self.limits.text_characters, self.message_in(who, to, row)?),
         };
-        let body = body.with_mentions(&self.members_among(to, mentions));
+        let body = body.map_err(SendError::from)?.with_mentions(&self.members_among(to, mentions));
         self.used.insert(key, (at, digest));
         let content = self.content(Kind::Message, who, to, Some(client_id), body);
-        Ok(Decision::Write(WritePlan {
-            at,
-            content,
-            digest,
-            recipients,
-            later: Vec::new(),
-            joiner: None,
-            change: None,
-            group_version,
-            unused,
-        }))
+        Ok(Accept { group_version, unused, ..unnumbered(content, digest, recipients) })
     }
 
     /// The mentioned users that are members. A message must not fail because somebody has left while it waited to be sent.
@@ -233,13 +207,10 @@ impl Planner {
         content.map(|content| &**content).ok_or(SendError::NotInConversation)
     }
 
-    fn publish(&mut self, at: usize, who: Uid, publish: &Publish) -> Result<Decision, SendError> {
+    fn publish(&mut self, at: usize, who: Uid, publish: &Publish) -> Result<Accept, NoWrite> {
         let Publish { client_id, kind, target, ref body, ref others } = *publish;
         let (key, digest) = ((who, client_id), publish.digest());
-        let unused = match self.under(key, digest)? {
-            Under::Answered(decision) => return Ok(*decision),
-            Under::Nothing(unused) => unused,
-        };
+        let unused = self.unused(key, digest)?;
         match target {
             Conversation::MOMENTS => {}
             Conversation::User(other) if kind == Kind::Friend && body.wanted() => {
@@ -260,18 +231,7 @@ impl Planner {
         let everybody = std::iter::once(who).chain(others);
         let recipients = everybody.map(|uid| Recipient { uid, epoch: MembershipEpoch(0) }).collect();
         let content = self.content(kind, who, target, Some(client_id), body.clone());
-        let (change, group_version) = (None, None);
-        Ok(Decision::Write(WritePlan {
-            at,
-            content,
-            digest,
-            recipients,
-            later: Vec::new(),
-            joiner: None,
-            change,
-            group_version,
-            unused,
-        }))
+        Ok(Accept { unused, ..unnumbered(content, digest, recipients) })
     }
 
     /// Whether others are told. Declining changes nothing for the other person, so only the decliner gets a row.
@@ -282,13 +242,10 @@ impl Planner {
         wanted || before
     }
 
-    fn amend(&mut self, at: usize, who: Uid, amend: &Amend) -> Result<Decision, SendError> {
+    fn amend(&mut self, at: usize, who: Uid, amend: &Amend) -> Result<Accept, NoWrite> {
         let Amend { client_id, conversation, message_id, ref amendment } = *amend;
         let (key, digest) = ((who, client_id), amend.digest());
-        let unused = match self.under(key, digest)? {
-            Under::Answered(decision) => return Ok(*decision),
-            Under::Nothing(unused) => unused,
-        };
+        let unused = self.unused(key, digest)?;
         let (recipients, group_version) = match amendment.is_private() {
             true => (vec![Recipient { uid: who, epoch: MembershipEpoch(0) }], None),
             false => self.recipients(who, conversation)?,
@@ -305,15 +262,15 @@ impl Planner {
         let age = Duration::from_millis(self.now.0.saturating_sub(message.sent_at.0).max(0).cast_unsigned());
         match amendment {
             Amendment::Edit(_) | Amendment::Recall if message.sender != who => {
-                return Err(SendError::NotYours);
+                return Err(SendError::NotYours.into());
             }
             Amendment::Edit(_) if age >= self.limits.edit => {
-                return Err(SendError::TooLate(self.limits.edit));
+                return Err(SendError::TooLate(self.limits.edit).into());
             }
             Amendment::Recall if age >= self.limits.recall => {
-                return Err(SendError::TooLate(self.limits.recall));
+                return Err(SendError::TooLate(self.limits.recall).into());
             }
-            Amendment::React(emoji) => check_emoji(emoji)?,
+            Amendment::React(emoji) => check_emoji(emoji).map_err(SendError::from)?,
             _ => {}
         }
         let of = message.key().ok_or(SendError::NoMessage)?;
@@ -324,34 +281,21 @@ impl Planner {
             self.may_star(who, of, starred)?;
         }
         let message = self.row_in(who, conversation, message_id)?;
-        let body = Body::amendment(amendment, of, message, self.limits.text_characters)?;
+        let body =
+            Body::amendment(amendment, of, message, self.limits.text_characters).map_err(SendError::from)?;
         let content = self.content(amendment.kind(), who, conversation, Some(client_id), body);
         // Later requests of the batch find the amended message.
         if let Some(amended) = message.amended(&content) {
             self.facts.rows.insert((who, message_id), Arc::new(amended));
         }
         self.used.insert(key, (at, digest));
-        Ok(Decision::Write(WritePlan {
-            at,
-            content,
-            digest,
-            recipients,
-            later: Vec::new(),
-            joiner: None,
-            change: None,
-            group_version,
-            unused,
-        }))
+        Ok(Accept { group_version, unused, ..unnumbered(content, digest, recipients) })
     }
 
-    fn post(&mut self, at: usize, who: Uid, post: &Post) -> Result<Decision, SendError> {
+    fn post(&mut self, at: usize, who: Uid, post: &Post) -> Result<Accept, NoWrite> {
         let Post { client_id, receiver, target, kind, ref body } = *post;
         let (key, digest) = (client_id.map(|client_id| (who, client_id)), post.digest());
-        let unused = match key.map(|key| self.under(key, digest)).transpose()? {
-            Some(Under::Answered(decision)) => return Ok(*decision),
-            Some(Under::Nothing(unused)) => unused,
-            None => None,
-        };
+        let unused = key.map(|key| self.unused(key, digest)).transpose()?.flatten();
         self.facts.receiving(receiver)?;
         self.pass(who, target)?;
         let (epoch, group_version) = match target {
@@ -365,34 +309,24 @@ impl Planner {
         self.used.extend(key.map(|key| (key, (at, digest))));
         let content = self.content(kind, who, target, client_id, body.clone());
         let recipients = vec![Recipient { uid: receiver, epoch }];
-        Ok(Decision::Write(WritePlan {
-            at,
-            content,
-            digest,
-            recipients,
-            later: Vec::new(),
-            joiner: None,
-            change: None,
-            group_version,
-            unused,
-        }))
+        Ok(Accept { group_version, unused, ..unnumbered(content, digest, recipients) })
     }
 
-    /// The state of a key. The first answer comes before any check: a sender since removed from the group still gets it (I4).
-    fn under(&self, key: IdempotencyKey, digest: Digest) -> Result<Under, SendError> {
+    /// That nothing was accepted under the key; the proof, if the store was asked. The first answer comes before any check: a sender since
+    /// removed from the group still gets it (I4).
+    fn unused(&self, key: IdempotencyKey, digest: Digest) -> Result<Option<Unused>, NoWrite> {
         let unused = match self.facts.keys.get(&key) {
-            Some(KeyState::Used(record)) if record.digest != digest => return Err(SendError::ClientIdReused),
+            Some(KeyState::Used(record)) if record.digest != digest => Err(SendError::ClientIdReused)?,
             Some(&KeyState::Used(IdempotencyRecord { message_id, sent_at, .. })) => {
-                let known = SendAck { message_id, sent_at, repeated: true };
-                return Ok(Under::Answered(Box::new(Decision::Answer(Ok(known)))));
+                return Err(NoWrite::Answer(Ok(SendAck { message_id, sent_at, repeated: true })));
             }
             Some(KeyState::Unused(unused)) => Some(*unused),
             None => None,
         };
         match self.used.get(&key) {
-            Some((first, same)) if *same == digest => Ok(Under::Answered(Box::new(Decision::SameAs(*first)))),
-            Some(_) => Err(SendError::ClientIdReused),
-            None => Ok(Under::Nothing(unused)),
+            Some((first, same)) if *same == digest => Err(NoWrite::SameAs(*first)),
+            Some(_) => Err(SendError::ClientIdReused)?,
+            None => Ok(unused),
         }
     }
 

@@ -13,7 +13,7 @@ use tracing::{info, warn};
 
 use super::numbering::LeftBehind;
 use super::request::refuse;
-use super::shard::Delivery;
+use super::slices::Delivery;
 use super::writer::QueueWriter;
 use super::{FIRST_PAUSE, LONGEST_PAUSE, SendError};
 use crate::domain::Uid;

@@ -23,12 +23,11 @@ use super::permissions::WritePermissions;
 use super::read_counts::Marks;
 use super::recovery::Pass;
 use super::request::Queued;
-use super::slices::Slices;
+use super::slices::{Delivery, Slices};
 use super::writer::QueueWriter;
 use super::{FIRST_PAUSE, LONGEST_PAUSE, Options, QueueParts, daily_limit};
-use crate::domain::{Content, Uid};
+use crate::domain::Uid;
 use crate::log_limit::LogLimit;
-use crate::store::{AcceptanceId, Recipient};
 use crate::workers::watched;
 
 /// Deliveries from other queues that may wait in one; beyond it those queues accept no more.
@@ -36,14 +35,6 @@ const DELIVERIES: usize = 1_024;
 
 /// How often copies are looked for that a commit left owed, where the store may leave some.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-
-/// Copies of one acceptance that this queue owes to its receivers.
-#[derive(Clone, Debug)]
-pub(super) struct Delivery {
-    pub(super) acceptance: AcceptanceId,
-    pub(super) content: Arc<Content>,
-    pub(super) to: Vec<Recipient>,
-}
 
 /// The state of a queue, apart from the writer that works it.
 pub(super) struct Shard {

@@ -8,21 +8,28 @@
 //! Where the store assigns the ids nothing is sliced either: all copies are one commit.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::plan::WritePlan;
-use super::shard::Delivery;
 use super::{Options, Queued, Request};
-use crate::domain::{Conversation, Uid};
-use crate::store::Recipient;
+use crate::domain::{Content, Conversation, Uid};
+use crate::store::{Accept, AcceptanceId, Recipient, Row};
 
 /// How long somebody counts as writing after a request.
 const BUSY: Duration = Duration::from_millis(100);
 
 /// The pause after a slice, in times of what it took.
 const PAUSE: u32 = 4;
+
+/// Copies of one acceptance that a queue owes to its receivers.
+#[derive(Clone, Debug)]
+pub(super) struct Delivery {
+    pub(super) acceptance: AcceptanceId,
+    pub(super) content: Arc<Content>,
+    pub(super) to: Vec<Recipient>,
+}
 
 /// The slices that one queue has yet to write to its receivers.
 pub(super) struct Slices {
@@ -54,25 +61,26 @@ impl Slices {
         }
     }
 
-    /// Takes out of a plan what is to be written later of the copies that are `mine`.
+    /// Leaves for later what is too much of the copies that are `mine`; says which.
     pub(super) fn cut(
         &self,
-        plan: &mut WritePlan,
+        accept: &mut Accept,
         now: Instant,
         mine: impl Fn(Uid) -> bool,
     ) -> Vec<Recipient> {
-        let is_large = plan.content.target == Conversation::MOMENTS && plan.recipients.len() > self.rows;
+        let is_large = accept.content.target == Conversation::MOMENTS && accept.rows.len() > self.rows;
         if !is_large || now >= self.busy_until {
             return Vec::new();
         }
         let mut room = self.rows;
-        plan.recipients
-            .extract_if(.., |to| {
-                let is_late = mine(to.uid) && room == 0;
-                room -= usize::from(mine(to.uid) && !is_late);
-                is_late
-            })
-            .collect()
+        let late = accept.rows.extract_if(.., |row| {
+            let is_late = mine(row.receiver) && room == 0;
+            room -= usize::from(mine(row.receiver) && !is_late);
+            is_late
+        });
+        let late: Vec<Recipient> = late.map(Row::recipient).collect();
+        accept.rest.extend(&late);
+        late
     }
 
     /// Copies of an acceptance that is durable.

@@ -20,14 +20,15 @@ use super::first_messages::FirstMessages;
 use super::numbering::{LeftBehind, Numbered};
 use super::outage::Outages;
 use super::permissions::{Changes, WritePermissions};
-use super::plan::{Decision, PlanLimits, Planner, WritePlan};
+use super::plan::{NoWrite, PlanLimits, Planner, joiner};
 use super::read_counts::Marks;
 use super::recovery::Pass;
 use super::request::{Queued, RequestAnswer, SendAck, refuse};
-use super::shard::{Delivery, Shard};
+use super::shard::Shard;
+use super::slices::Delivery;
 use super::{Options, QueueParts, SendError, overtaken, queue_of};
 use crate::domain::{Content, Uid};
-use crate::store::{CommitError, CopyOutcome, KeyState, Outcome, Write};
+use crate::store::{Accept, CommitError, CopyOutcome, KeyState, Outcome, Write};
 
 /// How often a batch is decided before those of its requests are refused whose grounds keep changing.
 const MOST_TRIES: usize = 4;
@@ -204,7 +205,7 @@ impl QueueWriter<'_> {
     }
 
     /// Step 1: what each request leads to, an answer or a planned write. Requests that no longer fit in wait for the next batch.
-    async fn decide(&mut self, requests: Vec<Queued>) -> (Batch, Vec<WritePlan>) {
+    async fn decide(&mut self, requests: Vec<Queued>) -> (Batch, Vec<Accept>) {
         let (requests, late): (Vec<Queued>, _) = requests.into_iter().partition(Queued::is_in_order);
         refuse(late, &SendError::OutOfOrder);
         let (facts, unread) = self.facts(&requests).await;
@@ -224,18 +225,20 @@ impl QueueWriter<'_> {
             match unread.refusal(at, queued) {
                 Some(refusal) => batch.answer(at, Err(refusal)),
                 None => match planner.decide(at, queued.who, &queued.request) {
-                    Decision::Answer(answer) => batch.answer(at, answer),
-                    Decision::SameAs(first) => batch.answer_like(at, first),
-                    Decision::Write(mut plan) => {
-                        if !self.parts.numbers.come_from_the_store() {
-                            plan.later = self.shard.slices.cut(&mut plan, now, |uid| self.is_mine(uid));
-                        }
-                        if !plan.later.is_empty() {
+                    Err(NoWrite::Answer(answer)) => batch.answer(at, answer),
+                    Err(NoWrite::SameAs(first)) => batch.answer_like(at, first),
+                    Ok(mut plan) => {
+                        let later = match self.parts.numbers.come_from_the_store() {
+                            false => self.shard.slices.cut(&mut plan, now, |uid| self.is_mine(uid)),
+                            true => Vec::new(),
+                        };
+                        if !later.is_empty() {
                             cut.push(queued.who);
                         }
-                        rows += plan.recipients.len();
+                        rows += plan.rows.len();
                         // A joiner gets the earlier messages, and then the messages from here on.
-                        is_full = plan.joiner.is_some();
+                        is_full = joiner(&plan.content).is_some();
+                        batch.plan(at, &plan, later);
                         plans.push(plan);
                     }
                 },

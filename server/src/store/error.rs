@@ -1,9 +1,6 @@
-//! How storage fails, split by what a caller may do about it.
+//! How storage fails, split by what a caller may do about it. How a commit fails stands beside its outcomes.
 
 use std::sync::Arc;
-
-use super::Write;
-use crate::domain::{MessageId, Uid};
 
 /// A read, or a small write outside the queues, failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,31 +31,4 @@ impl StoreError {
     pub fn is_retryable(&self) -> bool {
         matches!(self, StoreError::Unavailable(_) | StoreError::Busy)
     }
-}
-
-/// A commit did not return its outcomes.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum CommitError {
-    /// Nothing of it is stored, and nothing will be.
-    #[error("nothing was stored: {0}")]
-    Refused(StoreError),
-    /// Nothing of it is stored: ids are not larger than the latest in their inboxes, so the sequence is behind the rows.
-    #[error("nothing was stored: the sequence is behind the rows of {} users", .0.latest.len())]
-    Behind(Box<Behind>),
-    /// Nothing of it is stored: another process has changed what these writes (places in the call, at least one) were decided on.
-    /// Decide again, on facts read anew.
-    #[error("nothing was stored: the facts behind {} of the writes have changed", .0.len())]
-    Stale(Vec<usize>),
-    /// It may or may not be stored. The store has reopened; look before you write again.
-    #[error("the outcome of a commit is unknown: {0}")]
-    Unknown(StoreError),
-}
-
-/// A commit whose ids came from a sequence that is behind the rows.
-#[derive(Clone, Debug)]
-pub struct Behind {
-    /// The writes of the commit, which need new ids.
-    pub writes: Vec<Write>,
-    /// The latest id of each inbox that the new ids must come after.
-    pub latest: Vec<(Uid, MessageId)>,
 }

@@ -49,12 +49,12 @@ pub use access_keys::AccessKey;
 pub use credentials::{CodeHash, SignUpInvite, SignedUp};
 pub use deletions::{Forgotten, ShownName};
 pub use directory::{Account, Directory, NewAccount};
-pub use error::{Behind, CommitError, StoreError};
+pub use error::StoreError;
 pub use page::{Filling, Page};
 pub use sessions::{Session, SharedRates, Tickets};
 pub use summary::Summary;
 pub use tables::TableStore;
-pub use write::{Accept, CopyOutcome, Deliver, Earlier, Outcome, Recipient, Row, Write};
+pub use write::{Accept, Behind, CommitError, CopyOutcome, Deliver, Earlier, Outcome, Recipient, Row, Write};
 
 /// The number of an acceptance: the order in which the store accepted. On SQLite over all senders; on PostgreSQL those of one sender
 /// grow, and an acceptance that owes no copy has 0.

@@ -23,6 +23,11 @@ impl Row {
         self.message_id == MessageId::ZERO
     }
 
+    /// Its receiver, to whom the copy is owed from now on.
+    pub fn recipient(self) -> Recipient {
+        Recipient { uid: self.receiver, epoch: self.epoch }
+    }
+
     /// Takes the id after `latest`, the receiver's latest, if the store is to assign it.
     pub(super) fn assign_after(&mut self, latest: MessageId) -> Result<(), Outcome> {
         if self.is_unnumbered() {
@@ -45,6 +50,13 @@ pub struct Recipient {
     pub uid: Uid,
     /// The membership epoch in which the acceptance counted the receiver in; `MembershipEpoch(0)` outside groups.
     pub epoch: MembershipEpoch,
+}
+
+impl Recipient {
+    /// The copy for it, with this id.
+    pub fn row(self, message_id: MessageId) -> Row {
+        Row { receiver: self.uid, message_id, epoch: self.epoch }
+    }
 }
 
 /// The first half of a fan-out (I5): the sender's copy, the idempotency record, the members, in one transaction.
@@ -204,4 +216,31 @@ impl Outcome {
             Outcome::GroupChanged | Outcome::Stale | Outcome::Refused(_) | Outcome::Rejected(_) => &[],
         }
     }
+}
+
+/// A commit did not return its outcomes.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CommitError {
+    /// Nothing of it is stored, and nothing will be.
+    #[error("nothing was stored: {0}")]
+    Refused(StoreError),
+    /// Nothing of it is stored: ids are not larger than the latest in their inboxes, so the sequence is behind the rows.
+    #[error("nothing was stored: the sequence is behind the rows of {} users", .0.latest.len())]
+    Behind(Box<Behind>),
+    /// Nothing of it is stored: another process has changed what these writes (places in the call, at least one) were decided on.
+    /// Decide again, on facts read anew.
+    #[error("nothing was stored: the facts behind {} of the writes have changed", .0.len())]
+    Stale(Vec<usize>),
+    /// It may or may not be stored. The store has reopened; look before you write again.
+    #[error("the outcome of a commit is unknown: {0}")]
+    Unknown(StoreError),
+}
+
+/// A commit whose ids came from a sequence that is behind the rows.
+#[derive(Clone, Debug)]
+pub struct Behind {
+    /// The writes of the commit, which need new ids.
+    pub writes: Vec<Write>,
+    /// The latest id of each inbox that the new ids must come after.
+    pub latest: Vec<(Uid, MessageId)>,
 }

@@ -14,6 +14,7 @@ use super::reader::ArchiveReader;
 use super::record::hex;
 use crate::domain::Timestamp;
 use crate::store::archive::{About, ArchiveSection, ExportSnapshot, Record, RecordKey};
+use crate::store::sqlite::private::sync_directory_of;
 
 /// Records that are read at a time.
 const PAGE: usize = 1_000;
@@ -215,11 +216,7 @@ impl ArchiveWriter {
         self.line(&ArchiveLine::Footer(Footer::new(self.totals, sha256)))?;
         let flushed = self.file.flush().and_then(|()| self.file.get_ref().sync_all());
         flushed.map_err(|source| self.fault(source))?;
-        let directory = match self.path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        File::open(directory).and_then(|opened| opened.sync_all()).map_err(|source| self.fault(source))
+        sync_directory_of(&self.path).map_err(|source| self.fault(source))
     }
 
     fn fault(&self, source: std::io::Error) -> TransferError {

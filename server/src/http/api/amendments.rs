@@ -8,7 +8,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::messages::Sent;
+use super::messages::{Sent, row};
 use super::settings::answer;
 use crate::app::Messages;
 use crate::app::messages::{Amend, Request};
@@ -300,12 +300,6 @@ pub(in crate::http) async fn star(
     Json(star): Json<Star>,
 ) -> Result<Response, Problem> {
     amend(&messages, &rates, session.uid, address, star).await
-}
-
-/// The id of a row, from an address or a frame.
-pub(in crate::http) fn row(message_id: u64) -> Result<MessageId, Problem> {
-    MessageId::new(message_id)
-        .ok_or_else(|| Problem::invalid_body("message_id is larger than the id of any row"))
 }
 
 async fn amend(

@@ -12,11 +12,10 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::amendments::row;
 use super::json;
 use crate::app::Messages;
 use crate::app::messages::{Draft, Request, SendAck};
-use crate::domain::{ClientId, MOST_MENTIONS, Mentions, Uid};
+use crate::domain::{ClientId, MOST_MENTIONS, Mentions, MessageId, Uid};
 use crate::http::error::{Document, Problem};
 use crate::http::extract::{Json, Session};
 use crate::http::limits::Rates;
@@ -85,6 +84,12 @@ impl NewMessage {
         let (client_id, to) = (ClientId(self.client_id), self.to.conversation()?);
         Ok(Draft { client_id, to, text, reply_to, mentions })
     }
+}
+
+/// The id of a row, from an address or a frame.
+pub(in crate::http) fn row(message_id: u64) -> Result<MessageId, Problem> {
+    MessageId::new(message_id)
+        .ok_or_else(|| Problem::invalid_body("message_id is larger than the id of any row"))
 }
 
 /// It survives a power cut.

@@ -8,9 +8,8 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::amendments::row;
 use super::conversations::page_rows;
-use super::messages::Sent;
+use super::messages::{Sent, row};
 use super::reading::Reads;
 use super::settings::answer;
 use crate::app::Moments;

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use super::super::{GroupAction, SendAck, SendError};
-use super::{Decision, Facts, Planner, Under, WritePlan, members};
+use super::super::{GroupAction, SendError};
+use super::{Facts, NoWrite, Planner, members, unnumbered};
 use crate::domain::message::Person;
 use crate::domain::{
     Body, ClientId, Conversation, Group, GroupChange, GroupId, GroupSetting, GroupStep, History, Kind,
-    MembershipEpoch, MessageId, Role, Standing, Uid, is_visible,
+    MembershipEpoch, Role, Standing, Uid, is_visible,
 };
+use crate::store::Accept;
 
 /// Characters of a group's name.
 const LONGEST_NAME: usize = 80;
@@ -103,21 +104,13 @@ impl Planner {
         client_id: ClientId,
         gid: GroupId,
         action: &GroupAction,
-    ) -> Result<Decision, SendError> {
+    ) -> Result<Accept, NoWrite> {
         let (key, digest) = ((who, client_id), action.digest(gid));
-        let unused = match self.under(key, digest)? {
-            Under::Answered(decision) => return Ok(*decision),
-            Under::Nothing(unused) => unused,
-        };
+        let unused = self.unused(key, digest)?;
         let before = self.facts.groups.get(&gid).cloned();
-        let step = match step(who, action, before.as_deref(), self.limits.members, &self.facts)? {
-            Some(step) => step,
-            // It is so already.
-            None => {
-                let known = SendAck { message_id: MessageId::ZERO, sent_at: self.now, repeated: true };
-                return Ok(Decision::Answer(Ok(known)));
-            }
-        };
+        let step = step(who, action, before.as_deref(), self.limits.members, &self.facts)?;
+        // It may be so already.
+        let step = step.ok_or_else(|| self.unsaid())?;
         let from_version = before.as_ref().map_or(0, |group| group.version);
         let change = match &before {
             None => GroupChange::of_step(gid, 0, who, self.now, &step),
@@ -141,30 +134,15 @@ impl Planner {
         let heir = heir.map(named);
         let mut body =
             Body::membership(gid, &after.settings.name, &step, &concerned, &self.person(who)?, heir.as_ref());
-        let joiner = match step {
-            GroupStep::Added(uid, _) | GroupStep::Joined(uid, _)
-                if self.limits.history && after.settings.history == History::Visible =>
-            {
-                body = body.with_history();
-                Some(uid)
-            }
-            _ => None,
-        };
+        let is_joining = matches!(step, GroupStep::Added(..) | GroupStep::Joined(..));
+        if is_joining && self.limits.history && after.settings.history == History::Visible {
+            body = body.with_history();
+        }
         self.facts.groups.insert(gid, after);
         self.used.insert(key, (at, digest));
         let content = self.content(Kind::Membership, who, Conversation::Group(gid), Some(client_id), body);
         let (change, group_version) = (Some(change), Some(from_version));
-        Ok(Decision::Write(WritePlan {
-            at,
-            content,
-            digest,
-            recipients,
-            joiner,
-            later: Vec::new(),
-            change,
-            group_version,
-            unused,
-        }))
+        Ok(Accept { change, group_version, unused, ..unnumbered(content, digest, recipients) })
     }
 }
 

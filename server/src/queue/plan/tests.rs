@@ -1,7 +1,7 @@
 //! Decisions about requests, without a store.
 
 use super::*;
-use crate::domain::{GroupStep, History};
+use crate::domain::{GroupChange, GroupStep, History};
 use crate::queue::GroupAction;
 use uuid::Uuid;
 
@@ -43,10 +43,10 @@ fn say(id: u128, to: Conversation, text: &str) -> Request {
     })
 }
 
-fn refusal(decision: Decision) -> Option<SendError> {
-    match decision {
-        Decision::Answer(answer) => answer.err(),
-        Decision::Write(_) | Decision::SameAs(_) => None,
+fn refusal(decided: Result<Accept, NoWrite>) -> Option<SendError> {
+    match decided {
+        Err(NoWrite::Answer(answer)) => answer.err(),
+        Ok(_) | Err(NoWrite::SameAs(_)) => None,
     }
 }
 
@@ -54,12 +54,12 @@ fn refusal(decision: Decision) -> Option<SendError> {
 fn a_repetition_within_the_batch_shares_the_first_ones_answer() {
     let mut planner = planner(facts());
     let to = Conversation::User(BOB);
-    assert!(matches!(planner.decide(0, ANN, &say(1, to, "hi")), Decision::Write(_)));
-    assert!(matches!(planner.decide(1, ANN, &say(1, to, "hi")), Decision::SameAs(0)));
+    assert!(matches!(planner.decide(0, ANN, &say(1, to, "hi")), Ok(_)));
+    assert!(matches!(planner.decide(1, ANN, &say(1, to, "hi")), Err(NoWrite::SameAs(0))));
     let other = planner.decide(2, ANN, &say(1, to, "ho"));
     assert_eq!(refusal(other), Some(SendError::ClientIdReused));
     // The same id of another sender is another message.
-    assert!(matches!(planner.decide(3, BOB, &say(1, to, "hi")), Decision::Write(_)));
+    assert!(matches!(planner.decide(3, BOB, &say(1, to, "hi")), Ok(_)));
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn the_first_answer_outlives_membership_and_limits() {
         IdempotencyRecord { message_id: MessageId::MAX, sent_at: Timestamp(1), digest: Digest::of(to, text) };
     facts.keys.insert((CAT, ClientId(Uuid::from_u128(1))), KeyState::Used(record));
     let mut planner = planner(facts);
-    let Decision::Answer(Ok(ack)) = planner.decide(0, CAT, &say(1, to, text)) else {
+    let Err(NoWrite::Answer(Ok(ack))) = planner.decide(0, CAT, &say(1, to, text)) else {
         panic!("the record answers");
     };
     assert_eq!((ack.message_id, ack.repeated), (MessageId::MAX, true));
@@ -87,12 +87,12 @@ fn who_is_mentioned_and_not_in_the_group_is_left_out() {
     };
     let walkers = Conversation::Group(WALKERS);
     let request = naming(1, walkers, &[BOB, CAT, BOB]);
-    let Decision::Write(plan) = planner.decide(0, ANN, &request) else { panic!("a write") };
+    let Ok(plan) = planner.decide(0, ANN, &request) else { panic!("a write") };
     assert_eq!(plan.content.body.mentions(), Mentions { users: vec![BOB], all: true });
     assert!(plan.content.counts_as_mention(BOB) && !plan.content.counts_as_mention(ANN));
     let other = planner.decide(1, ANN, &naming(1, walkers, &[BOB]));
     assert_eq!(refusal(other), Some(SendError::ClientIdReused), "who is mentioned is part of what is said");
-    let Decision::Write(plan) = planner.decide(2, ANN, &naming(2, Conversation::User(BOB), &[BOB])) else {
+    let Ok(plan) = planner.decide(2, ANN, &naming(2, Conversation::User(BOB), &[BOB])) else {
         panic!("a write")
     };
     assert_eq!(plan.content.body.as_json(), r#"{"text":"hi"}"#, "of two people nobody need be named");
@@ -112,14 +112,12 @@ fn a_post_is_for_its_receiver_alone_and_known_again() {
         (2, Conversation::Group(WALKERS), MembershipEpoch(1), Some(1)),
         (0, Conversation::User(BOB), MembershipEpoch(0), None),
     ] {
-        let Decision::Write(plan) = planner.decide(n as usize, ANN, &post(n, target)) else {
-            panic!("a write")
-        };
-        assert_eq!(plan.recipients, [Recipient { uid: BOB, epoch }]);
+        let Ok(plan) = planner.decide(n as usize, ANN, &post(n, target)) else { panic!("a write") };
+        assert_eq!(plan.rows, [Recipient { uid: BOB, epoch }.row(MessageId::ZERO)]);
         assert_eq!((plan.group_version, plan.content.client_id.is_some()), (version, n > 0));
     }
     let again = planner.decide(3, ANN, &post(1, Conversation::User(BOB)));
-    assert!(matches!(again, Decision::SameAs(1)), "{again:?}");
+    assert!(matches!(again, Err(NoWrite::SameAs(1))), "{again:?}");
     let other = planner.decide(4, ANN, &post(1, Conversation::Group(WALKERS)));
     assert_eq!(refusal(other), Some(SendError::ClientIdReused));
     let said = planner.decide(5, ANN, &say(1, Conversation::User(BOB), "hi"));
@@ -150,17 +148,17 @@ fn a_post_passes_over_no_block() {
         assert_eq!(refusal(decided), Some(refused));
         // Groups in common stay.
         let walk = planner.decide(1, ANN, &post(2, Conversation::Group(WALKERS)));
-        assert!(matches!(walk, Decision::Write(_)), "{walk:?}");
+        assert!(matches!(walk, Ok(_)), "{walk:?}");
     }
 }
 
 #[test]
 fn a_note_to_oneself_is_one_copy() {
     let mut planner = planner(facts());
-    let Decision::Write(plan) = planner.decide(0, ANN, &say(1, Conversation::User(ANN), "hi")) else {
+    let Ok(plan) = planner.decide(0, ANN, &say(1, Conversation::User(ANN), "hi")) else {
         panic!("a write");
     };
-    assert_eq!(plan.recipients.len(), 1);
+    assert_eq!(plan.rows.len(), 1);
 }
 
 #[test]
@@ -179,8 +177,8 @@ fn a_read_marker_only_grows_and_names_a_row_of_its_conversation() {
     facts.rows.extend([((ANN, id(4)), row.clone()), ((ANN, id(9)), row)]);
     let mut planner = planner(facts);
     let read = |n| Request::Read { conversation: with_bob, message_id: id(n) };
-    assert!(matches!(planner.decide(0, ANN, &read(9)), Decision::Write(_)));
-    assert!(matches!(planner.decide(1, ANN, &read(4)), Decision::Answer(Ok(_))));
+    assert!(matches!(planner.decide(0, ANN, &read(9)), Ok(_)));
+    assert!(matches!(planner.decide(1, ANN, &read(4)), Err(NoWrite::Answer(Ok(_)))));
     assert_eq!(refusal(planner.decide(2, ANN, &read(5))), Some(SendError::NotInConversation));
     let elsewhere = Request::Read { conversation: Conversation::User(CAT), message_id: id(9) };
     assert_eq!(refusal(planner.decide(3, ANN, &elsewhere)), Some(SendError::NotInConversation));
@@ -190,14 +188,14 @@ fn a_read_marker_only_grows_and_names_a_row_of_its_conversation() {
 fn changes_of_one_batch_build_on_each_other() {
     let mut planner = planner(facts());
     let change = |n, action| Request::Group { client_id: ClientId(Uuid::from_u128(n)), gid: WALKERS, action };
-    let Decision::Write(added) = planner.decide(0, ANN, &change(1, GroupAction::Add(CAT))) else {
+    let Ok(added) = planner.decide(0, ANN, &change(1, GroupAction::Add(CAT))) else {
         panic!("a write");
     };
-    assert_eq!(added.recipients.len(), 3);
-    let Decision::Write(left) = planner.decide(1, BOB, &change(2, GroupAction::Remove(BOB))) else {
+    assert_eq!(added.rows.len(), 3);
+    let Ok(left) = planner.decide(1, BOB, &change(2, GroupAction::Remove(BOB))) else {
         panic!("a write");
     };
-    assert_eq!(left.recipients[0].uid, BOB, "who leaves gets the row that says so");
+    assert_eq!(left.rows[0].receiver, BOB, "who leaves gets the row that says so");
     assert_eq!(left.change.map(|change| change.from_version), Some(2));
     let again = planner.decide(2, BOB, &change(3, GroupAction::Add(BOB)));
     assert_eq!(refusal(again), Some(SendError::UnknownGroup));
@@ -216,8 +214,8 @@ fn who_joins_a_group_with_a_visible_history_gets_it_first() {
         planner.limits.history = shows;
         let action = GroupAction::Add(CAT);
         let add = Request::Group { client_id: ClientId(Uuid::from_u128(1)), gid: WALKERS, action };
-        let Decision::Write(added) = planner.decide(0, ANN, &add) else { panic!("a write") };
-        assert_eq!((added.joiner, added.content.body.joins_with_history()), (expected, expected));
+        let Ok(added) = planner.decide(0, ANN, &add) else { panic!("a write") };
+        assert_eq!(joiner(&added.content), expected);
     }
 }
 
@@ -246,11 +244,11 @@ fn amendments_of_one_batch_build_on_each_other() {
     let (facts, row) = with_message();
     let mut planner = planner(facts);
     let edit = amend(2, row, Amendment::Edit("ho".to_owned()));
-    let Decision::Write(plan) = planner.decide(0, ANN, &edit) else { panic!("a write") };
-    assert_eq!((plan.content.kind, plan.recipients.len()), (Kind::Edit, 2));
-    assert!(matches!(planner.decide(1, ANN, &edit), Decision::SameAs(0)));
+    let Ok(plan) = planner.decide(0, ANN, &edit) else { panic!("a write") };
+    assert_eq!((plan.content.kind, plan.rows.len()), (Kind::Edit, 2));
+    assert!(matches!(planner.decide(1, ANN, &edit), Err(NoWrite::SameAs(0))));
     let recall = planner.decide(2, ANN, &amend(3, row, Amendment::Recall));
-    assert!(matches!(recall, Decision::Write(_)));
+    assert!(matches!(recall, Ok(_)));
     let late = planner.decide(3, ANN, &amend(4, row, Amendment::Edit("he".to_owned())));
     assert_eq!(refusal(late), Some(SendError::Recalled));
     let reply = Request::Message(Draft {
@@ -293,9 +291,9 @@ fn what_a_person_may_not_amend_is_refused_by_its_reason() {
         assert_eq!(refusal(decided), Some(expected), "{n}");
     }
     let edit = planner.decide(8, ANN, &amend(8, row, Amendment::Edit("in time".into())));
-    assert!(matches!(edit, Decision::Write(_)));
+    assert!(matches!(edit, Ok(_)));
     let react = planner.decide(9, ANN, &amend(9, id(5), Amendment::React(vec!["👍".into()])));
-    assert!(matches!(react, Decision::Write(_)));
+    assert!(matches!(react, Ok(_)));
 }
 
 #[test]
@@ -324,8 +322,8 @@ fn a_deleted_account_gets_nothing_and_only_takes_back() {
     }
     let of = (BOB, ClientId(Uuid::from_u128(9)));
     let told = |decision| match decision {
-        Decision::Write(plan) => plan.recipients.iter().map(|to| to.uid).collect(),
-        Decision::Answer(_) | Decision::SameAs(_) => Vec::new(),
+        Ok(Accept { rows, .. }) => rows.iter().map(|row| row.receiver).collect(),
+        Err(_) => Vec::new(),
     };
     planner.facts.wishes = HashMap::from([((BOB, ANN), true), ((ANN, BOB), true)]);
     assert_eq!(told(planner.decide(6, BOB, &friend(7, ANN, false))), [BOB, ANN]);

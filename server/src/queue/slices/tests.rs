@@ -1,11 +1,8 @@
 //! When what goes to many is cut, and in which order the slices follow.
 
-use std::sync::Arc;
-
 use super::*;
-use crate::domain::{Body, ClientId, Content, Digest, Kind, MembershipEpoch, Timestamp};
+use crate::domain::{Body, ClientId, Content, Digest, Kind, MembershipEpoch, MessageId, Timestamp};
 use crate::queue::Publish;
-use crate::store::AcceptanceId;
 
 const ANN: Uid = Uid(1);
 
@@ -25,14 +22,12 @@ fn recipients(uids: std::ops::Range<u32>) -> Vec<Recipient> {
     uids.map(|uid| Recipient { uid: Uid(uid), epoch: MembershipEpoch(0) }).collect()
 }
 
-fn plan(target: Conversation, receivers: u32) -> WritePlan {
-    WritePlan {
-        at: 0,
+fn accept(target: Conversation, receivers: u32) -> Accept {
+    Accept {
         content: content(target),
         digest: Digest::of(target, ""),
-        recipients: recipients(1..receivers + 1),
-        joiner: None,
-        later: Vec::new(),
+        rows: recipients(1..receivers + 1).into_iter().map(|to| to.row(MessageId::ZERO)).collect(),
+        rest: Vec::new(),
         change: None,
         group_version: None,
         unused: None,
@@ -56,9 +51,10 @@ fn slices() -> Slices {
 async fn what_is_large_is_cut_while_others_write() {
     let mut slices = slices();
     let cut = |slices: &Slices, target, receivers| {
-        let mut plan = plan(target, receivers);
-        let later = slices.cut(&mut plan, Instant::now(), |uid| uid.0 % 2 == 1);
-        (plan.recipients.len(), later.len())
+        let mut accept = accept(target, receivers);
+        let later = slices.cut(&mut accept, Instant::now(), |uid| uid.0 % 2 == 1);
+        assert_eq!(accept.rest, later);
+        (accept.rows.len(), later.len())
     };
     assert_eq!(cut(&slices, Conversation::MOMENTS, 100), (100, 0), "nobody else writes");
     slices.hear(&[request(Uid(7), 50)], Instant::now());

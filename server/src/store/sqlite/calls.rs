@@ -1,40 +1,38 @@
-//! Calls of `commit` that wait for the committer, and where they are answered.
+//! What the committer is asked; calls of `commit` that wait for it, and where they are answered.
+
+use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::tables::TableCall;
-use crate::store::tables::TableOutcome;
-use crate::store::{CommitError, Outcome, StoreError, Write};
+use super::tables;
+use crate::domain::{Group, GroupId};
+use crate::store::tables::{TableId, TableOutcome, TableWrite};
+use crate::store::{AcceptanceId, CommitError, Outcome, Pending, StoreError, Write};
 
 pub(super) type Reply<T, E = StoreError> = oneshot::Sender<Result<T, E>>;
 
-/// A call of `commit` that waits.
-pub(super) struct CommitCall {
-    pub(super) writes: Vec<Write>,
-    pub(super) reply: Reply<Vec<Outcome>, CommitError>,
-}
-
-impl CommitCall {
-    /// How many rows and bytes it brings.
-    pub(super) fn weight(&self) -> (usize, usize) {
-        self.writes.iter().fold((0, 0), |(rows, bytes), write| match write {
-            Write::Accept(accept) => {
-                let owed = accept.rows.len() + accept.rest.len();
-                (rows + accept.rows.len(), bytes + accept.content.body.as_json().len() + 8 * owed + 64)
-            }
-            Write::Deliver(deliver) => (rows + deliver.rows.len(), bytes + 12 * deliver.rows.len()),
-        })
-    }
+/// A request to the committer.
+pub(super) enum CommitterRequest {
+    Commit(Vec<Write>, Reply<Vec<Outcome>, CommitError>),
+    CommitRows(Vec<TableWrite>, Reply<Vec<TableOutcome>, CommitError>),
+    /// From now on the table is gone. The answer: the last batch that may have rows of it.
+    CloseTable(TableId, Reply<u64>),
+    Pending(AcceptanceId, usize, Reply<Vec<Pending>>),
+    Group(GroupId, Reply<Option<Arc<Group>>>),
+    Close(Reply<()>),
 }
 
 /// The most bytes that a row or a copy takes in the journal besides its own.
 const FIXED: usize = 256;
 
-/// Calls that share an append.
+/// Calls of `commit` that share an append.
 #[derive(Default)]
 pub(super) struct Calls {
-    pub(super) messages: Vec<CommitCall>,
-    pub(super) tables: Vec<TableCall>,
+    pub(super) messages: Vec<(Vec<Write>, Reply<Vec<Outcome>, CommitError>)>,
+    pub(super) tables: Vec<(Vec<TableWrite>, Reply<Vec<TableOutcome>, CommitError>)>,
+    /// Rows and bytes that they bring.
+    pub(super) rows: usize,
+    pub(super) bytes: usize,
 }
 
 /// Where they are answered.
@@ -44,19 +42,53 @@ pub(super) struct Replies {
 }
 
 impl Calls {
+    /// Takes a call of `commit`; gives back what is none.
+    pub(super) fn add(&mut self, ask: CommitterRequest) -> Option<CommitterRequest> {
+        let (rows, bytes) = match ask {
+            CommitterRequest::Commit(writes, reply) => {
+                let weight = weight(&writes);
+                self.messages.push((writes, reply));
+                weight
+            }
+            CommitterRequest::CommitRows(writes, reply) => {
+                let weight = tables::weight(&writes);
+                self.tables.push((writes, reply));
+                weight
+            }
+            other => return Some(other),
+        };
+        self.rows += rows;
+        self.bytes += bytes;
+        None
+    }
+
+    /// How many.
+    pub(super) fn len(&self) -> usize {
+        self.messages.len() + self.tables.len()
+    }
+
     /// More bytes than they take in the journal, but for changes of very large groups.
     pub(super) fn most_bytes(&self) -> usize {
-        let messages = self.messages.iter().map(CommitCall::weight);
-        let weights = messages.chain(self.tables.iter().map(TableCall::weight));
-        weights.map(|(rows, bytes)| 2 * bytes + FIXED * (rows + 1)).sum()
+        2 * self.bytes + FIXED * (self.rows + self.len())
     }
 
     /// Answers that nothing of them is stored.
     pub(super) fn refuse(self, error: &StoreError) {
-        let messages = self.messages.into_iter().map(|call| call.reply).collect();
-        let tables = self.tables.into_iter().map(|call| call.reply).collect();
+        let messages = self.messages.into_iter().map(|(_, reply)| reply).collect();
+        let tables = self.tables.into_iter().map(|(_, reply)| reply).collect();
         Replies { messages, tables }.refuse(&CommitError::Refused(error.clone()));
     }
+}
+
+/// How many rows and bytes these bring.
+fn weight(writes: &[Write]) -> (usize, usize) {
+    writes.iter().fold((0, 0), |(rows, bytes), write| match write {
+        Write::Accept(accept) => {
+            let owed = accept.rows.len() + accept.rest.len();
+            (rows + accept.rows.len(), bytes + accept.content.body.as_json().len() + 8 * owed + 64)
+        }
+        Write::Deliver(deliver) => (rows + deliver.rows.len(), bytes + 12 * deliver.rows.len()),
+    })
 }
 
 impl Replies {

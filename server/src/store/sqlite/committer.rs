@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::error;
 
-use super::calls::{Calls, CommitCall, Replies, Reply};
+use super::calls::{Calls, CommitterRequest, Replies, Reply};
 use super::flush::Frozen;
 use super::flusher::Flusher;
 use super::journal::Journal;
@@ -23,10 +23,9 @@ use super::ledger::{Needs, StoreLedger};
 use super::lookup;
 use super::memtable::MemtableUpdate;
 use super::shared::SqliteShared;
-use super::tables::{Counters, TableCall};
+use super::tables::Counters;
 use crate::domain::{Group, GroupId};
-use crate::store::tables::{TableId, TableOutcome};
-use crate::store::{AcceptanceId, Behind, CommitError, Outcome, Pending, StoreError, Write};
+use crate::store::{Behind, CommitError, Outcome, StoreError, Write};
 
 /// Calls of `commit` that may wait for the committer; more callers wait until there is room.
 pub(super) const WAITING_COMMITS: usize = 1_024;
@@ -41,17 +40,6 @@ const USUAL_BYTES: usize = 64 << 10;
 /// Between two attempts to store after a refusal.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// A request to the committer.
-pub(super) enum CommitterRequest {
-    Commit(CommitCall),
-    CommitRows(TableCall),
-    /// From now on the table is gone. The answer: the last batch that may have rows of it.
-    CloseTable(TableId, Reply<u64>),
-    Pending(AcceptanceId, usize, Reply<Vec<Pending>>),
-    Group(GroupId, Reply<Option<Arc<Group>>>),
-    Close(Reply<()>),
-}
-
 /// The committer's state.
 pub(super) struct Committer {
     pub(super) shared: Arc<SqliteShared>,
@@ -62,16 +50,6 @@ pub(super) struct Committer {
     pub(super) flusher: Flusher,
     /// When to try whether something can be stored again, after a refusal.
     pub(super) retry_at: Option<Instant>,
-}
-
-/// A batch that was judged: what to append, what readers will see of it, what to answer.
-#[derive(Default)]
-struct Judged {
-    /// Of messages, then of tables.
-    records: Vec<JournalRecord>,
-    updates: Vec<MemtableUpdate>,
-    outcomes: Vec<Vec<Outcome>>,
-    table_outcomes: Vec<Vec<TableOutcome>>,
 }
 
 impl Committer {
@@ -130,15 +108,8 @@ impl Committer {
     /// An asker who has gone away is not missed: results of sends are dropped here and below.
     async fn answer(&mut self, ask: CommitterRequest) -> ControlFlow<()> {
         match ask {
-            CommitterRequest::Commit(call) => {
-                let first = call.weight();
-                let calls = Calls { messages: vec![call], tables: Vec::new() };
-                return self.commit_with_waiting(calls, first).await;
-            }
-            CommitterRequest::CommitRows(call) => {
-                let first = call.weight();
-                let calls = Calls { messages: Vec::new(), tables: vec![call] };
-                return self.commit_with_waiting(calls, first).await;
+            ask @ (CommitterRequest::Commit(..) | CommitterRequest::CommitRows(..)) => {
+                return self.commit_with_waiting(ask).await;
             }
             CommitterRequest::CloseTable(table, reply) => {
                 self.shared.tables.remove(table);
@@ -165,31 +136,14 @@ impl Committer {
     }
 
     /// Group commit: takes the calls that wait behind the first one, within bounds.
-    async fn commit_with_waiting(
-        &mut self,
-        mut calls: Calls,
-        (mut rows, mut bytes): (usize, usize),
-    ) -> ControlFlow<()> {
-        let mut behind = None;
-        while rows < BATCH_ROWS && bytes < BATCH_BYTES && behind.is_none() {
-            let (more_rows, more_bytes) = match self.requests.try_recv() {
-                Ok(CommitterRequest::Commit(call)) => {
-                    let more = call.weight();
-                    calls.messages.push(call);
-                    more
-                }
-                Ok(CommitterRequest::CommitRows(call)) => {
-                    let more = call.weight();
-                    calls.tables.push(call);
-                    more
-                }
-                Ok(other) => {
-                    behind = Some(other);
-                    (0, 0)
-                }
+    async fn commit_with_waiting(&mut self, first: CommitterRequest) -> ControlFlow<()> {
+        let mut calls = Calls::default();
+        let mut behind = calls.add(first);
+        while calls.rows < BATCH_ROWS && calls.bytes < BATCH_BYTES && behind.is_none() {
+            match self.requests.try_recv() {
+                Ok(ask) => behind = calls.add(ask),
                 Err(_) => break,
-            };
-            (rows, bytes) = (rows + more_rows, bytes + more_bytes);
+            }
         }
         let flow = self.commit(calls).await;
         match behind {
@@ -210,21 +164,20 @@ impl Committer {
             self.refuse(calls, &error);
             return ControlFlow::Continue(());
         }
-        let learnt = match self.learn(&calls.messages).await {
-            Ok(()) if !calls.tables.is_empty() => self.learn_counters(&calls.tables).await,
+        let learnt = match self.learn(&calls).await {
+            Ok(()) if !calls.tables.is_empty() => self.learn_counters(&calls).await,
             learnt => learnt,
         };
         if let Err(error) = learnt {
             self.refuse(calls, &error);
             return ControlFlow::Continue(());
         }
-        let (messages, writes): (Vec<_>, Vec<_>) =
-            self.in_order(calls.messages).into_iter().map(|call| (call.reply, call.writes)).unzip();
-        let (tables, rows): (Vec<_>, Vec<_>) =
-            calls.tables.into_iter().map(|call| (call.reply, call.writes)).unzip();
+        let (writes, messages): (Vec<_>, Vec<_>) = self.in_order(calls.messages).into_iter().unzip();
+        let (rows, tables): (Vec<_>, Vec<_>) = calls.tables.into_iter().unzip();
         let replies = Replies { messages, tables };
-        let mut judged = match self.judge(writes) {
-            Ok(judged) => judged,
+        let (mut records, mut updates) = (Vec::new(), Vec::new());
+        let outcomes = match self.judge(writes, &mut records, &mut updates) {
+            Ok(outcomes) => outcomes,
             Err(error) => {
                 error!(%error, "reading the ledger back from the journal");
                 self.shared.condition.refused(replies.len());
@@ -232,14 +185,12 @@ impl Committer {
                 return self.recover().await;
             }
         };
-        let messages = judged.records.len();
-        for writes in rows {
-            let outcomes = self.judge_rows(writes, &mut judged.records);
-            judged.table_outcomes.push(outcomes);
-        }
-        if !judged.records.is_empty() {
+        let messages = records.len();
+        let table_outcomes: Vec<_> =
+            rows.into_iter().map(|writes| self.judge_rows(writes, &mut records)).collect();
+        if !records.is_empty() {
             let seq = self.journal.last() + 1;
-            if let Err(error) = self.journal.append(&judged.records) {
+            if let Err(error) = self.journal.append(&records) {
                 if let Some(left_out) = self.shared.condition.log.pass() {
                     error!(%error, left_out, "a commit failed; the journal is reopened");
                 }
@@ -255,19 +206,19 @@ impl Committer {
                 replies.refuse(&refused);
                 return flow;
             }
-            self.show(judged.updates);
-            if judged.records.len() > messages {
-                self.shared.memory.active().apply_rows(&judged.records[messages..]);
+            self.show(updates);
+            if records.len() > messages {
+                self.shared.memory.active().apply_rows(&records[messages..]);
             }
             self.shared.condition.committed();
             self.retry_at = None;
         }
         self.ledger.settle(self.shared.options.known_latest_ids, self.shared.options.known_groups);
         self.counters.settle(self.shared.options.known_counters);
-        for (reply, outcomes) in replies.messages.into_iter().zip(judged.outcomes) {
+        for (reply, outcomes) in replies.messages.into_iter().zip(outcomes) {
             _ = reply.send(Ok(outcomes));
         }
-        for (reply, outcomes) in replies.tables.into_iter().zip(judged.table_outcomes) {
+        for (reply, outcomes) in replies.tables.into_iter().zip(table_outcomes) {
             _ = reply.send(Ok(outcomes));
         }
         ControlFlow::Continue(())
@@ -275,7 +226,7 @@ impl Committer {
 
     /// Refuses calls before anything of them was stored; what is in the way is tried again even if no other call comes.
     fn refuse(&mut self, calls: Calls, error: &StoreError) {
-        self.shared.condition.refused(calls.messages.len() + calls.tables.len());
+        self.shared.condition.refused(calls.len());
         self.shared.condition.trouble(error);
         self.retry_at = Some(Instant::now() + RETRY_PAUSE);
         calls.refuse(error);
@@ -304,9 +255,12 @@ impl Committer {
     }
 
     /// Those calls whose ids come after what is stored; the others are given back to be numbered again.
-    fn in_order(&self, mut calls: Vec<CommitCall>) -> Vec<CommitCall> {
-        let late = calls.extract_if(.., |call| !self.ledger.behind(&call.writes).is_empty());
-        for CommitCall { writes, reply } in late {
+    fn in_order(
+        &self,
+        mut calls: Vec<(Vec<Write>, Reply<Vec<Outcome>, CommitError>)>,
+    ) -> Vec<(Vec<Write>, Reply<Vec<Outcome>, CommitError>)> {
+        let late = calls.extract_if(.., |(writes, _)| !self.ledger.behind(writes).is_empty());
+        for (writes, reply) in late {
             let latest = self.ledger.behind(&writes);
             _ = reply.send(Err(CommitError::Behind(Box::new(Behind { writes, latest }))));
         }
@@ -314,9 +268,9 @@ impl Committer {
     }
 
     /// Teaches the ledger what it must know to judge these calls.
-    async fn learn(&mut self, calls: &[CommitCall]) -> Result<(), StoreError> {
+    async fn learn(&mut self, calls: &Calls) -> Result<(), StoreError> {
         let mut needs = Needs::default();
-        for write in calls.iter().flat_map(|call| &call.writes) {
+        for write in calls.messages.iter().flat_map(|(writes, _)| writes) {
             self.ledger.needs(write, &mut needs);
         }
         let view = self.shared.memory.view();
@@ -377,24 +331,22 @@ impl Committer {
         Ok(group)
     }
 
-    fn judge(&mut self, calls: Vec<Vec<Write>>) -> Result<Judged, StoreError> {
-        let mut judged = Judged::default();
-        for writes in calls {
-            let mut outcomes = Vec::with_capacity(writes.len());
-            for write in writes {
-                let outcome = match self.ledger.judge(write) {
-                    Ok((record, outcome)) => {
-                        judged.updates.push(self.ledger.apply(&record).map_err(StoreError::corrupt)?);
-                        judged.records.push(JournalRecord::Message(record));
-                        outcome
-                    }
-                    Err(nothing_to_store) => nothing_to_store,
-                };
-                outcomes.push(outcome);
+    /// Decides about the writes of each call. Adds what to append to `records`, and what readers will see of it to `updates`.
+    fn judge(
+        &mut self,
+        calls: Vec<Vec<Write>>,
+        records: &mut Vec<JournalRecord>,
+        updates: &mut Vec<MemtableUpdate>,
+    ) -> Result<Vec<Vec<Outcome>>, StoreError> {
+        let mut judge = |write| match self.ledger.judge(write) {
+            Ok((record, outcome)) => {
+                updates.extend(self.ledger.apply(&record).map_err(StoreError::corrupt)?);
+                records.push(record);
+                Ok(outcome)
             }
-            judged.outcomes.push(outcomes);
-        }
-        Ok(judged)
+            Err(nothing_to_store) => Ok(nothing_to_store),
+        };
+        calls.into_iter().map(|writes| writes.into_iter().map(&mut judge).collect()).collect()
     }
 
     /// Lets readers see what is durable now.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use seqsvr_core::page_sums::{self, DamagedPage};
 use tokio::time::Instant;
 
+use super::private::directory_of;
 use crate::log_limit::LogLimit;
 use crate::store::Health;
 
@@ -81,9 +82,7 @@ impl SqliteCondition {
 /// The damaged pages of `database` and of what lies beside it.
 fn damaged(database: &Path) -> Vec<String> {
     // SQLite names files by the whole path, without links; the database itself may be one.
-    let directory =
-        database.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let directories = [std::fs::canonicalize(directory).ok(), behind_links(database)];
+    let directories = [std::fs::canonicalize(directory_of(database)).ok(), behind_links(database)];
     let is_here =
         |page: &DamagedPage| directories.iter().flatten().any(|here| page.path.parent() == Some(here));
     page_sums::damaged().iter().filter(|page| is_here(page)).map(ToString::to_string).collect()

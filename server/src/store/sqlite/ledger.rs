@@ -10,38 +10,16 @@ use std::sync::Arc;
 
 use quick_cache::unsync::Cache;
 
+use super::journal::record::JournalRecord;
 use super::memtable::MemtableUpdate;
 use super::receivers::{OwedReceivers, SeenReceivers};
 use crate::domain::{
-    Content, Conversation, Digest, Group, GroupChange, GroupId, IdempotencyKey, MembershipEpoch, MessageId,
-    Uid,
+    Content, Conversation, Group, GroupChange, GroupId, IdempotencyKey, MembershipEpoch, MessageId, Uid,
 };
 use crate::store::{
     Accept, AcceptanceId, CopyOutcome, Deliver, IdempotencyRecord, Outcome, Pending, Recipient, Row, Unused,
     Write,
 };
-
-/// The effects of an accepted write, in the order of the journal. The journal stores messages in this form.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum MessageRecord {
-    /// A new acceptance with the copies of its own transaction.
-    Accepted {
-        acceptance: AcceptanceId,
-        content: Arc<Content>,
-        digest: Digest,
-        rows: Vec<(Uid, MessageId)>,
-        rest: Vec<Recipient>,
-        change: Option<GroupChange>,
-    },
-    /// Copies of an earlier one, and those that are owed no more.
-    Delivered {
-        acceptance: AcceptanceId,
-        /// Rows that the only receiver gets before the copy.
-        earlier: Vec<(Arc<Content>, MessageId)>,
-        rows: Vec<(Uid, MessageId)>,
-        void: Vec<Uid>,
-    },
-}
 
 /// An acceptance with copies owed.
 #[derive(Clone, Debug, PartialEq)]
@@ -197,10 +175,11 @@ impl StoreLedger {
     }
 
     /// The group that must be known before this record can be applied.
-    pub(super) fn group_of(&self, record: &MessageRecord) -> Option<GroupId> {
+    pub(super) fn group_of(&self, record: &JournalRecord) -> Option<GroupId> {
         let content = match record {
-            MessageRecord::Accepted { content, .. } => content,
-            MessageRecord::Delivered { acceptance, .. } => &self.open.get(acceptance)?.content,
+            JournalRecord::Accepted { content, .. } => content,
+            JournalRecord::Delivered { acceptance, .. } => &self.open.get(acceptance)?.content,
+            JournalRecord::Rows(_) => return None,
         };
         match content.target {
             // Asked for in a replay alone, before anything is remembered.
@@ -234,14 +213,14 @@ impl StoreLedger {
 
     /// Decides about `write`: what to store and what comes of it then, or the outcome if there is nothing to store. The ledger must have
     /// learnt what the write needs.
-    pub(super) fn judge(&self, write: Write) -> Result<(MessageRecord, Outcome), Outcome> {
+    pub(super) fn judge(&self, write: Write) -> Result<(JournalRecord, Outcome), Outcome> {
         match write {
             Write::Accept(accept) => self.judge_accept(accept),
             Write::Deliver(deliver) => self.judge_deliver(deliver),
         }
     }
 
-    fn judge_accept(&self, accept: Accept) -> Result<(MessageRecord, Outcome), Outcome> {
+    fn judge_accept(&self, accept: Accept) -> Result<(JournalRecord, Outcome), Outcome> {
         if !accept.begins_well() {
             return Err(Outcome::Rejected(Accept::FIRST_COPY.to_owned()));
         }
@@ -261,10 +240,10 @@ impl StoreLedger {
         let stored = self.stored(&mut rows, &copied)?;
         let acceptance = AcceptanceId(self.accepted.0 + 1);
         let outcome = Outcome::Accepted(acceptance, rows.into_iter().zip(copied).collect());
-        Ok((MessageRecord::Accepted { acceptance, content, digest, rows: stored, rest, change }, outcome))
+        Ok((JournalRecord::Accepted { acceptance, content, digest, rows: stored, rest, change }, outcome))
     }
 
-    fn judge_deliver(&self, deliver: Deliver) -> Result<(MessageRecord, Outcome), Outcome> {
+    fn judge_deliver(&self, deliver: Deliver) -> Result<(JournalRecord, Outcome), Outcome> {
         if !deliver.is_in_order() {
             return Err(Outcome::Rejected(Deliver::EARLIER.to_owned()));
         }
@@ -298,7 +277,7 @@ impl StoreLedger {
             false => earlier.into_iter().map(|one| (one.content, one.message_id)).collect(),
         };
         let outcome = Outcome::Delivered(rows.into_iter().zip(copied).collect());
-        Ok((MessageRecord::Delivered { acceptance, earlier, rows: stored, void }, outcome))
+        Ok((JournalRecord::Delivered { acceptance, earlier, rows: stored, void }, outcome))
     }
 
     /// Whether the membership epoch that a copy was meant for still goes on, and it is the write's first for its receiver.
@@ -341,10 +320,11 @@ impl StoreLedger {
     }
 
     /// Moves the ledger by a record, one just judged or one read back from the journal, and says what readers
-    /// are to see of it. A receiver whose latest id is not known counts as having none above the first row's.
-    pub(super) fn apply(&mut self, record: &MessageRecord) -> Result<MemtableUpdate, Contradiction> {
-        match record {
-            MessageRecord::Accepted { acceptance, content, digest, rows, rest, change } => {
+    /// are to see of it. A receiver whose latest id is not known counts as having none above the first row's. `None`: it is of a table,
+    /// of which the ledger knows nothing.
+    pub(super) fn apply(&mut self, record: &JournalRecord) -> Result<Option<MemtableUpdate>, Contradiction> {
+        let update = match record {
+            JournalRecord::Accepted { acceptance, content, digest, rows, rest, change } => {
                 if acceptance.0 != self.accepted.0 + 1 {
                     let (found, last) = (acceptance.0, self.accepted.0);
                     return Err(Contradiction(format!("acceptance {found} follows {last}")));
@@ -368,9 +348,9 @@ impl StoreLedger {
                     digest: *digest,
                 });
                 let content = Arc::clone(content);
-                Ok(MemtableUpdate { earlier: Vec::new(), content, rows, record, group, closed })
+                MemtableUpdate { earlier: Vec::new(), content, rows, record, group, closed }
             }
-            MessageRecord::Delivered { acceptance, earlier, rows, void } => {
+            JournalRecord::Delivered { acceptance, earlier, rows, void } => {
                 let unknown = || Contradiction(format!("a copy of {}, which owes nothing", acceptance.0));
                 let mut open = self.open.remove(acceptance).ok_or_else(unknown)?;
                 let mut before = Vec::with_capacity(earlier.len());
@@ -387,9 +367,11 @@ impl StoreLedger {
                     self.open.insert(*acceptance, open);
                 }
                 let (rows, record, group) = (rows_applied, None, None);
-                Ok(MemtableUpdate { earlier: before, content, rows, record, group, closed })
+                MemtableUpdate { earlier: before, content, rows, record, group, closed }
             }
-        }
+            JournalRecord::Rows(_) => return Ok(None),
+        };
+        Ok(Some(update))
     }
 
     #[expect(clippy::type_complexity, reason = "two halves of MemtableUpdate")]

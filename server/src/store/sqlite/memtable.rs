@@ -128,7 +128,7 @@ impl Memtable {
     pub(super) fn apply_rows<'a>(&self, records: &'a [JournalRecord]) {
         let of_tables = |record: &'a JournalRecord| match record {
             JournalRecord::Rows(rows) => Some(rows),
-            JournalRecord::Message(_) => None,
+            JournalRecord::Accepted { .. } | JournalRecord::Delivered { .. } => None,
         };
         let (rows, bytes) = self.tables.apply(records.iter().filter_map(of_tables));
         self.rows.fetch_add(rows, Ordering::Relaxed);

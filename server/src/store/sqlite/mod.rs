@@ -82,8 +82,8 @@ pub use restore::{SqliteRestore, rename_history};
 pub use status::status;
 pub use verify::{required_files, verify_database, verify_log};
 
-use calls::{CommitCall, Reply};
-use committer::{Committer, CommitterRequest};
+use calls::{CommitterRequest, Reply};
+use committer::Committer;
 use flusher::Flusher;
 use memtable::MemtableSet;
 use read::InboxReader;
@@ -209,7 +209,7 @@ async fn named_history(db: &Db, new: HistoryId) -> Result<HistoryId, StoreError>
 impl MessageStore for SqliteStore {
     async fn commit(&self, writes: Vec<Write>) -> Result<Vec<Outcome>, CommitError> {
         let (reply, answer) = oneshot::channel();
-        let sent = self.requests.send(CommitterRequest::Commit(CommitCall { writes, reply })).await;
+        let sent = self.requests.send(CommitterRequest::Commit(writes, reply)).await;
         sent.map_err(|_| CommitError::Refused(closed()))?;
         self.outcome_of(answer).await
     }

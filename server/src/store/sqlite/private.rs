@@ -1,7 +1,7 @@
 //! Files that their owner alone may read and write, whatever the umask: they hold messages and the hashes of passwords.
 //! SQLite gives the logs beside a database the mode of the database, so it is enough that this one is made first.
 
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{
     DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, lchown,
@@ -12,6 +12,16 @@ const FILE: u32 = 0o600;
 const DIRECTORY: u32 = 0o700;
 const OTHERS: u32 = 0o077;
 const STICKY: u32 = 0o1000;
+
+/// The directory in which a file lies.
+pub fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Makes a new name in the directory of `path` survive a power cut.
+pub fn sync_directory_of(path: &Path) -> io::Result<()> {
+    File::open(directory_of(path))?.sync_all()
+}
 
 /// Makes the directory, and those above it that are missing.
 pub fn make_directory(path: &Path) -> io::Result<()> {
@@ -51,8 +61,7 @@ pub fn belong_to_directory(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         found => found?,
     };
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let directory = fs::metadata(parent)?;
+    let directory = fs::metadata(directory_of(path))?;
     match found.uid() == 0 && directory.uid() != 0 {
         true => lchown(path, Some(directory.uid()), Some(directory.gid())),
         false => Ok(()),

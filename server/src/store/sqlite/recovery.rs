@@ -8,11 +8,11 @@ use futures_util::FutureExt as _;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, error, warn};
 
-use super::calls::Calls;
-use super::committer::{Committer, CommitterRequest};
+use super::calls::CommitterRequest;
+use super::committer::Committer;
 use super::meta;
 use super::replay::{counters, replay};
-use crate::store::StoreError;
+use crate::store::{CommitError, StoreError};
 
 pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
@@ -91,13 +91,13 @@ impl Committer {
             };
             match ask {
                 None => return ControlFlow::Break(()),
-                Some(CommitterRequest::Commit(call)) => {
+                Some(CommitterRequest::Commit(_, reply)) => {
                     self.shared.condition.refused(1);
-                    Calls { messages: vec![call], tables: Vec::new() }.refuse(error);
+                    _ = reply.send(Err(CommitError::Refused(error.clone())));
                 }
-                Some(CommitterRequest::CommitRows(call)) => {
+                Some(CommitterRequest::CommitRows(_, reply)) => {
                     self.shared.condition.refused(1);
-                    Calls { messages: Vec::new(), tables: vec![call] }.refuse(error);
+                    _ = reply.send(Err(CommitError::Refused(error.clone())));
                 }
                 Some(CommitterRequest::CloseTable(_, reply)) => _ = reply.send(Err(error.clone())),
                 Some(CommitterRequest::Pending(_, _, reply)) => _ = reply.send(Err(error.clone())),

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use sqlx::{Row as _, SqliteExecutor};
 
 use super::db::Db;
-use super::journal::record::JournalRecord;
 use super::journal::{Journal, record};
 use super::ledger::{SqlitePending, StoreLedger};
 use super::memtable::Memtable;
@@ -28,12 +27,13 @@ pub(super) async fn replay(
         let records = journal.read(seq)?;
         memtable.apply_rows(&records);
         for record in records {
-            let JournalRecord::Message(record) = record else { continue };
             if let Some(gid) = ledger.group_of(&record) {
                 ledger.learn_group(gid, lookup::group(&mut *connection, gid).await?);
             }
             let contradiction = |error| StoreError::corrupt(format!("batch {seq}: {error}"));
-            memtable.apply(ledger.apply(&record).map_err(contradiction)?);
+            if let Some(update) = ledger.apply(&record).map_err(contradiction)? {
+                memtable.apply(update);
+            }
         }
     }
     connection.give_back();

@@ -19,8 +19,10 @@ pub(crate) struct Source {
     pub(crate) references: Vec<Reference>,
     /// All files that a `mod` leads to, those of tests too.
     reached: BTreeSet<String>,
-    /// The names that the root brings in, with what they stand for.
-    names: BTreeMap<String, Vec<String>>,
+    /// Every module, by its path from the root.
+    inner: BTreeSet<Vec<String>>,
+    /// The names that modules bring in, by the module's path and the name, with what they stand for.
+    names: BTreeMap<(Vec<String>, String), Vec<String>>,
 }
 
 /// A path that was found. It begins with `crate`, or with the name of another crate or of anything else in scope.
@@ -28,6 +30,8 @@ pub(crate) struct Source {
 pub(crate) struct Reference {
     /// The top-level module; empty for the root.
     pub(crate) from: String,
+    /// The module, by its path from the root.
+    pub(crate) module: Vec<String>,
     /// The file below `src/`.
     pub(crate) file: String,
     /// The segments.
@@ -63,7 +67,7 @@ impl Source {
             if self.modules.contains(first) {
                 return Some(first);
             }
-            path = self.names.get(first)?;
+            path = self.names.get(&(Vec::new(), first.clone()))?;
         }
         None
     }
@@ -75,6 +79,47 @@ impl Source {
             .filter_map(|reference| Some(((&*reference.from, self.module(reference)?), &*reference.file)))
             .filter(|((from, to), _)| from != to)
             .collect()
+    }
+
+    /// The module that holds what a path leads to, also by names that modules on the way bring in. `None`: it is of another crate, or of
+    /// the file itself.
+    fn holder(&self, path: &[String]) -> Option<Vec<String>> {
+        let mut path = path.to_vec();
+        // A name may stand for another one.
+        for _ in 0..8 {
+            let (_, rest) = path.split_first().filter(|(first, _)| *first == "crate")?;
+            let depth =
+                (0..=rest.len()).rev().find(|depth| self.inner.contains(&rest[..*depth])).unwrap_or(0);
+            let (at, rest) = rest.split_at(depth);
+            let at = at.to_vec();
+            let Some((name, rest)) = rest.split_first() else { return Some(at) };
+            let Some(named) = self.names.get(&(at.clone(), name.clone())) else { return Some(at) };
+            let below = match named.first() {
+                Some(first) if first == "crate" => Vec::new(),
+                // By the name of a child alone.
+                Some(first) if self.inner.contains(&child(&at, first)) => {
+                    [vec!["crate".to_owned()], at].concat()
+                }
+                _ => return Some(at),
+            };
+            path = [&below, named, rest].concat();
+        }
+        None
+    }
+
+    /// For each module with files of its own, which of them use which others, with a file that does. What they use of the module
+    /// itself does not count.
+    pub(crate) fn inner_edges(&self) -> BTreeMap<String, BTreeMap<(String, String), String>> {
+        let mut edges: BTreeMap<String, BTreeMap<(String, String), String>> = BTreeMap::new();
+        for reference in &self.references {
+            let Some(to) = self.holder(&reference.path) else { continue };
+            let common = reference.module.iter().zip(&to).take_while(|(a, b)| a == b).count();
+            if let (Some(from), Some(to)) = (reference.module.get(common), to.get(common)) {
+                let of = edges.entry(reference.module[..common].join("::")).or_default();
+                of.insert((from.clone(), to.clone()), reference.file.clone());
+            }
+        }
+        edges
     }
 
     fn file(&mut self, name: &str, files: &Files, file: &str, folder: &str, module: &[String], ships: bool) {
@@ -109,7 +154,10 @@ impl Source {
                 self.modules.insert(ident.clone());
             }
             let inside = format!("{folder}{ident}/");
-            let module: Vec<String> = module.iter().cloned().chain([ident.clone()]).collect();
+            let module = child(module, &ident);
+            if ships {
+                self.inner.insert(module.clone());
+            }
             if let Some((_, items)) = &item.content {
                 self.children(name, files, items, &inside, &module, ships);
             } else {
@@ -119,6 +167,11 @@ impl Source {
             }
         }
     }
+}
+
+/// The path of the module `name` in `module`.
+fn child(module: &[String], name: &str) -> Vec<String> {
+    module.iter().cloned().chain([name.to_owned()]).collect()
 }
 
 /// Whether what carries these attributes is built for tests only.
@@ -192,7 +245,8 @@ impl Walk<'_> {
             rest.to_vec()
         };
         let from = self.module.first().cloned().unwrap_or_default();
-        self.source.references.push(Reference { from, file: self.file.to_owned(), path: path.clone() });
+        let (module, file) = (self.module.clone(), self.file.to_owned());
+        self.source.references.push(Reference { from, module, file, path: path.clone() });
         path
     }
 
@@ -216,8 +270,8 @@ impl Walk<'_> {
         };
         let path: Vec<String> = before.iter().cloned().chain(last.filter(|last| last != "self")).collect();
         let path = self.found(&path);
-        if let Some(name) = name.filter(|_| self.module.is_empty()) {
-            self.source.names.insert(name, path);
+        if let Some(name) = name {
+            self.source.names.insert((self.module.clone(), name), path);
         }
     }
 

@@ -175,11 +175,12 @@ impl Tables {
         let records: Vec<JournalRecord> = batches.into_iter().flatten().collect();
         memtable.apply_rows(&records);
         for record in records {
-            let JournalRecord::Message(record) = record else { continue };
             if let Some(gid) = ledger.group_of(&record) {
                 ledger.learn_group(gid, lookup::group(&mut self.connection, gid).await?);
             }
-            memtable.apply(ledger.apply(&record).map_err(StoreError::corrupt)?);
+            if let Some(update) = ledger.apply(&record).map_err(StoreError::corrupt)? {
+                memtable.apply(update);
+            }
         }
         let mut newer = newer(&memtable, &ledger);
         let tables = definitions::tables_after(&mut self.connection, TableId(0), usize::MAX).await?;

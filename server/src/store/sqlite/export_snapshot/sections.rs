@@ -7,15 +7,14 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::SqliteExportSnapshot;
-use super::table_sections::{COUNTERS, COUNTERS_IN_BOTH, TABLE_ROWS, TABLE_ROWS_IN_BOTH};
+use super::table_sections::{COUNTERS, COUNTERS_IN_BOTH, TABLE_ROWS, TABLE_ROWS_IN_BOTH, as_json};
 use crate::domain::{
-    ClientId, Digest, GroupId, Kind, MembershipEpoch, MessageId, PartitionKey, Timestamp, Uid, amendment_key,
+    ClientId, Digest, GroupId, Kind, MembershipEpoch, MessageId, Timestamp, Uid, amendment_key,
 };
 use crate::store::archive::{ArchiveSection, Record, RecordKey};
 use crate::store::sqlite::heads;
 use crate::store::sqlite::lookup::{self, ENTRY};
 use crate::store::sqlite::memtable::Memtable;
-use crate::store::sqlite::tables::hex;
 use crate::store::{Account, IdempotencyRecord, StoreError};
 
 impl SqliteExportSnapshot {
@@ -254,20 +253,6 @@ impl SqliteExportSnapshot {
             total -= self.superseded.len() as i64;
         }
         Ok(total.cast_unsigned())
-    }
-}
-
-pub(super) fn as_json(key: &RecordKey) -> serde_json::Value {
-    let partition = |key: &PartitionKey| key.as_str().to_owned();
-    match key {
-        RecordKey::Account(uid) => json!([uid.0]),
-        RecordKey::Group(gid) => json!([gid.0]),
-        RecordKey::EndedEpoch(gid, uid) => json!([gid.0, uid.0]),
-        RecordKey::Row(key, uid, id) => json!([partition(key), uid.0, id]),
-        RecordKey::Sent(key, uid, name) => json!([partition(key), uid.0, name.0.simple().to_string()]),
-        RecordKey::Pending(acceptance) => json!([acceptance]),
-        RecordKey::Table(table) => json!([table.0]),
-        RecordKey::Counter(table, bytes) | RecordKey::TableRow(table, bytes) => json!([table.0, hex(bytes)]),
     }
 }
 

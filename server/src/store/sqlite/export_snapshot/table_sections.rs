@@ -5,12 +5,11 @@ use serde_json::json;
 use sqlx::Row as _;
 
 use super::SqliteExportSnapshot;
-use super::sections::as_json;
 use crate::domain::PartitionKey;
 use crate::store::StoreError;
 use crate::store::archive::{CounterRecord, Record, RecordKey, TableRowRecord};
 use crate::store::sqlite::meta;
-use crate::store::sqlite::tables::definitions;
+use crate::store::sqlite::tables::{definitions, hex};
 use crate::store::tables::TableId;
 
 /// Bytes of rows that are read at a time; the first row always goes.
@@ -115,4 +114,19 @@ impl SqliteExportSnapshot {
 
 fn partition_key(text: &str) -> Result<PartitionKey, StoreError> {
     PartitionKey::parse(text).ok_or_else(|| StoreError::corrupt(format!("`{text}` is not a partition key")))
+}
+
+/// A key as statements take it.
+pub(super) fn as_json(key: &RecordKey) -> serde_json::Value {
+    let partition = |key: &PartitionKey| key.as_str().to_owned();
+    match key {
+        RecordKey::Account(uid) => json!([uid.0]),
+        RecordKey::Group(gid) => json!([gid.0]),
+        RecordKey::EndedEpoch(gid, uid) => json!([gid.0, uid.0]),
+        RecordKey::Row(key, uid, id) => json!([partition(key), uid.0, id]),
+        RecordKey::Sent(key, uid, name) => json!([partition(key), uid.0, name.0.simple().to_string()]),
+        RecordKey::Pending(acceptance) => json!([acceptance]),
+        RecordKey::Table(table) => json!([table.0]),
+        RecordKey::Counter(table, bytes) | RecordKey::TableRow(table, bytes) => json!([table.0, hex(bytes)]),
+    }
 }

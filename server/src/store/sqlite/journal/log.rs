@@ -16,6 +16,7 @@ use seqsvr_core::file_lock::FileLock;
 use super::bad::{BadLog, LogError};
 use super::sector::{self, Frame, Header, LogId, START, size};
 use super::segment::Segment;
+use crate::store::sqlite::private::sync_directory_of;
 
 /// Bytes in a segment after which the other one has its turn. Small in tests, which so come to every case, as the next two.
 const TURN: u64 = if cfg!(test) { 16 << 10 } else { 4 << 20 };
@@ -54,7 +55,7 @@ impl Log {
             Segment::make(first, begun).map_err(LogError::at(first))?,
             Segment::make(second, other).map_err(LogError::at(second))?,
         ];
-        sync_directory(first).map_err(LogError::at(first))?;
+        sync_directory_of(first).map_err(LogError::at(first))?;
         Ok(Log::over(segments, 0, flushed))
     }
 
@@ -341,11 +342,6 @@ pub(super) fn set_aside(paths: &Paths) -> Result<Option<PathBuf>, LogError> {
         }
     }
     Ok(aside)
-}
-
-fn sync_directory(of: &Path) -> std::io::Result<()> {
-    let directory = of.parent().filter(|parent| !parent.as_os_str().is_empty());
-    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 /// Where the frame of each batch lies in the bytes of a segment.

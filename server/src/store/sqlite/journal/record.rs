@@ -15,16 +15,31 @@ use crate::domain::{
     Body, ClientId, Content, Conversation, Digest, GroupChange, GroupId, Kind, Member, MembershipEpoch,
     MessageId, PartitionKey, Standing, Timestamp, Uid,
 };
-use crate::store::sqlite::ledger::{MessageRecord, SqlitePending};
+use crate::store::sqlite::ledger::SqlitePending;
 use crate::store::sqlite::tables::RowsRecord;
 use crate::store::tables::TableId;
 use crate::store::{AcceptanceId, Recipient, group_settings};
 
-/// One thing that a batch stores.
+/// One thing that a batch stores: the effects of an accepted write.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::store::sqlite) enum JournalRecord {
-    /// Of messages.
-    Message(MessageRecord),
+    /// A new acceptance with the copies of its own transaction.
+    Accepted {
+        acceptance: AcceptanceId,
+        content: Arc<Content>,
+        digest: Digest,
+        rows: Vec<(Uid, MessageId)>,
+        rest: Vec<Recipient>,
+        change: Option<GroupChange>,
+    },
+    /// Copies of an earlier one, and those that are owed no more.
+    Delivered {
+        acceptance: AcceptanceId,
+        /// Rows that the only receiver gets before the copy.
+        earlier: Vec<(Arc<Content>, MessageId)>,
+        rows: Vec<(Uid, MessageId)>,
+        void: Vec<Uid>,
+    },
     /// Of a table.
     Rows(RowsRecord),
 }
@@ -53,34 +68,33 @@ pub(in crate::store::sqlite) enum RecordError {
 
 #[derive(Serialize, Deserialize)]
 enum StoredRecord<'a> {
-    #[serde(borrow)]
-    Accepted(StoredAcceptance<'a>),
-    #[serde(borrow)]
-    Delivered(StoredDelivery<'a>),
-    #[serde(borrow)]
-    Rows(StoredRows<'a>),
-}
-
-#[derive(Serialize, Deserialize)]
-struct StoredDelivery<'a> {
-    acceptance: u64,
-    /// Rows that the only receiver gets before the copy.
-    #[serde(borrow)]
-    earlier: Vec<(StoredContent<'a>, u64)>,
-    rows: Vec<(u32, u64)>,
-    void: Vec<u32>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct StoredRows<'a> {
-    table: u64,
-    partition_key: &'a str,
-    #[serde(borrow)]
-    first: Bytes<'a>,
-    /// The counter from now on; 0: nothing was assigned.
-    last_id: u64,
-    #[serde(borrow)]
-    changes: Vec<(Bytes<'a>, Option<Bytes<'a>>)>,
+    Accepted {
+        acceptance: u64,
+        #[serde(borrow)]
+        content: StoredContent<'a>,
+        digest: [u8; 16],
+        rows: Vec<(u32, u64)>,
+        rest: Vec<(u32, u32)>,
+        change: Option<StoredChange<'a>>,
+    },
+    Delivered {
+        acceptance: u64,
+        /// Rows that the only receiver gets before the copy.
+        #[serde(borrow)]
+        earlier: Vec<(StoredContent<'a>, u64)>,
+        rows: Vec<(u32, u64)>,
+        void: Vec<u32>,
+    },
+    Rows {
+        table: u64,
+        partition_key: &'a str,
+        #[serde(borrow)]
+        first: Bytes<'a>,
+        /// The counter from now on; 0: nothing was assigned.
+        last_id: u64,
+        #[serde(borrow)]
+        changes: Vec<(Bytes<'a>, Option<Bytes<'a>>)>,
+    },
 }
 
 /// Bytes in one piece, where a list of numbers would be written one by one.
@@ -96,17 +110,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for Bytes<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Bytes<'a>, D::Error> {
         <&'a [u8]>::deserialize(deserializer).map(Bytes)
     }
-}
-
-#[derive(Serialize, Deserialize)]
-struct StoredAcceptance<'a> {
-    acceptance: u64,
-    #[serde(borrow)]
-    content: StoredContent<'a>,
-    digest: [u8; 16],
-    rows: Vec<(u32, u64)>,
-    rest: Vec<(u32, u32)>,
-    change: Option<StoredChange<'a>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -211,83 +214,69 @@ fn unseal(blob: &[u8]) -> Result<&[u8], RecordError> {
 
 fn stored_record(record: &JournalRecord) -> StoredRecord<'_> {
     match record {
-        JournalRecord::Rows(rows) => StoredRecord::Rows(stored_rows(rows)),
-        JournalRecord::Message(MessageRecord::Accepted {
-            acceptance,
-            content,
-            digest,
-            rows,
-            rest,
-            change,
-        }) => StoredRecord::Accepted(StoredAcceptance {
-            acceptance: acceptance.0,
-            content: stored_content(content),
-            digest: digest.0,
-            rows: numbered(rows),
-            rest: recipients(rest),
-            change: change.as_ref().map(stored_change),
-        }),
-        JournalRecord::Message(MessageRecord::Delivered { acceptance, earlier, rows, void }) => {
-            StoredRecord::Delivered(StoredDelivery {
+        JournalRecord::Accepted { acceptance, content, digest, rows, rest, change } => {
+            StoredRecord::Accepted {
                 acceptance: acceptance.0,
-                earlier: earlier.iter().map(|(content, id)| (stored_content(content), id.get())).collect(),
+                content: stored_content(content),
+                digest: digest.0,
                 rows: numbered(rows),
-                void: void.iter().map(|uid| uid.0).collect(),
-            })
+                rest: recipients(rest),
+                change: change.as_ref().map(stored_change),
+            }
         }
+        JournalRecord::Delivered { acceptance, earlier, rows, void } => StoredRecord::Delivered {
+            acceptance: acceptance.0,
+            earlier: earlier.iter().map(|(content, id)| (stored_content(content), id.get())).collect(),
+            rows: numbered(rows),
+            void: void.iter().map(|uid| uid.0).collect(),
+        },
+        JournalRecord::Rows(rows) => StoredRecord::Rows {
+            table: rows.table.0,
+            partition_key: rows.partition_key.as_str(),
+            first: Bytes(&rows.first),
+            last_id: rows.last_id.map_or(0, i64::cast_unsigned),
+            changes: rows.changes.iter().map(|(key, row)| (Bytes(key), row.as_deref().map(Bytes))).collect(),
+        },
     }
 }
 
 fn record(stored: StoredRecord<'_>) -> Option<JournalRecord> {
-    let message = match stored {
-        StoredRecord::Rows(stored) => return rows(stored).map(JournalRecord::Rows),
-        StoredRecord::Accepted(stored) => {
-            let content = Arc::new(content(stored.content)?);
-            MessageRecord::Accepted {
-                acceptance: AcceptanceId(stored.acceptance),
-                digest: Digest(stored.digest),
-                rows: to_numbered(stored.rows)?,
-                rest: to_recipients(stored.rest),
-                change: match stored.change {
+    Some(match stored {
+        StoredRecord::Accepted { acceptance, content: stored, digest, rows, rest, change: changed } => {
+            JournalRecord::Accepted {
+                acceptance: AcceptanceId(acceptance),
+                content: Arc::new(content(stored)?),
+                digest: Digest(digest),
+                rows: to_numbered(rows)?,
+                rest: to_recipients(rest),
+                change: match changed {
                     Some(stored) => Some(change(stored)?),
                     None => None,
                 },
-                content,
             }
         }
-        StoredRecord::Delivered(StoredDelivery { acceptance, earlier, rows, void }) => {
+        StoredRecord::Delivered { acceptance, earlier, rows, void } => {
             let earlier =
                 earlier.into_iter().map(|(stored, id)| Some((Arc::new(content(stored)?), nonzero(id)?)));
-            MessageRecord::Delivered {
+            JournalRecord::Delivered {
                 acceptance: AcceptanceId(acceptance),
                 earlier: earlier.collect::<Option<_>>()?,
                 rows: to_numbered(rows)?,
                 void: void.into_iter().map(Uid).collect(),
             }
         }
-    };
-    Some(JournalRecord::Message(message))
-}
-
-fn stored_rows(rows: &RowsRecord) -> StoredRows<'_> {
-    StoredRows {
-        table: rows.table.0,
-        partition_key: rows.partition_key.as_str(),
-        first: Bytes(&rows.first),
-        last_id: rows.last_id.map_or(0, i64::cast_unsigned),
-        changes: rows.changes.iter().map(|(key, row)| (Bytes(key), row.as_deref().map(Bytes))).collect(),
-    }
-}
-
-fn rows(stored: StoredRows<'_>) -> Option<RowsRecord> {
-    let last_id = i64::try_from(stored.last_id).ok()?;
-    let change = |(key, row): (Bytes<'_>, Option<Bytes<'_>>)| (key.0.into(), row.map(|row| row.0.into()));
-    Some(RowsRecord {
-        table: TableId(stored.table),
-        partition_key: PartitionKey::parse(stored.partition_key)?,
-        first: stored.first.0.into(),
-        last_id: Some(last_id).filter(|last_id| *last_id > 0),
-        changes: stored.changes.into_iter().map(change).collect(),
+        StoredRecord::Rows { table, partition_key, first, last_id, changes } => {
+            let last_id = i64::try_from(last_id).ok()?;
+            let change =
+                |(key, row): (Bytes<'_>, Option<Bytes<'_>>)| (key.0.into(), row.map(|row| row.0.into()));
+            JournalRecord::Rows(RowsRecord {
+                table: TableId(table),
+                partition_key: PartitionKey::parse(partition_key)?,
+                first: first.0.into(),
+                last_id: Some(last_id).filter(|last_id| *last_id > 0),
+                changes: changes.into_iter().map(change).collect(),
+            })
+        }
     })
 }
 

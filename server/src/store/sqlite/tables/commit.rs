@@ -5,35 +5,24 @@ use std::collections::HashSet;
 use serde_json::json;
 
 use super::hex;
-use crate::store::sqlite::calls::Reply;
+use crate::store::StoreError;
+use crate::store::sqlite::calls::Calls;
 use crate::store::sqlite::committer::Committer;
 use crate::store::sqlite::journal::record::JournalRecord;
 use crate::store::tables::{TableOutcome, TableWrite};
-use crate::store::{CommitError, StoreError};
 
-/// A call of `commit` that waits.
-pub(in crate::store::sqlite) struct TableCall {
-    pub(in crate::store::sqlite) writes: Vec<TableWrite>,
-    pub(in crate::store::sqlite) reply: Reply<Vec<TableOutcome>, CommitError>,
-}
-
-impl TableCall {
-    /// How many rows and bytes it brings.
-    pub(in crate::store::sqlite) fn weight(&self) -> (usize, usize) {
-        self.writes.iter().flat_map(|write| &write.changes).fold((0, 0), |(rows, bytes), change| {
-            (rows + 1, bytes + change.key.length() + change.row.as_ref().map_or(0, |row| row.len()))
-        })
-    }
+/// How many rows and bytes these writes bring.
+pub(in crate::store::sqlite) fn weight(writes: &[TableWrite]) -> (usize, usize) {
+    writes.iter().flat_map(|write| &write.changes).fold((0, 0), |(rows, bytes), change| {
+        (rows + 1, bytes + change.key.length() + change.row.as_ref().map_or(0, |row| row.len()))
+    })
 }
 
 impl Committer {
     /// Learns the counters that these calls move.
-    pub(in crate::store::sqlite) async fn learn_counters(
-        &mut self,
-        calls: &[TableCall],
-    ) -> Result<(), StoreError> {
+    pub(in crate::store::sqlite) async fn learn_counters(&mut self, calls: &Calls) -> Result<(), StoreError> {
         let mut needs = HashSet::new();
-        for write in calls.iter().flat_map(|call| &call.writes) {
+        for write in calls.tables.iter().flat_map(|(writes, _)| writes) {
             self.counters.needs(write, &mut needs);
         }
         let view = self.shared.memory.view();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::sync::oneshot;
 
-use super::committer::CommitterRequest;
+use super::calls::CommitterRequest;
 use super::{SqliteStore, closed};
 use crate::domain::{PartitionKey, Timestamp};
 use crate::store::sql::SqlDb;
@@ -25,7 +25,7 @@ mod ledger;
 mod memtable;
 mod read;
 
-pub(super) use commit::TableCall;
+pub(super) use commit::weight;
 pub(super) use definitions::{LiveTables, skip_numbers};
 pub(super) use ledger::Counters;
 use memtable::NewRow;
@@ -129,7 +129,7 @@ impl TableStore for SqliteStore {
 
     async fn commit(&self, writes: Vec<TableWrite>) -> Result<Vec<TableOutcome>, CommitError> {
         let (reply, answer) = oneshot::channel();
-        let sent = self.requests.send(CommitterRequest::CommitRows(TableCall { writes, reply })).await;
+        let sent = self.requests.send(CommitterRequest::CommitRows(writes, reply)).await;
         sent.map_err(|_| CommitError::Refused(closed()))?;
         self.outcome_of(answer).await
     }

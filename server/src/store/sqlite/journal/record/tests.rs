@@ -47,7 +47,7 @@ proptest! {
 
 fn records() -> Vec<JournalRecord> {
     let (ann, bob) = (Uid(10_001), Uid(10_002));
-    let accepted = |acceptance, content: Arc<Content>, change| MessageRecord::Accepted {
+    let accepted = |acceptance, content: Arc<Content>, change| JournalRecord::Accepted {
         acceptance: AcceptanceId(acceptance),
         digest: Digest::of(content.target, content.body.as_json()),
         content,
@@ -83,16 +83,17 @@ fn records() -> Vec<JournalRecord> {
         GroupStep::Created { .. } => Some(GroupChange::of_step(gid, 0, ann, Timestamp(5), &step)),
         step => Some(group.change(ann, Timestamp(5), &step)),
     };
-    let mut all: Vec<MessageRecord> = steps
+    let mut all: Vec<JournalRecord> = steps
         .map(|step| accepted(4, text_message(ann, Conversation::Group(gid), 2, "hé"), change(step)))
         .to_vec();
     all.push(accepted(1, read_marker(ann, Conversation::User(bob), 41), None));
     let rows = vec![(ann, MessageId::MAX), (bob, id(1))];
     let (acceptance, earlier) = (AcceptanceId(4), Vec::new());
-    all.push(MessageRecord::Delivered { acceptance, earlier, rows, void: vec![bob] });
+    all.push(JournalRecord::Delivered { acceptance, earlier, rows, void: vec![bob] });
     let earlier = vec![(text_message(ann, Conversation::Group(gid), 2, "hé"), id(3))];
-    all.push(MessageRecord::Delivered { acceptance, earlier, rows: vec![(bob, id(9))], void: Vec::new() });
-    all.into_iter().map(JournalRecord::Message).chain([JournalRecord::Rows(table_rows())]).collect()
+    all.push(JournalRecord::Delivered { acceptance, earlier, rows: vec![(bob, id(9))], void: Vec::new() });
+    all.push(JournalRecord::Rows(table_rows()));
+    all
 }
 
 /// A row under a number, one that is empty, and one that is deleted.

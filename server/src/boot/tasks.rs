@@ -1,0 +1,104 @@
+//! The tasks that run beside requests until the stop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::warn;
+
+use super::storage::Bottom;
+use crate::app::{Accounts, Deletions, Follow, Invites, Others};
+use crate::config::Config;
+use crate::http::UseCases;
+use crate::notify::Local;
+use crate::queue::{Queues, Watermarks};
+use crate::store::StoreError;
+
+/// How often expired sessions are swept up, and how many in one transaction.
+const SWEEP_EVERY: Duration = Duration::from_secs(3_600);
+const SWEEP_AT_ONCE: usize = 1_000;
+/// How long after an account was marked as deleted a request may still be under way that was decided on before it. Other servers hear
+/// of the mark by a hint, or by a look every ten seconds, so among others it is a minute.
+const SETTLES: Duration = Duration::from_secs(5);
+const SETTLES_AMONG_OTHERS: Duration = Duration::from_secs(60);
+/// Names of one transaction, each with some ten rows.
+const INDEXED_AT_ONCE: usize = 200;
+
+/// Starts them over these use cases.
+pub(super) struct Tasks<'a> {
+    pub(super) use_cases: &'a UseCases,
+    pub(super) stopping: &'a CancellationToken,
+    pub(super) tasks: &'a TaskTracker,
+}
+
+impl Tasks<'_> {
+    /// Notices of typing and presence; the sweep.
+    pub(super) fn of_every_server(&self) {
+        let UseCases { accounts, invites, ephemerals, .. } = self.use_cases.clone();
+        self.tasks.spawn(ephemerals.run(self.stopping.clone()));
+        self.tasks.spawn(sweep(accounts, invites, self.stopping.clone()));
+    }
+
+    /// Clears deleted accounts.
+    pub(super) fn of_deletions(&self, bottom: &Bottom, queues: &Queues, is_among_others: bool) {
+        let UseCases { accounts, people, moments, .. } = self.use_cases.clone();
+        let deletions = Deletions {
+            accounts,
+            directory: Arc::clone(&bottom.storage.directory),
+            store: Arc::clone(&bottom.messages),
+            people,
+            moments,
+            queues: queues.clone(),
+            clock: bottom.clock.clone(),
+            settles: if is_among_others { SETTLES_AMONG_OTHERS } else { SETTLES },
+        };
+        self.tasks.spawn(deletions.run(self.stopping.clone()));
+    }
+
+    /// Follows what other servers do or, where there are none, what an operator's commands do.
+    pub(super) fn of_others(
+        &self,
+        config: &Config,
+        watermarks: Watermarks,
+        local: Local,
+        others: Option<Others>,
+    ) {
+        let (accounts, stopping) = (self.use_cases.accounts.clone(), self.stopping.clone());
+        match others {
+            Some(Others { hints, .. }) => {
+                let look_every = config.server.heartbeat();
+                let follow = Follow { watermarks, local, accounts, hints, look_every };
+                self.tasks.spawn(follow.run(stopping))
+            }
+            None => self.tasks.spawn(accounts.follow_operator(stopping)),
+        };
+    }
+}
+
+/// Forgets expired sessions and invitations now and then, and indexes the names that another version stored.
+async fn sweep(accounts: Accounts, invites: Invites, stopping: CancellationToken) {
+    let mut hours = tokio::time::interval(SWEEP_EVERY);
+    while stopping.run_until_cancelled(hours.tick()).await.is_some() {
+        until_few(&stopping, INDEXED_AT_ONCE, || accounts.index_names(INDEXED_AT_ONCE)).await;
+        until_few(&stopping, SWEEP_AT_ONCE, || accounts.forget_expired(SWEEP_AT_ONCE)).await;
+        until_few(&stopping, SWEEP_AT_ONCE, || invites.forget_expired(SWEEP_AT_ONCE)).await;
+    }
+}
+
+/// Repeats a sweep until it finds less than the `most` that it may take at once.
+async fn until_few<F>(stopping: &CancellationToken, most: usize, sweep: impl Fn() -> F)
+where
+    F: Future<Output = Result<u64, StoreError>>,
+{
+    loop {
+        match sweep().await {
+            Ok(done) if done == most as u64 && !stopping.is_cancelled() => {}
+            Ok(_) => return,
+            Err(error) => {
+                warn!(%error, "a sweep of the database is tried again in an hour");
+                return;
+            }
+        }
+    }
+}
