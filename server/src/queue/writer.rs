@@ -26,7 +26,7 @@ use super::recovery::Pass;
 use super::request::{Queued, RequestAnswer, SendAck, refuse};
 use super::shard::{Delivery, Shard};
 use super::{Options, QueueParts, SendError, overtaken, queue_of};
-use crate::domain::{Content, Uid};
+use crate::domain::Uid;
 use crate::store::{CommitError, CopyOutcome, KeyState, Outcome, Write};
 
 /// How often a batch is decided before those of its requests are refused whose grounds keep changing.
@@ -192,13 +192,7 @@ impl QueueWriter<'_> {
                         self.recover(true).await;
                     }
                 }
-                committed => {
-                    let (batch, stale) = self.answer(batch, resumed, left, committed).await;
-                    requests = batch.send_but(&stale, tries >= MOST_TRIES);
-                    if requests.is_empty() {
-                        return;
-                    }
-                }
+                committed => return self.answer(batch, resumed, left, committed).await.send(),
             }
         }
     }
@@ -293,52 +287,42 @@ impl QueueWriter<'_> {
                 self.parts.watermarks.publish(row.receiver, row.message_id);
                 woken.push((row.receiver, row.message_id));
             }
-            match outcome {
-                Outcome::Rejected(why) => error!(why, "the database refuses a write for good"),
-                Outcome::Refused(error) => {
-                    if let Some(left_out) = self.shard.log.pass() {
-                        warn!(%error, left_out, "a write is not done now");
-                    }
-                }
-                _ => {}
+            if let Outcome::Rejected(why) = outcome {
+                error!(why, "the database refuses a write for good");
             }
         }
         self.parts.notifier.notify(&now);
         self.wakes.add(delayed);
     }
 
-    /// Step 4: the answers, when it is known what is stored, and the places of requests that are decided again. The first `resumed` writes
-    /// were copies of earlier acceptances.
+    /// Step 4: the answers, when it is known what is stored. The first `resumed` writes were copies of earlier acceptances.
     async fn answer(
         &mut self,
         mut batch: Batch,
         resumed: usize,
         left: LeftBehind,
         committed: Result<Vec<Outcome>, CommitError>,
-    ) -> (Batch, Vec<usize>) {
+    ) -> Batch {
         let accepts = batch.take_accepts();
-        let (mut stale, mut joining) = (Vec::new(), Vec::new());
         match committed {
             Ok(outcomes) => {
+                let mut joining = Vec::new();
                 self.leave_behind(left);
                 for (accepting, outcome) in accepts.into_iter().zip(outcomes.into_iter().skip(resumed)) {
-                    match outcome {
-                        Outcome::Stale => stale.push(accepting.at),
-                        outcome => {
-                            joining.extend(joining_of(&accepting, &outcome));
-                            batch.answer(accepting.at, self.acknowledge(accepting, &outcome));
-                        }
-                    }
+                    joining.extend(joining_of(&accepting, &outcome));
+                    batch.answer(accepting.at, self.acknowledge(accepting, &outcome));
                 }
                 if !joining.is_empty() {
                     self.write_or_recover(joining).await;
                 }
             }
             Err(CommitError::Unknown(error)) => {
-                error!(%error, "the outcome of a commit is unknown; looking what is there");
+                if let Some(left_out) = self.shard.log.pass() {
+                    error!(%error, left_out, "the outcome of a commit is unknown; looking what is there");
+                }
                 self.recover(true).await;
                 for accepting in accepts {
-                    batch.answer(accepting.at, self.found(&accepting.content).await);
+                    batch.answer(accepting.at, self.found(&accepting).await);
                 }
             }
             Err(error) => {
@@ -350,7 +334,7 @@ impl QueueWriter<'_> {
                 }
             }
         }
-        (batch, stale)
+        batch
     }
 
     /// The answer to an acceptance by its outcome; copies for other queues go to the outbox.
@@ -374,18 +358,20 @@ impl QueueWriter<'_> {
                 Ok(SendAck { message_id: own.message_id, sent_at: content.sent_at, repeated: false })
             }
             Outcome::GroupChanged => Err(SendError::GroupChanged),
-            Outcome::Refused(_) | Outcome::Stale => Err(SendError::Unavailable),
             Outcome::Rejected(_) | Outcome::Delivered(_) => Err(SendError::Rejected),
         }
     }
 
     /// After an unknown outcome: whether the acceptance is there.
-    async fn found(&self, content: &Content) -> RequestAnswer {
-        let store = &self.parts.store;
+    async fn found(&self, accepting: &Accepting) -> RequestAnswer {
+        let (store, content) = (&self.parts.store, &*accepting.content);
         let found = match (content.key(), content.body.read_to()) {
             (Some(key), _) => {
                 let states = store.keys(&[key]).await;
                 let record = states.ok().and_then(|mut states| states.pop()).and_then(KeyState::record);
+                if record.is_some_and(|record| record.digest != accepting.digest) {
+                    return Err(SendError::ClientIdReused);
+                }
                 record.map(|record| record.message_id)
             }
             (None, Some(marker)) => {
