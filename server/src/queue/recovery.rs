@@ -54,7 +54,7 @@ impl QueueWriter<'_> {
     /// again: so a part of the store that is away holds up nobody else.
     pub(super) async fn recover(&mut self, hand_on: bool) {
         if self.parts.store.refuses_early_copies() {
-            self.shard.pass = Some(Pass::default());
+            self.shard.pass.get_or_insert_default();
             if let Err(setback) = self.settle().await {
                 warn!(%setback, queue = self.shard.index, "watermarks are read again later");
             }

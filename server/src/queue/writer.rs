@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, StreamExt as _, stream};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
@@ -27,10 +27,13 @@ use super::request::{Queued, RequestAnswer, SendAck, refuse};
 use super::shard::{Delivery, Shard};
 use super::{Options, QueueParts, SendError, overtaken, queue_of};
 use crate::domain::Uid;
-use crate::store::{CommitError, CopyOutcome, KeyState, Outcome, Write};
+use crate::store::{CommitError, CopyOutcome, KeyState, MessageStore, Outcome, Write};
 
 /// How often a batch is decided before those of its requests are refused whose grounds keep changing.
 const MOST_TRIES: usize = 4;
+
+/// Acceptances that are looked for at once after an unknown outcome: one whose part of the store is away holds up few others.
+const LOOKS_AT_ONCE: usize = 8;
 
 /// One writer at work on its queue.
 pub(super) struct QueueWriter<'a> {
@@ -321,9 +324,11 @@ impl QueueWriter<'_> {
                     error!(%error, left_out, "the outcome of a commit is unknown; looking what is there");
                 }
                 self.recover(true).await;
-                for accepting in accepts {
-                    batch.answer(accepting.at, self.found(&accepting).await);
-                }
+                let (store, places) = (&self.parts.store, accepts.iter().map(|accepting| accepting.at));
+                let places: Vec<usize> = places.collect();
+                let looks = accepts.into_iter().map(|accepting| found(Arc::clone(store), accepting));
+                let found: Vec<RequestAnswer> = stream::iter(looks).buffered(LOOKS_AT_ONCE).collect().await;
+                places.into_iter().zip(found).for_each(|(at, answer)| batch.answer(at, answer));
             }
             Err(error) => {
                 if let Some(left_out) = self.shard.log.pass() {
@@ -362,28 +367,6 @@ impl QueueWriter<'_> {
         }
     }
 
-    /// After an unknown outcome: whether the acceptance is there.
-    async fn found(&self, accepting: &Accepting) -> RequestAnswer {
-        let (store, content) = (&self.parts.store, &*accepting.content);
-        let found = match (content.key(), content.body.read_to()) {
-            (Some(key), _) => {
-                let states = store.keys(&[key]).await;
-                let record = states.ok().and_then(|mut states| states.pop()).and_then(KeyState::record);
-                if record.is_some_and(|record| record.digest != accepting.digest) {
-                    return Err(SendError::ClientIdReused);
-                }
-                record.map(|record| record.message_id)
-            }
-            (None, Some(marker)) => {
-                let stands = store.read_to(content.sender, content.target).await;
-                stands.ok().filter(|stands| *stands >= marker)
-            }
-            (None, None) => None,
-        };
-        let ack = |message_id| SendAck { message_id, sent_at: content.sent_at, repeated: false };
-        found.map(ack).ok_or(SendError::Unavailable)
-    }
-
     pub(super) fn queue_of(&self, uid: Uid) -> usize {
         queue_of(uid, self.options.queues.max(1))
     }
@@ -396,6 +379,28 @@ impl QueueWriter<'_> {
     pub(super) fn writes_to(&self, uid: Uid) -> bool {
         self.parts.numbers.come_from_the_store() || self.is_mine(uid)
     }
+}
+
+/// After an unknown outcome: whether the acceptance is there.
+async fn found(store: Arc<dyn MessageStore>, accepting: Accepting) -> RequestAnswer {
+    let content = &*accepting.content;
+    let found = match (content.key(), content.body.read_to()) {
+        (Some(key), _) => {
+            let states = store.keys(&[key]).await;
+            let record = states.ok().and_then(|mut states| states.pop()).and_then(KeyState::record);
+            if record.is_some_and(|record| record.digest != accepting.digest) {
+                return Err(SendError::ClientIdReused);
+            }
+            record.map(|record| record.message_id)
+        }
+        (None, Some(marker)) => {
+            let stands = store.read_to(content.sender, content.target).await;
+            stands.ok().filter(|stands| *stands >= marker)
+        }
+        (None, None) => None,
+    };
+    let ack = |message_id| SendAck { message_id, sent_at: content.sent_at, repeated: false };
+    found.map(ack).ok_or(SendError::Unavailable)
 }
 
 /// The copy for the one who joins a group with this acceptance, if that one gets earlier messages first.

@@ -254,7 +254,7 @@ impl MessageStore for PostgresStore {
     }
 
     fn leaves_copies_owed(&self) -> bool {
-        // In the plain layout one for somebody who joins a group, if the server ends before it is written.
+        // One for somebody who joins a group, if the server ends before it is written.
         true
     }
 
