@@ -409,3 +409,26 @@ fn joining_of(accepting: &Accepting, outcome: &Outcome) -> Option<Delivery> {
     let content = Arc::clone(&accepting.content);
     Some(Delivery { acceptance: *acceptance, content, to: vec![joiner] })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Conversation;
+    use crate::store::conformance::{accept, id, send_text, text_message};
+    use crate::store::memory::MemoryStore;
+
+    /// Another server may have stored something else under that name meanwhile.
+    #[tokio::test]
+    async fn after_an_unknown_outcome_another_text_under_the_same_client_id_is_refused() {
+        let (ann, bob, store) = (Uid(10_001), Uid(10_002), Arc::new(MemoryStore::new()));
+        send_text(&*store, (ann, 1), (bob, 1), 7).await;
+        let look = async |text| {
+            let content = text_message(ann, Conversation::User(bob), 7, text);
+            let digest = accept(Arc::clone(&content), Vec::new(), Vec::new()).digest;
+            let (elsewhere, later) = Default::default();
+            found(store.clone(), Accepting { at: 0, content, digest, joiner: None, elsewhere, later }).await
+        };
+        assert!(matches!(look("message 7").await, Ok(ack) if ack.message_id == id(1)));
+        assert!(matches!(look("another").await, Err(SendError::ClientIdReused)));
+    }
+}

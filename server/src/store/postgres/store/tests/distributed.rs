@@ -115,6 +115,22 @@ async fn an_inbox_at_the_end_of_its_ids_silences_nobody() {
     assert!(store.pending(PendingKey::default(), 9).await.expect("read").is_empty());
 }
 
+/// Where nothing else of a commit is stored, it is decided again; where something is, the queue looks what is there.
+#[tokio::test]
+async fn a_write_whose_grounds_have_changed_takes_no_other_of_its_commit_with_it() {
+    let (store, _, _) = servers().await;
+    let [KeyState::Unused(proof)] = store.keys(&[(ANN, client_id(1))]).await.expect("read")[..] else {
+        panic!("nothing was sent")
+    };
+    one(&store, Write::Accept(say(ANN, BOB, 1))).await;
+    let again = || Write::Accept(Accept { unused: Some(proof), ..say(ANN, BOB, 1) });
+    let alone = store.commit(vec![again()]).await;
+    assert!(matches!(&alone, Err(CommitError::Stale(at)) if *at == [0]), "{alone:?}");
+    let both = store.commit(vec![again(), Write::Accept(say(CAT, BOB, 2))]).await;
+    assert!(matches!(&both, Err(CommitError::Unknown(_))), "{both:?}");
+    assert_eq!((ids(&store, ANN).await, ids(&store, BOB).await), (vec![1], vec![1, 2]));
+}
+
 /// Deliveries as the queues make them: in the order of each sender.
 async fn deliver_what_is_owed(store: &PostgresStore) {
     let mut after = PendingKey::default();
