@@ -24,7 +24,7 @@ impl Servers {
     /// [`Error::Usage`] when there is none, or one is not an address of HTTP.
     pub(crate) fn new(bases: &[&str]) -> Result<Servers, Error> {
         if bases.is_empty() {
-            return Err(Error::Usage("no address of a server: give at least one".to_owned()));
+            return Err(Error::Usage("no server address: give at least one".to_owned()));
         }
         let bases: Arc<[Url]> = bases.iter().map(|base| address(base)).collect::<Result<_, _>>()?;
         Ok(Servers::of(bases))
@@ -70,7 +70,7 @@ impl Servers {
 fn address(base: &str) -> Result<Url, Error> {
     let mut base: Url = base.parse().map_err(|e| Error::Usage(format!("{base:?} is not an address: {e}")))?;
     if !matches!(base.scheme(), "http" | "https") || base.cannot_be_a_base() {
-        return Err(Error::Usage(format!("{base} is not an address of HTTP: begin it with http://")));
+        return Err(Error::Usage(format!("{base} is not an HTTP address: begin it with http://")));
     }
     if !base.path().ends_with('/') {
         let path = format!("{}/", base.path());

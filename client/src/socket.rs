@@ -61,7 +61,7 @@ impl Socket {
     pub async fn connect(url: &str, token: &str, options: &SocketOptions) -> Result<Socket, Error> {
         let mut request = url.into_client_request()?;
         let bearer = HeaderValue::from_str(&format!("Bearer {token}"))
-            .map_err(|_| Error::Usage("the token holds characters that no token has".to_owned()))?;
+            .map_err(|_| Error::Usage("the token holds invalid characters: log in again".to_owned()))?;
         request.headers_mut().insert(AUTHORIZATION, bearer);
         match connect_async_with_config(request, Some(options.config()), true).await {
             Ok((stream, _)) => Ok(Socket { stream }),

@@ -1,5 +1,7 @@
 -- The tables of 0.1.0. Times are milliseconds since 1970 UTC unless a line says something else. A partition_key is the
--- first 4 hex digits of md5 of the uid in the column after it, as text: the rows of one user lie in one partition.
+-- first 4 hex digits of md5 of the uid in the column after it, as text: the rows of one user lie in one partition. What
+-- people have beside rows, such as accounts, is the same on both databases (server/src/store/sql): those tables have no
+-- such key.
 
 -- Facts about the whole installation, one a row. `oldest_program`: a program serves this database only if it knows the
 -- migration of this number; a migration after which older programs would go wrong raises it.
@@ -19,33 +21,21 @@ CREATE TABLE functions (
 
 -- Accounts.
 CREATE TABLE accounts (
-    partition_key text COLLATE "C" NOT NULL,
-    uid           bigint  NOT NULL,
+    uid           bigint  PRIMARY KEY,
     name          text    NOT NULL,
-    name_key      text COLLATE "C" NOT NULL,       -- the name's lower-case form
+    name_key      text COLLATE "C" NOT NULL UNIQUE,  -- the name's lower-case form
     password_hash text    NOT NULL,
     created_at    bigint  NOT NULL,
     disabled      boolean NOT NULL DEFAULT false,  -- true of a deleted account, too
     deleted_at    bigint,                          -- its row stays: nobody gets its uid or its name again
     cleared       boolean NOT NULL DEFAULT false,  -- the data of the deleted account is removed
-    name_indexed  boolean NOT NULL DEFAULT false,  -- both tables below have its name; an import leaves that to a server
-    PRIMARY KEY (partition_key, uid)
+    name_indexed  boolean NOT NULL DEFAULT false   -- both tables below have its name; an import leaves that to a server
 );
 
--- The operator's list and the largest uid; people who are looked for by the first letters of their name.
-CREATE INDEX accounts_by_uid ON accounts (uid);
-CREATE INDEX accounts_by_name ON accounts (name_key);
 -- Work that servers go on with, and accounts that were deleted a short time ago.
 CREATE INDEX accounts_to_index ON accounts (uid) WHERE NOT name_indexed;
 CREATE INDEX accounts_to_clear ON accounts (uid) WHERE deleted_at IS NOT NULL AND NOT cleared;
 CREATE INDEX accounts_deleted ON accounts (deleted_at) WHERE deleted_at IS NOT NULL;
-
--- One account a name. Apart from the accounts, whose unique keys begin with partition_key: a name says nothing about its
--- uid.
-CREATE TABLE account_names (
-    name_key text COLLATE "C" PRIMARY KEY,
-    uid      bigint NOT NULL
-);
 
 -- The look of names, as skeletons of Unicode UTS #39: as they are written, in small and in capital letters. Each
 -- skeleton belongs to the account that had it first; imported accounts may share one.
@@ -65,10 +55,9 @@ CREATE TABLE name_endings (
 -- Recovery codes: a person who has forgotten the password sets another with one. Known by their SHA-256 alone; each goes
 -- when it is used.
 CREATE TABLE recovery_codes (
-    partition_key text COLLATE "C" NOT NULL,
-    uid           bigint NOT NULL,
-    code_hash     bytea  NOT NULL,
-    PRIMARY KEY (partition_key, uid, code_hash)
+    uid       bigint NOT NULL,
+    code_hash bytea  NOT NULL,
+    PRIMARY KEY (uid, code_hash)
 );
 
 -- Tokens are known by their SHA-256 alone.
@@ -136,7 +125,7 @@ CREATE INDEX invites_by_expiry ON invites (expires_at);
 -- Uses of invitations that were taken by a guest whose way into the group is not known to be over. Short-lived: a row
 -- goes when its guest is in, when the use is given back, or with its invitation.
 CREATE TABLE invite_claims (
-    number bigint NOT NULL,
+    number bigint NOT NULL REFERENCES invites ON DELETE CASCADE,
     uid    bigint NOT NULL,
     name   bytea  NOT NULL,  -- the client_id of the change of the group
     PRIMARY KEY (number, uid)
@@ -156,7 +145,7 @@ CREATE TABLE entries (
     partition_key text COLLATE "C" NOT NULL,
     receiver      bigint   NOT NULL,
     message_id    bigint   NOT NULL,          -- grows within a receiver, with gaps
-    kind          smallint NOT NULL,          -- `Kind::code` of the server's domain: 1 message, 2 read marker, …
+    kind          smallint NOT NULL,          -- `Kind::code` of the server's domain
     conversation  text COLLATE "C" NOT NULL,  -- u:UID or g:GID, from the receiver's side
     sender        bigint   NOT NULL,
     client_id     bytea,                      -- 16 bytes; absent for read markers
@@ -181,11 +170,6 @@ CREATE TABLE compaction_keys (
     PRIMARY KEY (partition_key, receiver, name)
 ) WITH (fillfactor = 50);
 
--- Rows of these kinds have a compaction key or change another row. (Functions are made before the migrations.)
-CREATE TRIGGER entries_compact AFTER INSERT ON entries FOR EACH ROW
-    WHEN (new.kind IN (2, 5, 6, 7, 9, 10, 12, 14, 16, 17, 18))
-    EXECUTE FUNCTION compact_entry();
-
 -- Idempotency records; they outlive the rows.
 CREATE TABLE sent (
     partition_key text COLLATE "C" NOT NULL,
@@ -208,11 +192,9 @@ CREATE TABLE conversations (
 ) WITH (fillfactor = 50);
 
 CREATE TABLE groups (
-    gid     bigint   PRIMARY KEY,
-    name    text     NOT NULL,
-    topic   text     NOT NULL,
-    history smallint NOT NULL,  -- the earlier messages that joiners see: 0 none, 1 the newest ones
-    version bigint   NOT NULL   -- counts the changes; 1 after the making
+    gid      bigint PRIMARY KEY,
+    version  bigint NOT NULL,  -- counts the changes; 1 after the making
+    settings jsonb  NOT NULL   -- `GroupSettings` of the server's domain
 );
 
 -- All who are or were in a group.
@@ -264,12 +246,12 @@ CREATE TABLE tables (
     name       text COLLATE "C" NOT NULL,
     definition text   NOT NULL,  -- JSON
     created_at bigint NOT NULL,
-    deleted_at bigint            -- NULL: it is not deleted
+    deleted    bigint            -- when; NULL: it is not deleted
 );
 
 -- One table a name, and the list of an instance. Deleted ones wait until their rows are removed.
-CREATE UNIQUE INDEX tables_by_name ON tables (instance, name) WHERE deleted_at IS NULL;
-CREATE INDEX tables_deleted ON tables (deleted_at) WHERE deleted_at IS NOT NULL;
+CREATE UNIQUE INDEX tables_by_name ON tables (instance, name) WHERE deleted IS NULL;
+CREATE INDEX tables_deleted ON tables (deleted) WHERE deleted IS NOT NULL;
 
 -- Their rows. partition_key, here and below: the first 4 hex digits of md5 of the first key column's value. An index
 -- takes no more than 2,700 bytes, so the bytes of a key beyond 2,000 stand in `rest`; hardly any key has such.

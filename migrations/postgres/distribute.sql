@@ -76,8 +76,6 @@ INSERT INTO stays (partition_key, member, gid, closed)
     SELECT left(md5(uid::text), 4), uid, gid, closed FROM members WHERE closed > 0;
 
 -- The rows of one user lie together, by partition_key.
--- The trigger of entries writes to the partition of the row that calls it, and nowhere else.
-SET LOCAL citus.enable_unsafe_triggers = on;
 SELECT create_distributed_table('heads', 'partition_key');
 SELECT create_distributed_table('entries', 'partition_key', colocate_with => 'heads');
 SELECT create_distributed_table('sent', 'partition_key', colocate_with => 'heads');

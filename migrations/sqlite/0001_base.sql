@@ -148,11 +148,9 @@ CREATE TABLE conversations (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE groups (
-    gid     INTEGER NOT NULL PRIMARY KEY,
-    name    TEXT    NOT NULL,
-    topic   TEXT    NOT NULL,
-    history INTEGER NOT NULL,  -- the earlier messages that joiners see: 0 none, 1 the newest ones
-    version INTEGER NOT NULL
+    gid      INTEGER NOT NULL PRIMARY KEY,
+    version  INTEGER NOT NULL,
+    settings TEXT    NOT NULL  -- `GroupSettings` as JSON
 ) STRICT;
 
 -- Everyone who is or was in a group, or is banned from it. `standing` says more than `active`: of an active member 0 a member, 1 an
@@ -195,7 +193,7 @@ CREATE UNIQUE INDEX invites_once ON invites (made_by, client_id) WHERE client_id
 -- Uses of invitations that were taken by a guest whose way into the group is not known to be over. Short-lived: a row goes when its
 -- guest is in, when the use is given back, or with its invitation.
 CREATE TABLE invite_claims (
-    number INTEGER NOT NULL,
+    number INTEGER NOT NULL REFERENCES invites ON DELETE CASCADE,
     uid    INTEGER NOT NULL,
     name   BLOB    NOT NULL,  -- the client_id of the change of the group
     PRIMARY KEY (number, uid)

@@ -28,7 +28,7 @@ fn described<C: Parser>(version: Version) -> Command {
 /// `PROGRAM manual FOLDER`, the hidden command by which a release gets what the help says in other forms.
 #[derive(Debug, Args)]
 pub struct Manual {
-    /// Where to write; made if it is missing
+    /// The folder to write to; created if it is missing
     folder: PathBuf,
 }
 

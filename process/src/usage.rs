@@ -52,12 +52,12 @@ pub fn usage() -> String {
     if let Some(stat) = fs::read_to_string("/proc/self/stat").ok().and_then(|text| Stat::parse(&text)) {
         let seconds = |ticks: u64| ticks as f64 / clock_ticks_per_second() as f64;
         let resident = stat.resident_pages.saturating_mul(page_size() as u64);
-        add("process_cpu_seconds", "counter", "Processor time of the process", &seconds(stat.ticks));
-        add("process_resident_memory_bytes", "gauge", "Memory of the process", &resident);
+        add("process_cpu_seconds", "counter", "Processor time in seconds", &seconds(stat.ticks));
+        add("process_resident_memory_bytes", "gauge", "Resident memory in bytes", &resident);
         add("process_threads", "gauge", "Threads of the process", &stat.threads);
         if let Some(machine) = machine_started() {
             let started = machine as f64 + seconds(stat.started);
-            add("process_start_time_seconds", "gauge", "When it started, since 1970", &started);
+            add("process_start_time_seconds", "gauge", "Start time in seconds since 1970", &started);
         }
     }
     if let Ok(open) = fs::read_dir("/proc/self/fd") {
@@ -65,7 +65,7 @@ pub fn usage() -> String {
         add("process_open_fds", "gauge", "Open files and connections", &open.count().saturating_sub(1));
     }
     if let Some(most) = getrlimit(Resource::Nofile).current {
-        add("process_max_fds", "gauge", "How many it may have open", &most);
+        add("process_max_fds", "gauge", "Limit of open files and connections", &most);
     }
     text
 }

@@ -32,7 +32,7 @@ impl Version {
     pub fn metrics(self, program: &str) -> String {
         let (number, commit) = (self.number(), self.commit());
         format!(
-            "# HELP {program}_build Which program this is.\n# TYPE {program}_build info\n\
+            "# HELP {program}_build Version and commit of the program.\n# TYPE {program}_build info\n\
              {program}_build_info{{version=\"{number}\",commit=\"{commit}\"}} 1\n{}",
             usage()
         )

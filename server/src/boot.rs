@@ -20,7 +20,7 @@ use tracing::{error, info, warn};
 use uuid::Uuid;
 
 use crate::app::{
-    Accounts, Consent, Conversations, Deletions, Ephemerals, Follow, Groups, InboxSync, InviteLimits,
+    Accounts, Consent, Conversations, Deletions, ENTRIES_BYTES, Ephemerals, Follow, Groups, InboxSync,
     Invites, Messages, Moments, People, Presence, RememberedKeys,
 };
 use crate::config::{Config, Listen};
@@ -65,6 +65,9 @@ const SETTLES: Duration = Duration::from_secs(5);
 const SETTLES_AMONG_OTHERS: Duration = Duration::from_secs(60);
 /// Names of one transaction, each with some ten rows.
 const INDEXED_AT_ONCE: usize = 200;
+
+/// Users whose latest committed id is kept in memory beside those who are connected.
+const KNOWN_WATERMARKS: usize = 1_000_000;
 
 /// The stop did not finish what had been accepted in time.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
@@ -152,13 +155,12 @@ pub fn start(
         let hints = Hinting::default();
         let others = storage.others(config, &hints.closing, &hints.tasks).await?;
         let local = Local::new();
-        let most = config.queues.known_watermarks;
         let (notifier, watermarks): (Arc<dyn Notifier>, _) = match &others {
             Some(others) => (
                 Arc::new(SharedNotifier::new(local.clone(), Arc::clone(&others.hints))),
-                Watermarks::of_shared(Arc::clone(&messages), most),
+                Watermarks::of_shared(Arc::clone(&messages), KNOWN_WATERMARKS),
             ),
-            None => (Arc::new(local.clone()), Watermarks::new(Arc::clone(&messages), most)),
+            None => (Arc::new(local.clone()), Watermarks::new(Arc::clone(&messages), KNOWN_WATERMARKS)),
         };
         let new_uuid: Arc<dyn Fn() -> Uuid + Send + Sync> = Arc::new(random_uuid);
         let parts = QueueParts {
@@ -175,14 +177,13 @@ pub fn start(
         info!(queues = config.queues.count, "the queues take requests");
 
         let limits = &config.limits;
-        let pull = PageLimit { rows: limits.entries_rows, bytes: limits.entries_bytes };
+        let pull = PageLimit { rows: limits.entries_rows, bytes: ENTRIES_BYTES };
         let directory = &storage.directory;
         let request_ids = RequestIds::open(config.server.machine_id).await?;
         let new_request_id = Arc::new(move || request_ids.next().to_string());
         let strangers = DailyLimit::new(
             "strangers",
             limits.strangers_per_account_per_day,
-            limits.remembered_callers,
             clock.clone(),
             others.as_ref().map(|others| Arc::clone(&others.rates)),
         );
@@ -222,7 +223,6 @@ pub fn start(
             accounts: accounts.clone(),
             directory: Arc::clone(directory),
             store: Arc::clone(&messages),
-            invites: Arc::clone(&storage.invites),
             people: people.clone(),
             moments: moments.clone(),
             queues: queues.clone(),
@@ -242,14 +242,7 @@ pub fn start(
             people,
             moments,
             groups: groups.clone(),
-            invites: Invites::new(
-                Arc::clone(&storage.invites),
-                Arc::clone(directory),
-                groups,
-                ids.clone(),
-                InviteLimits { longest_seconds: limits.invite_seconds, most_uses: limits.invite_uses },
-                clock.clone(),
-            ),
+            invites: Invites::new(Arc::clone(directory), groups, ids.clone(), clock.clone()),
             ephemerals,
             ids: ids.clone(),
         };
@@ -281,10 +274,7 @@ pub fn start(
             let may_post: MayPost = Arc::new(move |uid| counted.may_post(uid));
             let posts = Posts::new(use_cases.messages.clone(), limits.text_characters, may_post);
             let service = TableService::start(both, clock.clone(), table_options(config)).with_posts(posts);
-            let keys = Arc::new(RememberedKeys::new(
-                Arc::clone(&storage.access_keys),
-                Arc::clone(&storage.directory),
-            ));
+            let keys = Arc::new(RememberedKeys::new(Arc::clone(&storage.directory)));
             served_tables = Some(Tables { listener, service: service.clone(), keys });
             table_service = Some((service, address));
         }

@@ -37,7 +37,7 @@ pub enum AnswerError {
         message: String,
     },
     /// The answer was not made by somebody who has the secret, or not for this request, or was changed on its way.
-    #[error("the answer is not signed as it must be ({0}); check the address, and what lies between")]
+    #[error("the answer's signature is invalid ({0}); check the address, and any proxy in between")]
     Untrusted(&'static str),
 }
 
@@ -72,13 +72,15 @@ impl Credentials {
             let error = proto::Error::decode(body);
             let (code, message) = match error {
                 Ok(error) => (error.code, error.message),
-                Err(_) => (format!("HTTP status {status}"), "it is not an address of tables".to_owned()),
+                Err(_) => {
+                    (format!("HTTP status {status}"), "it is not the address of a table server".to_owned())
+                }
             };
             return Err(AnswerError::Refused { code, message });
         }
         let of = |name| headers.iter().find(|(other, _)| *other == name).map(|(_, value)| *value);
         if of("x-ots-contentmd5") != Some(&content_md5(body)) {
-            return Err(AnswerError::Untrusted("its body has another checksum"));
+            return Err(AnswerError::Untrusted("the checksum of its body is wrong"));
         }
         let signed: Vec<(&str, &str)> =
             headers.iter().filter(|(name, _)| name.starts_with(HEADER_PREFIX)).copied().collect();
@@ -86,7 +88,7 @@ impl Credentials {
         let expected = format!("OTS {}:{signature}", self.access_key_id);
         match of("authorization") {
             Some(found) if found == expected => Ok(()),
-            Some(_) => Err(AnswerError::Untrusted("its signature is another one")),
+            Some(_) => Err(AnswerError::Untrusted("its signature is wrong")),
             None => Err(AnswerError::Untrusted("it has no signature")),
         }
     }
@@ -157,6 +159,6 @@ mod tests {
         let refused = credentials().check("GetRow", 404, &[], &error.encode_to_vec()).expect_err("refused");
         assert_eq!(refused.to_string(), "OTSObjectNotExist: Requested table does not exist.");
         let other = credentials().check("GetRow", 502, &[], b"<html>").expect_err("refused");
-        assert_eq!(other.to_string(), "HTTP status 502: it is not an address of tables");
+        assert_eq!(other.to_string(), "HTTP status 502: it is not the address of a table server");
     }
 }

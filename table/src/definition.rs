@@ -88,6 +88,23 @@ pub struct TableDefinition {
 }
 
 impl TableDefinition {
+    /// A table `t` with these key columns, of which the last may be assigned by the store.
+    #[cfg(test)]
+    pub(crate) fn of_test(key: &[(&str, KeyType)], assigns_last: bool) -> TableDefinition {
+        let column = |(at, (name, kind)): (usize, &(&str, KeyType))| KeyColumnDefinition {
+            name: (*name).to_owned(),
+            kind: *kind,
+            auto_increment: assigns_last && at + 1 == key.len(),
+        };
+        TableDefinition {
+            name: "t".to_owned(),
+            key: key.iter().enumerate().map(column).collect(),
+            columns: Vec::new(),
+            options: TableOptions::default(),
+            reserved: ReservedThroughput::default(),
+        }
+    }
+
     /// The place of the auto-increment column within the key.
     pub fn auto_increment(&self) -> Option<usize> {
         self.key.iter().position(|column| column.auto_increment)

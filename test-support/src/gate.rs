@@ -1,5 +1,6 @@
 //! A TCP relay before a server, at an address of its own: it can be shut, which ends its connections and refuses new
-//! ones, be opened again, break by itself in the middle of what passes, and hold back what the server answers.
+//! ones, be opened again, break by itself in the middle of what passes, and be cut in either direction. Bytes sent into
+//! what is cut arrive when it is mended, late, as on a real network.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,6 +14,19 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::ports::free_port;
 use crate::until::until;
+
+/// Which way bytes pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Both ways.
+    Open,
+    /// Neither.
+    Cut,
+    /// Only from the caller to the server: questions arrive, answers do not.
+    Thither,
+    /// Only from the server to the caller.
+    Hither,
+}
 
 /// A relay. Dropping it shuts it.
 #[derive(Debug)]
@@ -29,7 +43,7 @@ struct Passing {
     to_server: AtomicU64,
     to_client: AtomicU64,
     used_up: Notify,
-    answers_held: watch::Sender<bool>,
+    flow: watch::Sender<Flow>,
     connections: AtomicU64,
 }
 
@@ -45,7 +59,7 @@ impl Gate {
             to_server,
             to_client,
             used_up: Notify::new(),
-            answers_held: watch::Sender::new(false),
+            flow: watch::Sender::new(Flow::Open),
             connections: AtomicU64::new(0),
         });
         let mut gate = Gate { port: free_port(), target, passing, relay: tokio::spawn(async {}) };
@@ -87,9 +101,14 @@ impl Gate {
         self.passing.to_client.store(to_client, Ordering::SeqCst);
     }
 
+    /// Cuts or mends it.
+    pub fn set(&self, flow: Flow) {
+        self.passing.flow.send_replace(flow);
+    }
+
     /// Whether the server's answers wait here. Requests pass meanwhile.
     pub fn hold_answers(&self, hold: bool) {
-        self.passing.answers_held.send_replace(hold);
+        self.set(if hold { Flow::Thither } else { Flow::Open });
     }
 
     /// How many connections it has taken.
@@ -128,37 +147,42 @@ async fn relay(listener: TcpListener, target: SocketAddr, passing: Arc<Passing>)
 }
 
 async fn connect(client: TcpStream, target: SocketAddr, passing: Arc<Passing>) {
+    let (mut thither, hither) = (passing.flow.subscribe(), passing.flow.subscribe());
+    // A call into what is cut is not even refused.
+    if passes(&mut thither, Flow::Thither).await.is_none() {
+        return;
+    }
     let Ok(server) = TcpStream::connect(target).await else { return };
     if client.set_nodelay(true).and(server.set_nodelay(true)).is_err() {
         return;
     }
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
-    let (held, never_held) = (passing.answers_held.subscribe(), watch::Sender::new(false).subscribe());
+    // The first to end takes the other along: half-closed connections are of no use to gRPC.
     tokio::select! {
-        () = carry(from_client, to_server, never_held, &passing.to_server, &passing.used_up) => {}
-        () = carry(from_server, to_client, held, &passing.to_client, &passing.used_up) => {}
+        () = carry(from_client, to_server, (thither, Flow::Thither), &passing.to_server, &passing.used_up) => {}
+        () = carry(from_server, to_client, (hither, Flow::Hither), &passing.to_client, &passing.used_up) => {}
     }
 }
 
 async fn carry(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
-    mut held: watch::Receiver<bool>,
+    (mut flow, direction): (watch::Receiver<Flow>, Flow),
     left: &AtomicU64,
     used_up: &Notify,
 ) {
     let mut bytes = vec![0; 64 << 10];
     while let Ok(read @ 1..) = from.read(&mut bytes).await {
-        if held.wait_for(|held| !held).await.is_err() {
+        if passes(&mut flow, direction).await.is_none() {
             return;
         }
         let read = read as u64;
         let before = left
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| Some(left.saturating_sub(read)))
             .expect("the closure always answers");
-        let passes = usize::try_from(read.min(before)).expect("at most the buffer");
-        if to.write_all(&bytes[..passes]).await.is_err() {
+        let whole = usize::try_from(read.min(before)).expect("at most the buffer");
+        if to.write_all(&bytes[..whole]).await.is_err() {
             return;
         }
         if before < read {
@@ -167,6 +191,13 @@ async fn carry(
             std::future::pending::<()>().await;
         }
     }
+    // The end of a connection does not pass what is cut either.
+    passes(&mut flow, direction).await;
+}
+
+/// Waits until bytes pass in `direction`; `None` when the gate is gone.
+async fn passes(flow: &mut watch::Receiver<Flow>, direction: Flow) -> Option<()> {
+    flow.wait_for(|flow| *flow == Flow::Open || *flow == direction).await.ok().map(drop)
 }
 
 #[cfg(test)]
@@ -211,5 +242,25 @@ mod tests {
         gate.shut().await;
         assert_eq!(client.read(&mut heard).await.unwrap_or(0), 0, "its connections have ended");
         TcpStream::connect(gate.address()).await.expect_err("shut");
+    }
+
+    #[tokio::test]
+    async fn what_is_sent_into_a_cut_direction_arrives_when_it_is_mended() {
+        let server = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let gate = Gate::before(&server.local_addr().expect("bound").to_string()).await;
+        let mut caller = TcpStream::connect(gate.address()).await.expect("open");
+        let (mut called, _) = server.accept().await.expect("a call");
+        gate.set(Flow::Hither);
+        caller.write_all(b"question").await.expect("sent");
+        called.write_all(b"answer").await.expect("sent");
+        let mut heard = [0; 6];
+        caller.read_exact(&mut heard).await.expect("it passes");
+        assert_eq!(&heard, b"answer", "the other direction still passes");
+        let mut heard = [0; 8];
+        let early = called.try_read(&mut heard);
+        assert_eq!(early.expect_err("nothing yet").kind(), std::io::ErrorKind::WouldBlock);
+        gate.set(Flow::Open);
+        called.read_exact(&mut heard).await.expect("it passes");
+        assert_eq!(&heard, b"question");
     }
 }

@@ -14,6 +14,12 @@ impl Failure {
     pub fn new(words: impl Into<String>) -> Failure {
         Failure(words.into())
     }
+
+    /// How many of these there are, and the first of them.
+    pub(crate) fn of(broken: &[String], what: &str) -> Failure {
+        let shown = broken.iter().take(20).map(String::as_str).collect::<Vec<_>>().join("\n  ");
+        Failure(format!("{} {what}:\n  {shown}", broken.len()))
+    }
 }
 
 impl fmt::Display for Failure {

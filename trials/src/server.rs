@@ -1,6 +1,6 @@
 //! A real `tidemark serve` process: started on a free port, found by the line that it prints, ended when dropped.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -20,7 +20,6 @@ const LIFTED: &[(&str, &str)] = &[
     ("TIDEMARK_LIMITS__SIGN_UPS_PER_ADDRESS_PER_MINUTE", "0"),
     ("TIDEMARK_LIMITS__LOG_INS_PER_ADDRESS_PER_MINUTE", "0"),
     ("TIDEMARK_LIMITS__LOG_INS_PER_NAME_PER_MINUTE", "0"),
-    ("TIDEMARK_LIMITS__REFUSALS_PER_ADDRESS_PER_SECOND", "0"),
     ("TIDEMARK_LIMITS__SENDS_PER_ACCOUNT_PER_SECOND", "0"),
     ("TIDEMARK_LIMITS__FAN_OUT_KIB_PER_ACCOUNT_PER_SECOND", "0"),
     ("TIDEMARK_LIMITS__STRANGERS_PER_ACCOUNT_PER_DAY", "0"),
@@ -181,17 +180,6 @@ impl Server {
         let text = std::fs::read_to_string(format!("/proc/{}/io", self.pid()?))?;
         number_after(&text, "syscr:")
     }
-}
-
-/// The server's program, beside the one that runs.
-pub fn beside_this_program() -> Result<PathBuf> {
-    let own = std::env::current_exe()?;
-    let binary = own.with_file_name("tidemark");
-    if !binary.is_file() {
-        let advice = "build it first: cargo build --release --package tidemark-server";
-        return Err(Failure::new(format!("{} is missing; {advice}", binary.display())));
-    }
-    Ok(binary)
 }
 
 fn memory_line(pid: u32, key: &str) -> Result<u64> {

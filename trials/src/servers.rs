@@ -1,11 +1,10 @@
-//! Several real `tidemark serve` processes over one PostgreSQL, mostly of their own. Owns all of them: dropped, they end. Used by
-//! `cargo xtask cluster --chat`, by the fault runs and by the measurements.
+//! Several real `tidemark serve` processes over one PostgreSQL, mostly of their own, or one over its files. Owns all of them: dropped,
+//! they end. Used by `cargo xtask cluster --chat`, by the fault runs and by the measurements.
 
 use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tidemark_client::Http;
-use tidemark_test_support::ports::free_port;
 use tidemark_test_support::servers::postgres;
 
 use crate::server::Server;
@@ -15,8 +14,10 @@ use crate::{Failure, Result};
 pub struct Servers {
     members: Vec<ServerSlot>,
     database: Option<postgres::Server>,
-    url: String,
+    /// Of PostgreSQL; `None`: a server over its files.
+    url: Option<String>,
     binary: PathBuf,
+    folder: PathBuf,
     settings: Vec<(&'static str, String)>,
 }
 
@@ -68,26 +69,23 @@ impl Servers {
         count: usize,
         settings: Vec<(&'static str, String)>,
     ) -> Result<Servers> {
-        let mut servers =
-            Servers { members: Vec::new(), database: None, url, binary: binary.to_owned(), settings };
-        for at in 0..count {
-            servers.add(at, folder, None).await?;
+        let mut servers = Servers { url: Some(url), ..Servers::over_files(binary, folder, settings) };
+        for _ in 0..count {
+            servers.add(None).await?;
         }
         Ok(servers)
     }
 
-    /// As [`Servers::start`], with tables, each server on a port of its own.
-    pub async fn start_with_tables(binary: &Path, folder: &Path, count: usize) -> Result<Servers> {
-        let database = tokio::task::spawn_blocking(|| postgres::Server::start_with("-c fsync=on")).await?;
-        let mut servers = Servers::start_over(database, binary, folder, 0, Vec::new()).await?;
-        for at in 0..count {
-            servers.add(at, folder, Some(free_port())).await?;
-        }
-        Ok(servers)
+    /// None so far, and one at most, over the files in `folder`.
+    pub fn over_files(binary: &Path, folder: &Path, settings: Vec<(&'static str, String)>) -> Servers {
+        let (binary, folder) = (binary.to_owned(), folder.to_owned());
+        Servers { members: Vec::new(), database: None, url: None, binary, folder, settings }
     }
 
-    async fn add(&mut self, at: usize, folder: &Path, tables: Option<u16>) -> Result<()> {
-        let folder = folder.join(name(at));
+    /// Starts one more, which serves tables on this port if it is given.
+    pub async fn add(&mut self, tables: Option<u16>) -> Result<()> {
+        let at = self.members.len();
+        let folder = if self.url.is_some() { self.folder.join(name(at)) } else { self.folder.clone() };
         std::fs::create_dir_all(&folder)?;
         self.members.push(ServerSlot { folder, port: 0, tables, process: None });
         self.run(at).await
@@ -98,9 +96,9 @@ impl Servers {
         self.members.len()
     }
 
-    /// Where their database is.
-    pub fn database_url(&self) -> &str {
-        &self.url
+    /// Where their PostgreSQL is, if they are over one.
+    pub fn database_url(&self) -> Option<&str> {
+        self.url.as_deref()
     }
 
     /// Their database.
@@ -132,8 +130,10 @@ impl Servers {
     /// Starts a server, on the port that it had before.
     pub async fn run(&mut self, at: usize) -> Result<()> {
         let mut settings = self.settings.clone();
-        settings.push(("TIDEMARK_STORAGE__DATABASE_URL", self.url.clone()));
-        settings.push(("TIDEMARK_SERVER__MACHINE_ID", at.to_string()));
+        if let Some(url) = &self.url {
+            settings.push(("TIDEMARK_STORAGE__DATABASE_URL", url.clone()));
+            settings.push(("TIDEMARK_SERVER__MACHINE_ID", at.to_string()));
+        }
         let member = &mut self.members[at];
         settings.extend(member.tables.map(|port| ("TIDEMARK_TABLE__LISTEN", format!("127.0.0.1:{port}"))));
         let server = Server::start_with(&settings, member.port, &self.binary, &member.folder).await?;
@@ -160,10 +160,18 @@ impl Servers {
         }
     }
 
-    /// Stops all servers, and then the database.
-    pub async fn stop_all(mut self) -> Result<()> {
+    /// Stops all servers.
+    pub async fn stop_all(&mut self) -> Result<()> {
         for at in 0..self.count() {
             self.stop(at).await?;
+        }
+        Ok(())
+    }
+
+    /// Starts all servers again.
+    pub async fn run_all(&mut self) -> Result<()> {
+        for at in 0..self.count() {
+            self.run(at).await?;
         }
         Ok(())
     }

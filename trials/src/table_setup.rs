@@ -1,9 +1,9 @@
-//! The needs of every client of tables before its first row: an access key, a table, and the time with which requests are signed.
+//! The needs of every client of tables before its first row: an access key, a table, and signed requests.
 
 use std::path::Path;
 
 use serde::Deserialize;
-use tidemark_table::client::Credentials;
+use tidemark_table::client::{Credentials, path};
 use tidemark_table::wire::proto;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -67,8 +67,15 @@ pub(crate) fn create_table(table: &str, first: &str) -> proto::CreateTableReques
     }
 }
 
-/// The time now, as requests have it.
+/// A whole request: signed now, which the server takes for a quarter of an hour.
 #[expect(clippy::disallowed_methods, reason = "requests are signed with the time")]
-pub(crate) fn now() -> Result<String> {
-    Ok(OffsetDateTime::now_utc().format(&Rfc3339)?)
+pub(crate) fn request(credentials: &Credentials, operation: &str, body: &[u8]) -> Result<Vec<u8>> {
+    let now = OffsetDateTime::now_utc().format(&Rfc3339)?;
+    let mut head =
+        format!("POST {} HTTP/1.1\r\nhost: tables\r\ncontent-length: {}\r\n", path(operation), body.len());
+    for (name, value) in credentials.headers(operation, body, &now) {
+        head += &format!("{name}: {value}\r\n");
+    }
+    head += "\r\n";
+    Ok([head.as_bytes(), body].concat())
 }

@@ -12,6 +12,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use tidemark_test_support::ports::free_port;
+use tidemark_trials::program;
 use tidemark_trials::server::Server;
 use tokio::process::Command;
 use tokio::time::timeout;
@@ -22,14 +23,10 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Ends what a script started, also where it fails.
 const END_JOBS: &str = "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT";
 
-/// The program that the workspace's build leaves beside its tests.
+/// The folder of the programs that the pages call.
 fn programs() -> PathBuf {
-    let own = std::env::current_exe().expect("a test is a program");
-    let folder = own.parent().and_then(Path::parent).expect("tests lie in target/PROFILE/deps");
-    for name in ["tidemark", "seqsvr", "cluster"] {
-        assert!(folder.join(name).is_file(), "{name} is missing; build it first: cargo build --workspace");
-    }
-    folder.to_owned()
+    let built = ["seqsvr", "cluster", "tidemark"].map(|name| program(name).expect("built"));
+    built[0].parent().expect("a file lies in a folder").to_owned()
 }
 
 /// The shell blocks of a page that have `word` in them, one after the other.
@@ -177,16 +174,14 @@ async fn the_failover_example_works_when_pasted() {
 }
 
 /// The tables of docs/SETTINGS-CLUSTER.md in their order: the command that reads such a file, and how the section begins.
-const SETTINGS: [(&str, &[&str]); 24] = [
+const SETTINGS: [(&str, &[&str]); 21] = [
     ("store", &[""]),
-    ("store", &["[limits]"]),
     ("alloc", &[""]),
     ("alloc", &["[[sets]]"]),
-    ("alloc", &["[limits]"]),
     ("arbiter", &[""]),
     ("arbiter", &["[set]"]),
     ("arbiter", &["[[allocators]]"]),
-    ("arbiter", &["[policy]\nkind = 'spread'", "[policy]\nkind = 'standby'"]),
+    ("arbiter", &["[balance]"]),
     ("arbiter", &["[timing]"]),
     ("arbiter", &["[stores]"]),
     ("arbiter", &["[stores.etcd]"]),
@@ -195,7 +190,6 @@ const SETTINGS: [(&str, &[&str]); 24] = [
     ("arbiter", &["[connections]"]),
     ("status", &[""]),
     ("status", &["[[sets]]"]),
-    ("status", &["[limits]"]),
     ("issuer", &[""]),
     ("issuer", &["[issuer]"]),
     ("issuer", &["[issuer.machine]"]),

@@ -17,7 +17,7 @@ pub struct Shell<'a> {
     /// The name that goes with `uid`.
     pub name: &'a str,
     /// Longest text of a message, in characters; the composer counts down to it.
-    pub text_limit: usize,
+    pub text_characters: usize,
     /// Whether people make accounts by invitation, and so this one can invite.
     pub invites: bool,
     /// The language that the person chose, rather than the browser.

@@ -26,8 +26,8 @@ import { Sync } from "./sync.js";
 import { Tabs } from "./tabs.js";
 import { t } from "./texts.js";
 
-const { uid, name, textLimit } = document.body.dataset;
-const self = { uid: Number(uid), name };
+const { uid, name, textCharacters } = document.body.dataset;
+const self = { uid: Number(uid), name, textCharacters: Number(textCharacters) };
 const db = await openDb(self).catch((problem) => {
   $("banner").hidden = false;
   $("banner-text").textContent = t("banner.no_storage", { problem: problem.message });
@@ -43,7 +43,7 @@ const store = new Store({ db, call, self, send: (item) => sync?.send(item), hold
   tabs?.tell("changed", ids);
   sync ? sync.nudge() : tabs?.tell("nudge");
 } });
-const composer = new Composer(store, Number(textLimit), {
+const composer = new Composer(store, self.textCharacters, {
   sent: (id) => {
     presence.sent(id);
     pane.toNewest(true);
@@ -183,7 +183,7 @@ async function openBeside(name) {
   const { title, open } = await PAGES[name]();
   if (beside?.name !== name) return;
   $("page-title").textContent = title();
-  beside.render = open(store, { call, body: $("page-body"), limit: Number(textLimit) }).render;
+  beside.render = open(store, { call, body: $("page-body"), limit: self.textCharacters }).render;
   beside.render();
   $("page-body").focus();
 }

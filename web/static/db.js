@@ -35,7 +35,7 @@ function opened(person) {
   return done(request);
 }
 
-/** Opens the database of {uid, name}, making it when it is new. */
+/** Opens the database of {uid, name, textCharacters}, making it when it is new. */
 export async function openDb(person) {
   const db = await opened(person).catch(async (problem) => {
     if (problem.name !== "VersionError") throw problem; // Theirs is larger.
@@ -47,15 +47,15 @@ export async function openDb(person) {
     db.close();
     location.reload();
   };
-  return new Db(db, person.uid);
+  return new Db(db, person);
 }
 
 /** Forgets everything that this browser kept for {uid, name}. */
 export const forget = (person) => done(indexedDB.deleteDatabase(called(person)));
 
 class Db {
-  constructor(db, uid) {
-    Object.assign(this, { db, uid });
+  constructor(db, { uid, textCharacters }) {
+    Object.assign(this, { db, uid, textCharacters });
   }
 
   /** Runs `work` on the named stores in one transaction and answers when it is committed. */
@@ -135,7 +135,7 @@ class Db {
         // A change that is still to go out from here is newer.
         else if (isState(row) && !await isOvertaken(outbox, row)) {
           const isOwn = row.client_id && (await done(outbox.index("client_id").getKey(row.client_id))) !== undefined;
-          await keepState(row, { settings, friends, drafts, people, stars }, this.uid, isOwn);
+          await keepState(row, { settings, friends, drafts, people, stars }, this, isOwn);
         }
         if (shown(row)) conversation.last = row;
         if (row.sender === this.uid) hasArrived(conversation, row);
@@ -319,7 +319,7 @@ class Db {
     const names = ["outbox", "settings", "friends", "drafts", "names", "meta", "stars"];
     return this.write(names, async (outbox, settings, friends, drafts, people, meta, stars) => {
       for (const row of rows) {
-        if (!await isOvertaken(outbox, row)) await keepState(row, { settings, friends, drafts, people, stars }, this.uid);
+        if (!await isOvertaken(outbox, row)) await keepState(row, { settings, friends, drafts, people, stars }, this);
       }
       for (const { uid, name, mine, theirs, declined, text } of list) {
         people.put(name, uid);

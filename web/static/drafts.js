@@ -1,7 +1,5 @@
 // Texts that were typed and not sent: kept in this browser, and told to the person's other devices. `store.drafts` has them.
 
-import { MOST_TOLD } from "./state.js";
-
 // How long a draft rests before other devices are told.
 const TELL_MS = 1_500;
 
@@ -53,13 +51,13 @@ export class Drafts {
   }
 
   /**
-   * Tells the person's other devices what is written here, if they know something else. Of a draft that is too long for that they have
-   * nothing, rather than how it once was.
+   * Tells the person's other devices what is written here, if they know something else. A draft that is too long for a message is of
+   * its own browser alone: they have nothing, rather than how it once was.
    */
   tell(id) {
     const { store } = this;
     const whole = store.drafts.get(id) ?? "";
-    const text = whole.length > MOST_TOLD ? "" : whole;
+    const text = whole.length > store.self.textCharacters ? "" : whole;
     if (text === (store.setting("draft", id)?.text ?? "")) return;
     return store.set("draft", id, text ? { text } : null);
   }

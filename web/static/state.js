@@ -31,15 +31,12 @@ const STATE = ["setting", "friend", "seen", "pin", "star"];
 /** Whether a row only says what holds now. */
 export const isState = ({ kind }) => STATE.includes(kind);
 
-/** Characters of a draft that other devices are told. A longer one is of its own browser alone. */
-export const MOST_TOLD = 8_000;
-
-/** Takes in a setting, a star or what somebody says about being friends. `drafts`: those of this browser; `people`: names and profiles; `isOwn`: this browser has set it. */
-export async function keepState({ kind, conversation, sender, body }, { settings, friends, drafts, people, stars }, uid, isOwn = false) {
+/** Takes in a setting, a star or what somebody says about being friends. `drafts`: those of this browser; `people`: names and profiles; `textCharacters`: those of the longest text; `isOwn`: this browser has set it. */
+export async function keepState({ kind, conversation, sender, body }, { settings, friends, drafts, people, stars }, { uid, textCharacters }, isOwn = false) {
   if (kind === "setting") {
     const { name, value } = body;
     // An own draft may have been changed here since, and one that is too long to be told is nowhere else.
-    if (name === "draft" && !isOwn && !((await done(drafts.get(conversation)))?.text.length > MOST_TOLD)) {
+    if (name === "draft" && !isOwn && !((await done(drafts.get(conversation)))?.text.length > textCharacters)) {
       value ? drafts.put({ id: conversation, text: value.text }) : drafts.delete(conversation);
     }
     value ? settings.put({ name, conversation, value }) : settings.delete([name, conversation]);

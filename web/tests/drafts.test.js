@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Drafts } from "../static/drafts.js";
-import { MOST_TOLD, keepState } from "../static/state.js";
+import { keepState } from "../static/state.js";
 
 const ID = "u:10002";
-const LONG = "x".repeat(MOST_TOLD + 1);
+const ME = { uid: 10_001, textCharacters: 80 };
+const LONG = "x".repeat(ME.textCharacters + 1);
 
 test("other devices are told a draft, and have none where it is too long for them", () => {
   const told = [];
@@ -14,7 +15,7 @@ test("other devices are told a draft, and have none where it is too long for the
     told.push([name, id, value]);
     known = value;
   };
-  const store = { drafts: new Map(), setting: () => known, set };
+  const store = { self: ME, drafts: new Map(), setting: () => known, set };
   const drafts = new Drafts(store);
   for (const text of ["half a", LONG, `${LONG}x`, LONG.slice(1)]) {
     store.drafts.set(ID, text);
@@ -36,8 +37,8 @@ async function after(here, value, isOwn) {
     delete: (key) => rows.delete(key),
   });
   const settings = store(new Map(), ({ name }) => name);
-  const row = { kind: "setting", conversation: ID, sender: 10_001, body: { name: "draft", value } };
-  await keepState(row, { settings, drafts: store(drafts, ({ id }) => id) }, 10_001, isOwn);
+  const row = { kind: "setting", conversation: ID, sender: ME.uid, body: { name: "draft", value } };
+  await keepState(row, { settings, drafts: store(drafts, ({ id }) => id) }, ME, isOwn);
   return drafts.get(ID)?.text;
 }
 

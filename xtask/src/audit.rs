@@ -120,7 +120,7 @@ fn check(program: &Path, database: Option<&Path>) -> Result<Command, Failure> {
     if !fetch.status().is_ok_and(|status| status.success()) {
         let why = match database {
             Some(database) => format!(
-                "{} is no database of advisories: give a git repository with a branch main, as a clone of {DATABASE} is",
+                "{} is not a database of advisories: give a git repository with a branch main, such as a clone of {DATABASE}",
                 database.display()
             ),
             None => format!(

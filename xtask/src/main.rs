@@ -26,49 +26,49 @@ struct TaskArguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Everything that must hold: format, lints, all tests, documentation. All failures are told at the end. Never writes the
+    /// Run every check: format, lints, all tests, documentation. All failures are listed at the end. Never writes the
     /// tree; as root on Debian it installs the programs that the tests need
     Test {
-        /// Only what is quick: format, the page's modules, lints, the tests inside the crates but the simulation, other databases
+        /// Only the quick checks: format, the page's modules, lints, the tests inside the crates but the simulation, other databases
         /// and long random histories
         #[arg(long, conflicts_with = "names")]
         quick: bool,
         /// Only these: programs of tests (`browser`), or parts of the names of tests
         names: Vec<String>,
     },
-    /// The crates that are built in: licences, doubled crates, where crates come from, known vulnerabilities
+    /// Check the crates that are built in: licences, duplicates, sources, known vulnerabilities
     Audit {
-        /// A git repository with the advisories, in the place of RustSec's
+        /// A git repository with the advisories, instead of RustSec's
         #[arg(long, value_name = "DIR", conflicts_with = "offline")]
         db: Option<PathBuf>,
-        /// Without advisories
+        /// Skip the advisories
         #[arg(long)]
         offline: bool,
     },
-    /// The measurements, of a release build: `bench --help` for its options
+    /// Run the benchmarks on a release build: `bench --help` lists the options
     #[command(disable_help_flag = true)]
     Bench {
         /// Passed on.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// The fault runs, of a release build: `chaos --help` for its options
+    /// Run the fault runs on a release build: `chaos --help` lists the options
     #[command(disable_help_flag = true)]
     Chaos {
         /// Passed on.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// A whole sequence service, or three chat servers, on this machine until Ctrl-C: `cluster --help` for its options
+    /// Run a sequence service, or three chat servers, on this machine until Ctrl-C: `cluster --help` lists the options
     #[command(disable_help_flag = true)]
     Cluster {
         /// Passed on.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Programs, a Debian package, man pages, completions and sums, in target/release-files
+    /// Build programs, a Debian package, man pages, completions and checksums in target/release-files
     Release,
-    /// Formats and mends what can be mended by itself
+    /// Format, and fix the lints that can be fixed automatically
     Fix,
 }
 

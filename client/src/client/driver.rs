@@ -160,7 +160,7 @@ impl<D: Dial, S: Store> Driver<D, S> {
         let mut socket = timeout(patience, self.dial.dial()).await.map_err(|_| late())??;
         let frame = timeout(patience, socket.receive()).await.map_err(|_| late())??;
         let ServerFrame::Welcome { uid, seq, history, heartbeat_seconds, version } = frame else {
-            return Err(Error::Protocol("the first frame was no welcome".to_owned()).into());
+            return Err(Error::Protocol("the first frame was not a welcome".to_owned()).into());
         };
         let now = Instant::now();
         let period = Duration::from_secs(heartbeat_seconds.max(1));
@@ -199,7 +199,7 @@ impl<D: Dial, S: Store> Driver<D, S> {
                 command = self.commands.recv(), if self.outbox.has_room() => self.on_command(command)?,
                 () = sleep_until(session.next_beat) => {}
                 () = sleep_until(session.heard + session.patience()), if now_read => {
-                    return Err(Error::Transport("the server fell silent".to_owned()).into());
+                    return Err(Error::Transport("the server sent nothing in time".to_owned()).into());
                 }
                 () = until(self.paused_until) => self.paused_until = None,
             }
@@ -242,7 +242,7 @@ impl<D: Dial, S: Store> Driver<D, S> {
             }
             if fed { socket.flush().await } else { Ok(()) }
         };
-        let stuck = |_| Error::Transport("the server took nothing in".to_owned());
+        let stuck = |_| Error::Transport("the server read nothing in time".to_owned());
         timeout(patience, writing).await.map_err(stuck)?
     }
 
@@ -271,7 +271,7 @@ impl<D: Dial, S: Store> Driver<D, S> {
                 return Err(Error::Refused(problem));
             }
             ServerFrame::Error { client_id: Some(client_id), problem, .. } if problem.retryable => {
-                debug!(%problem, "a message has to wait");
+                debug!(%problem, "a message is sent again later");
                 self.outbox.again(client_id);
                 self.paused_until = Some(Instant::now() + self.resends.next());
             }
@@ -292,7 +292,7 @@ impl<D: Dial, S: Store> Driver<D, S> {
                 self.unread.push_back(Event::Typing { conversation, sender });
             }
             ServerFrame::Presence { online } => self.unread.push_back(Event::Presence { online }),
-            ServerFrame::Unknown(kind) => debug!(kind, "skipped a frame of a newer server"),
+            ServerFrame::Unknown(kind) => debug!(kind, "skipped a frame of an unknown kind"),
         }
         Ok(())
     }

@@ -4,17 +4,14 @@
 //! is repeated as it is.
 
 use reqwest::Method;
-use serde::Serialize;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Http;
 use super::call::HttpCall;
 use crate::error::Error;
-use crate::wire::{
-    Conversation, Description, EditBody, History, Keyed, NewComment, NewEdit, NewLike, NewMoment, NewPin,
-    NewReaction, NewStar, NewValue, Sent, Wish,
-};
+use crate::wire::{Conversation, Description, History, NewValue, Sent};
 
 impl Http {
     /// Gives a message of the caller's another text. `message_id`: its row in the caller's inbox, as in the calls below.
@@ -25,8 +22,8 @@ impl Http {
         message_id: u64,
         text: &str,
     ) -> Result<Sent, Error> {
-        let edit = NewEdit { client_id: key, body: EditBody { text } };
-        self.amend(conversation, message_id, "edit", &edit).await
+        let edit = json!({ "client_id": key, "body": { "text": text } });
+        self.amend(conversation, message_id, "edit", edit).await
     }
 
     /// Takes a message of the caller's back.
@@ -36,7 +33,7 @@ impl Http {
         conversation: Conversation,
         message_id: u64,
     ) -> Result<Sent, Error> {
-        self.amend(conversation, message_id, "recall", &Keyed { client_id: key }).await
+        self.amend(conversation, message_id, "recall", json!({ "client_id": key })).await
     }
 
     /// Reacts to a message with these emoji alone; none: takes the reaction back.
@@ -47,8 +44,8 @@ impl Http {
         message_id: u64,
         emoji: &[String],
     ) -> Result<Sent, Error> {
-        let reaction = NewReaction { client_id: key, emoji };
-        self.amend(conversation, message_id, "reaction", &reaction).await
+        let reaction = json!({ "client_id": key, "emoji": emoji });
+        self.amend(conversation, message_id, "reaction", reaction).await
     }
 
     /// Pins a message for everybody in the conversation, or no longer.
@@ -59,7 +56,7 @@ impl Http {
         message_id: u64,
         pinned: bool,
     ) -> Result<Sent, Error> {
-        self.amend(conversation, message_id, "pin", &NewPin { client_id: key, pinned }).await
+        self.amend(conversation, message_id, "pin", json!({ "client_id": key, "pinned": pinned })).await
     }
 
     /// Stars a message for the caller alone, to be found again on all devices, or takes its star away.
@@ -70,7 +67,7 @@ impl Http {
         message_id: u64,
         starred: bool,
     ) -> Result<Sent, Error> {
-        self.amend(conversation, message_id, "star", &NewStar { client_id: key, starred }).await
+        self.amend(conversation, message_id, "star", json!({ "client_id": key, "starred": starred })).await
     }
 
     /// Deletes a message for the caller alone.
@@ -80,7 +77,7 @@ impl Http {
         conversation: Conversation,
         message_id: u64,
     ) -> Result<Sent, Error> {
-        self.amend(conversation, message_id, "delete", &Keyed { client_id: key }).await
+        self.amend(conversation, message_id, "delete", json!({ "client_id": key })).await
     }
 
     async fn amend(
@@ -88,10 +85,10 @@ impl Http {
         conversation: Conversation,
         message_id: u64,
         what: &str,
-        body: &impl Serialize,
+        body: Value,
     ) -> Result<Sent, Error> {
         let path = format!("conversations/{conversation}/messages/{message_id}/{what}");
-        self.read(HttpCall::new(Method::POST, path).json(body)).await
+        self.read(HttpCall::new(Method::POST, path).json(&body)).await
     }
 
     /// Sets a setting of a conversation, on all devices of the caller; `null` clears it.
@@ -114,32 +111,32 @@ impl Http {
 
     /// Says whether the caller wants to be a friend of `uid`; they are friends when both do.
     pub async fn befriend(&self, key: Uuid, uid: u32, wanted: bool) -> Result<Sent, Error> {
-        let wish = Wish { client_id: key, wanted };
+        let wish = json!({ "client_id": key, "wanted": wanted });
         self.read(HttpCall::new(Method::PUT, format!("friends/{uid}")).json(&wish)).await
     }
 
     /// Tells all friends something, but those in `except`.
     pub async fn post_moment(&self, key: Uuid, text: &str, except: &[u32]) -> Result<Sent, Error> {
-        let moment = NewMoment { client_id: key, text, except };
+        let moment = json!({ "client_id": key, "text": text, "except": except });
         self.read(HttpCall::new(Method::POST, "moments").json(&moment)).await
     }
 
     /// Likes a moment, or no longer.
     pub async fn like(&self, key: Uuid, moment: u64, liked: bool) -> Result<Sent, Error> {
-        let like = NewLike { client_id: key, liked };
+        let like = json!({ "client_id": key, "liked": liked });
         self.read(HttpCall::new(Method::PUT, format!("moments/{moment}/like")).json(&like)).await
     }
 
     /// Says something about a moment.
     pub async fn comment(&self, key: Uuid, moment: u64, text: &str) -> Result<Sent, Error> {
-        let comment = NewComment { client_id: key, text };
+        let comment = json!({ "client_id": key, "text": text });
         self.read(HttpCall::new(Method::POST, format!("moments/{moment}/comments")).json(&comment)).await
     }
 
     /// Deletes a moment or a comment of the caller's for everybody.
     pub async fn delete_moment(&self, key: Uuid, message_id: u64) -> Result<Sent, Error> {
         let call = HttpCall::new(Method::POST, format!("moments/{message_id}/delete"));
-        self.read(call.json(&Keyed { client_id: key })).await
+        self.read(call.json(&json!({ "client_id": key }))).await
     }
 
     /// Gives a group another name, another topic, or both.

@@ -13,14 +13,14 @@ use std::time::Duration;
 
 use reqwest::{Method, Url};
 use serde::de::DeserializeOwned;
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::error::Error;
 use crate::servers::Servers;
 use crate::wire::{
     Account, BatchAnswer, BatchOutcome, BatchRequest, Conversation, ConversationPage, ConversationSummary,
-    Direction, Draft, Group, GroupMade, Me, MemberRequest, NameAndPassword, NewGroup, Person, RangePage,
-    RangeQuery, ReadMarker, Role, RoleRequest, Sent, Seq, Ticket,
+    Direction, Draft, Group, GroupMade, Me, Person, RangePage, RangeQuery, Role, Sent, Seq, Ticket,
 };
 use call::HttpCall;
 
@@ -101,13 +101,14 @@ impl Http {
     /// Makes an account and logs in. Refused with 409 when the name is taken, also by an earlier try of one's own whose
     /// answer was lost: then [`Http::log_in`].
     pub async fn sign_up(&self, name: &str, password: &str) -> Result<Account, Error> {
-        self.read(HttpCall::new(Method::POST, "accounts").json(&NameAndPassword { name, password }).once())
-            .await
+        let account = json!({ "name": name, "password": password });
+        self.read(HttpCall::new(Method::POST, "accounts").json(&account).once()).await
     }
 
     /// Logs in. After a lost answer it makes a second session, and the first one expires unused.
     pub async fn log_in(&self, name: &str, password: &str) -> Result<Account, Error> {
-        self.read(HttpCall::new(Method::POST, "sessions").json(&NameAndPassword { name, password })).await
+        let account = json!({ "name": name, "password": password });
+        self.read(HttpCall::new(Method::POST, "sessions").json(&account)).await
     }
 
     /// Ends this session; its sockets close.
@@ -233,7 +234,7 @@ impl Http {
     /// Moves the read marker of a conversation up to the row `message_id`; a smaller one changes nothing.
     pub async fn mark_read(&self, conversation: Conversation, message_id: u64) -> Result<(), Error> {
         let path = format!("conversations/{conversation}/read");
-        self.done(HttpCall::new(Method::PUT, path).json(&ReadMarker { message_id })).await
+        self.done(HttpCall::new(Method::PUT, path).json(&json!({ "message_id": message_id }))).await
     }
 
     /// Makes a group of the caller and `members`, and answers its number.
@@ -247,7 +248,8 @@ impl Http {
 
     /// The same under an idempotency key: a repetition with the same key makes no second group and gets the same number, also after an error.
     pub async fn create_group_as(&self, key: Uuid, name: &str, members: &[u32]) -> Result<u64, Error> {
-        let call = HttpCall::new(Method::POST, "groups").json(&NewGroup { name, members }).keyed(key);
+        let group = json!({ "name": name, "members": members });
+        let call = HttpCall::new(Method::POST, "groups").json(&group).keyed(key);
         let made: GroupMade = self.read(call).await?;
         Ok(made.gid)
     }
@@ -260,12 +262,12 @@ impl Http {
     /// Gives a member another role; the owner's hands the group over.
     pub async fn set_role(&self, gid: u64, uid: u32, role: Role) -> Result<(), Error> {
         let path = format!("groups/{gid}/members/{uid}/role");
-        self.done(HttpCall::new(Method::PUT, path).json(&RoleRequest { role })).await
+        self.done(HttpCall::new(Method::PUT, path).json(&json!({ "role": role }))).await
     }
 
     /// Adds somebody to a group.
     pub async fn add_member(&self, gid: u64, uid: u32) -> Result<(), Error> {
-        let call = HttpCall::new(Method::POST, format!("groups/{gid}/members")).json(&MemberRequest { uid });
+        let call = HttpCall::new(Method::POST, format!("groups/{gid}/members")).json(&json!({ "uid": uid }));
         self.done(call.done_if("already_member")).await
     }
 

@@ -7,7 +7,7 @@ use crate::sync::{Position, StoreChange};
 use crate::wire::{Conversation, Entry, Kind};
 
 /// A row with this id and a body that needs escaping.
-pub(super) fn row(message_id: u64) -> Entry {
+pub(crate) fn row(message_id: u64) -> Entry {
     Entry {
         partition_key: "d9d4".to_owned(),
         receiver: 10_001,

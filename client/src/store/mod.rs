@@ -8,7 +8,7 @@ mod file;
 mod memory;
 
 #[cfg(test)]
-mod conformance;
+pub(crate) mod conformance;
 
 use std::future::Future;
 use std::io;

@@ -3,25 +3,10 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use serde_json::value::RawValue;
 
 use super::*;
+use crate::store::conformance::row;
 use crate::store::{MemoryStore, Store};
-use crate::wire::{Conversation, Kind};
-
-fn row(message_id: u64) -> Entry {
-    Entry {
-        partition_key: "d9d4".to_owned(),
-        receiver: 10_001,
-        message_id,
-        kind: Kind::Message,
-        conversation: Conversation::User(10_002),
-        sender: 10_002,
-        client_id: None,
-        body: RawValue::from_string(format!(r#"{{"text":"{message_id}"}}"#)).expect("JSON"),
-        sent_at: "2026-01-01T00:00:00Z".to_owned(),
-    }
-}
 
 fn entries(after: u64, ids: &[u64], synced: u64) -> Entries {
     Entries { rows: ids.iter().copied().map(row).collect(), after, synced, more: false }

@@ -1,11 +1,13 @@
 //! A row of an inbox, and a message on its way to become one.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
 use serde::de::{self, DeserializeOwned, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
@@ -41,83 +43,43 @@ impl Entry {
         serde_json::from_str(self.body.get())
     }
 
+    /// A field of the body; `None` where it is missing or has another type.
+    pub(super) fn field<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        let body: HashMap<Cow<'_, str>, &RawValue> = serde_json::from_str(self.body.get()).ok()?;
+        serde_json::from_str(body.get(name)?.get()).ok()
+    }
+
     /// The text of a message, a moment or a comment; `None` for other kinds.
     pub fn text(&self) -> Option<String> {
-        #[derive(Deserialize)]
-        struct SaidText {
-            text: String,
-        }
         let is_said = matches!(self.kind, Kind::Message | Kind::Moment | Kind::Comment);
-        is_said.then(|| self.body_as::<SaidText>().ok().map(|body| body.text)).flatten()
+        is_said.then(|| self.field("text"))?
     }
 
     /// Up to where the user has read this conversation; `None` for kinds other than read markers.
     pub fn read_to(&self) -> Option<u64> {
-        #[derive(Deserialize)]
-        struct ReadMarker {
-            read_to: u64,
-        }
-        (self.kind == Kind::ReadMarker)
-            .then(|| self.body_as::<ReadMarker>().ok().map(|body| body.read_to))
-            .flatten()
+        (self.kind == Kind::ReadMarker).then(|| self.field("read_to"))?
     }
-}
 
-impl Entry {
-    /// The message, moment or comment that this row is about: of an edit, a recall, a reaction, a deletion, a like, a comment, and of word
-    /// of how far messages have come. Each copy of a message has a `message_id` of its own, so
+    /// The message, moment or comment that this row is about, if it is about one. Each copy of a message has a `message_id` of its own, so
     /// it is named by what is the same in all.
     pub fn about(&self) -> Option<MessageKey> {
-        #[derive(Deserialize)]
-        struct About {
-            of: MessageKey,
-        }
-        let names_one = matches!(
-            self.kind,
-            Kind::Edit
-                | Kind::Recall
-                | Kind::Reaction
-                | Kind::Delete
-                | Kind::Like
-                | Kind::Comment
-                | Kind::Seen
-                | Kind::Pin
-                | Kind::Star
-        );
-        names_one.then(|| self.body_as::<About>().ok().map(|body| body.of)).flatten()
+        self.field("of")
     }
 
     /// The text that an edit gives its message.
     pub fn edited_text(&self) -> Option<String> {
-        #[derive(Deserialize)]
-        struct Edited {
-            body: EditedBody,
-        }
-        #[derive(Deserialize)]
-        struct EditedBody {
-            text: String,
-        }
-        (self.kind == Kind::Edit).then(|| self.body_as::<Edited>().ok().map(|edit| edit.body.text)).flatten()
+        let body: Value = (self.kind == Kind::Edit).then(|| self.field("body"))??;
+        Some(body["text"].as_str()?.to_owned())
     }
 
     /// Whether a star stands from then on; `None` for other kinds.
     pub fn starred(&self) -> Option<bool> {
-        #[derive(Deserialize)]
-        struct Star {
-            starred: bool,
-        }
-        (self.kind == Kind::Star).then(|| self.body_as::<Star>().ok().map(|star| star.starred)).flatten()
+        (self.kind == Kind::Star).then(|| self.field("starred"))?
     }
 
     /// All that the sender of a reaction reacts with from then on.
     pub fn emoji(&self) -> Option<Vec<String>> {
-        #[derive(Deserialize)]
-        struct Reaction {
-            emoji: Vec<String>,
-        }
-        (self.kind == Kind::Reaction)
-            .then(|| self.body_as::<Reaction>().ok().map(|body| body.emoji))
-            .flatten()
+        (self.kind == Kind::Reaction).then(|| self.field("emoji"))?
     }
 }
 
@@ -140,72 +102,71 @@ impl PartialEq for Entry {
     }
 }
 
-/// The kind of a row.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Kind {
-    /// Something a person said: [`Entry::text`].
-    Message,
-    /// The user's own read marker moved: [`Entry::read_to`].
-    ReadMarker,
-    /// A group was made, or somebody joined or left it.
-    Membership,
-    /// The sender of a message changed its text: [`Entry::about`], [`Entry::edited_text`].
-    Edit,
-    /// The sender of a message took it back: [`Entry::about`].
-    Recall,
-    /// A person's reaction to a message: [`Entry::about`], [`Entry::emoji`].
-    Reaction,
-    /// A message that was taken back, without its content.
-    Recalled,
-    /// A message was deleted for the user alone, or a moment or comment for everybody: [`Entry::about`].
-    Delete,
-    /// A deleted message, moment or comment, without its content.
-    Deleted,
-    /// How far the user's messages have come: [`Entry::about`].
-    Seen,
-    /// A message is pinned for everybody in the conversation, or no longer: [`Entry::about`].
-    Pin,
-    /// The user wants to find a message again, or no longer: [`Entry::about`], [`Entry::starred`].
-    Star,
-    /// A setting of the user.
-    Setting,
-    /// Whether somebody wants to be a friend.
-    Friend,
-    /// A person's post to friends: [`Entry::text`].
-    Moment,
-    /// Whether somebody likes a moment: [`Entry::about`].
-    Like,
-    /// A comment on a moment: [`Entry::about`], [`Entry::text`].
-    Comment,
-    /// A kind that this version does not know.
-    Other(String),
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident $word:literal)*) => {
+        /// The kind of a row.
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Kind {
+            $($(#[$doc])* $kind,)*
+            /// A kind that this version does not know.
+            Other(String),
+        }
+
+        impl Kind {
+            /// The word on the wire.
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $(Kind::$kind => $word,)*
+                    Kind::Other(word) => word,
+                }
+            }
+
+            fn of(word: &str) -> Kind {
+                match word {
+                    $($word => Kind::$kind,)*
+                    _ => Kind::Other(word.to_owned()),
+                }
+            }
+        }
+    };
 }
 
-impl Kind {
-    /// The word on the wire.
-    pub fn as_str(&self) -> &str {
-        match self {
-            Kind::Message => "message",
-            Kind::ReadMarker => "receipt",
-            Kind::Membership => "membership",
-            Kind::Edit => "edit",
-            Kind::Recall => "recall",
-            Kind::Reaction => "reaction",
-            Kind::Recalled => "recalled",
-            Kind::Delete => "delete",
-            Kind::Deleted => "deleted",
-            Kind::Seen => "seen",
-            Kind::Pin => "pin",
-            Kind::Star => "star",
-            Kind::Setting => "setting",
-            Kind::Friend => "friend",
-            Kind::Moment => "moment",
-            Kind::Like => "like",
-            Kind::Comment => "comment",
-            Kind::Other(word) => word,
-        }
-    }
+kinds! {
+    /// Something a person said: [`Entry::text`].
+    Message "message"
+    /// The user's own read marker moved: [`Entry::read_to`].
+    ReadMarker "receipt"
+    /// A group was made, or somebody joined or left it.
+    Membership "membership"
+    /// The sender of a message changed its text: [`Entry::about`], [`Entry::edited_text`].
+    Edit "edit"
+    /// The sender of a message took it back: [`Entry::about`].
+    Recall "recall"
+    /// A person's reaction to a message: [`Entry::about`], [`Entry::emoji`].
+    Reaction "reaction"
+    /// A message that was taken back, without its content.
+    Recalled "recalled"
+    /// A message was deleted for the user alone, or a moment or comment for everybody: [`Entry::about`].
+    Delete "delete"
+    /// A deleted message, moment or comment, without its content.
+    Deleted "deleted"
+    /// How far the user's messages have come: [`Entry::about`].
+    Seen "seen"
+    /// A message is pinned for everybody in the conversation, or no longer: [`Entry::about`].
+    Pin "pin"
+    /// The user wants to find a message again, or no longer: [`Entry::about`], [`Entry::starred`].
+    Star "star"
+    /// A setting of the user.
+    Setting "setting"
+    /// Whether somebody wants to be a friend.
+    Friend "friend"
+    /// A person's post to friends: [`Entry::text`].
+    Moment "moment"
+    /// Whether somebody likes a moment: [`Entry::about`].
+    Like "like"
+    /// A comment on a moment: [`Entry::about`], [`Entry::text`].
+    Comment "comment"
 }
 
 impl Serialize for Kind {
@@ -217,26 +178,7 @@ impl Serialize for Kind {
 impl<'de> Deserialize<'de> for Kind {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let word = short_text(deserializer, "the kind of a row")?;
-        Ok(match word.as_ref() {
-            "message" => Kind::Message,
-            "receipt" => Kind::ReadMarker,
-            "membership" => Kind::Membership,
-            "edit" => Kind::Edit,
-            "recall" => Kind::Recall,
-            "reaction" => Kind::Reaction,
-            "recalled" => Kind::Recalled,
-            "delete" => Kind::Delete,
-            "deleted" => Kind::Deleted,
-            "seen" => Kind::Seen,
-            "pin" => Kind::Pin,
-            "star" => Kind::Star,
-            "setting" => Kind::Setting,
-            "friend" => Kind::Friend,
-            "moment" => Kind::Moment,
-            "like" => Kind::Like,
-            "comment" => Kind::Comment,
-            _ => Kind::Other(word.into_owned()),
-        })
+        Ok(Kind::of(&word))
     }
 }
 

@@ -2,15 +2,15 @@
 
 use std::borrow::Cow;
 
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{Conversation, Draft, Entry, Sent};
 use crate::error::{Error, Problem};
 
 /// A frame from the client.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
 pub enum ClientFrame<'a> {
     /// "I have everything up to `seq`" (0 = nothing): acknowledges entries and sets the connection's cursor.
     Heartbeat {
@@ -43,6 +43,7 @@ pub enum ClientFrame<'a> {
         /// The last of that person's messages that has come so far: its row in one's own inbox.
         message_id: u64,
         /// How far.
+        #[serde(rename = "state")]
         progress: Progress,
     },
 }
@@ -55,44 +56,6 @@ pub enum Progress {
     Delivered,
     /// The other person has read it.
     Read,
-}
-
-impl Serialize for ClientFrame<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        match self {
-            ClientFrame::Heartbeat { seq } => {
-                map.serialize_entry("type", "heartbeat")?;
-                map.serialize_entry("seq", seq)?;
-            }
-            ClientFrame::Send(draft) => {
-                map.serialize_entry("type", "send")?;
-                map.serialize_entry("client_id", &draft.client_id)?;
-                map.serialize_entry("to", &draft.to)?;
-                map.serialize_entry("body", &draft.body)?;
-            }
-            ClientFrame::Read { conversation, message_id } => {
-                map.serialize_entry("type", "read")?;
-                map.serialize_entry("conversation", conversation)?;
-                map.serialize_entry("message_id", message_id)?;
-            }
-            ClientFrame::Typing { conversation } => {
-                map.serialize_entry("type", "typing")?;
-                map.serialize_entry("conversation", conversation)?;
-            }
-            ClientFrame::Presence { of } => {
-                map.serialize_entry("type", "presence")?;
-                map.serialize_entry("of", of)?;
-            }
-            ClientFrame::Seen { conversation, message_id, progress } => {
-                map.serialize_entry("type", "seen")?;
-                map.serialize_entry("conversation", conversation)?;
-                map.serialize_entry("message_id", message_id)?;
-                map.serialize_entry("state", progress)?;
-            }
-        }
-        map.end()
-    }
 }
 
 impl ClientFrame<'_> {
@@ -211,7 +174,7 @@ impl ServerFrame {
         let fields: FrameFields<'_> =
             serde_json::from_str(text).map_err(|e| Error::Protocol(e.to_string()))?;
         let kind = fields.kind.clone();
-        fields.into_frame().ok_or_else(|| Error::Protocol(format!("a {kind} frame misses a field")))
+        fields.into_frame().ok_or_else(|| Error::Protocol(format!("a {kind} frame lacks a field")))
     }
 }
 

@@ -8,13 +8,14 @@ use super::{Entry, Kind};
 impl Entry {
     /// The members that a message in a group mentions.
     pub fn mentions(&self) -> Mentions {
-        #[derive(Deserialize)]
-        struct Mentioning {
-            #[serde(default)]
-            mentions: Mentions,
-        }
-        let read = (self.kind == Kind::Message).then(|| self.body_as::<Mentioning>().ok()).flatten();
-        read.map(|body| body.mentions).unwrap_or_default()
+        let read = (self.kind == Kind::Message).then(|| self.field("mentions"));
+        read.flatten().unwrap_or_default()
+    }
+
+    /// How many members of a group have read each of the user's newest messages there, the newest first; of rows of kind `seen`.
+    pub fn read_counts(&self) -> Vec<ReadCount> {
+        let read = (self.kind == Kind::Seen).then(|| self.field("counts"));
+        read.flatten().unwrap_or_default()
     }
 }
 
@@ -27,18 +28,6 @@ pub struct Mentions {
     /// Everybody in the group.
     #[serde(default)]
     pub all: bool,
-}
-
-impl Entry {
-    /// How many members of a group have read each of the user's newest messages there, the newest first; of rows of kind `seen`.
-    pub fn read_counts(&self) -> Vec<ReadCount> {
-        #[derive(Deserialize)]
-        struct Counted {
-            counts: Vec<ReadCount>,
-        }
-        let read = (self.kind == Kind::Seen).then(|| self.body_as::<Counted>().ok()).flatten();
-        read.map(|body| body.counts).unwrap_or_default()
-    }
 }
 
 /// How many members of a group have read a message.

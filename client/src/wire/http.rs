@@ -107,7 +107,7 @@ pub struct RangeQuery {
     pub start: RangeEnd,
     /// Where to stop, exclusive.
     pub end: RangeEnd,
-    /// At most so many rows, 1 to 5,000 (the server's default when `None`).
+    /// The largest number of rows, 1 to 5,000 (the server's default when `None`).
     pub limit: Option<u32>,
     /// Which way.
     pub direction: Direction,
@@ -225,12 +225,6 @@ pub enum Role {
 }
 
 #[derive(Serialize)]
-pub(crate) struct NameAndPassword<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) password: &'a str,
-}
-
-#[derive(Serialize)]
 pub(crate) struct BatchRequest<'a> {
     pub(crate) messages: &'a [Draft],
 }
@@ -240,81 +234,15 @@ pub(crate) struct BatchAnswer {
     pub(crate) results: Vec<BatchOutcome>,
 }
 
-#[derive(Serialize)]
-pub(crate) struct NewGroup<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) members: &'a [u32],
-}
-
 #[derive(Deserialize)]
 pub(crate) struct GroupMade {
     pub(crate) gid: u64,
 }
 
 #[derive(Serialize)]
-pub(crate) struct Wish {
-    pub(crate) client_id: Uuid,
-    pub(crate) wanted: bool,
-}
-
-#[derive(Serialize)]
-pub(crate) struct NewMoment<'a> {
-    pub(crate) client_id: Uuid,
-    pub(crate) text: &'a str,
-    pub(crate) except: &'a [u32],
-}
-
-#[derive(Serialize)]
-pub(crate) struct EditBody<'a> {
-    pub(crate) text: &'a str,
-}
-
-#[derive(Serialize)]
-pub(crate) struct NewEdit<'a> {
-    pub(crate) client_id: Uuid,
-    pub(crate) body: EditBody<'a>,
-}
-
-#[derive(Serialize)]
-pub(crate) struct NewReaction<'a> {
-    pub(crate) client_id: Uuid,
-    pub(crate) emoji: &'a [String],
-}
-
-#[derive(Serialize)]
-pub(crate) struct NewPin {
-    pub(crate) client_id: Uuid,
-    pub(crate) pinned: bool,
-}
-
-#[derive(Serialize)]
-pub(crate) struct NewStar {
-    pub(crate) client_id: Uuid,
-    pub(crate) starred: bool,
-}
-
-/// A change that needs no word beside its key.
-#[derive(Serialize)]
-pub(crate) struct Keyed {
-    pub(crate) client_id: Uuid,
-}
-
-#[derive(Serialize)]
 pub(crate) struct NewValue<'a> {
     pub(crate) client_id: Uuid,
     pub(crate) value: &'a RawValue,
-}
-
-#[derive(Serialize)]
-pub(crate) struct NewLike {
-    pub(crate) client_id: Uuid,
-    pub(crate) liked: bool,
-}
-
-#[derive(Serialize)]
-pub(crate) struct NewComment<'a> {
-    pub(crate) client_id: Uuid,
-    pub(crate) text: &'a str,
 }
 
 #[derive(Serialize)]
@@ -325,21 +253,6 @@ pub(crate) struct Description<'a> {
     pub(crate) topic: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) history: Option<History>,
-}
-
-#[derive(Serialize)]
-pub(crate) struct MemberRequest {
-    pub(crate) uid: u32,
-}
-
-#[derive(Serialize)]
-pub(crate) struct RoleRequest {
-    pub(crate) role: Role,
-}
-
-#[derive(Serialize)]
-pub(crate) struct ReadMarker {
-    pub(crate) message_id: u64,
 }
 
 #[derive(Deserialize)]

@@ -15,8 +15,4 @@ pub use http::{
     Account, BatchOutcome, Consumed, ConversationPage, ConversationSummary, Direction, Group, History, Me,
     Member, Person, RangeEnd, RangePage, RangeQuery, Role, Seq,
 };
-pub(crate) use http::{
-    BatchAnswer, BatchRequest, Description, EditBody, GroupMade, Keyed, MemberRequest, NameAndPassword,
-    NewComment, NewEdit, NewGroup, NewLike, NewMoment, NewPin, NewReaction, NewStar, NewValue, ReadMarker,
-    RoleRequest, Ticket, Wish,
-};
+pub(crate) use http::{BatchAnswer, BatchRequest, Description, GroupMade, NewValue, Ticket};

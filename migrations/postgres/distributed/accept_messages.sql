@@ -1,10 +1,10 @@
 -- Accepts what one user sends, in this user's partition: the own copies, the idempotency records, and the copies that
 -- are owed to others. The number of an acceptance is the id of the own copy. Each of `writes`:
 --
---   kind, target, client_id (hex; absent for read markers), digest (hex), body, sent_at: the content
+--   entry       the row, as put_entry wants it. A read marker must be larger than that of the conversation
+--   digest      of the request, in hex
 --   id          of the own copy; 0: the next one
 --   gid, epoch  the membership epoch that must not have ended; epoch 0: none
---   read_to     of a read marker (kind 2), which must be larger than that of the conversation; else 0
 --   is_change   the change of a group that is made already: stored in any case
 --   ends_uid, ends_epoch: the membership epoch that ends with the copy of its member
 --   owed        in order: recipient, epoch
@@ -27,6 +27,10 @@ DECLARE
     owing     bigint;
     known     bigint;
     next      bigint;
+    goal      text;
+    client    bytea;
+    marker    bigint;
+    said_at   bigint;
     before    jsonb;
     open      jsonb;
     verdict   text;
@@ -35,20 +39,22 @@ DECLARE
 BEGIN
     SELECT count(*) INTO owing
         FROM (SELECT FROM outbox WHERE partition_key = key AND sender = uid LIMIT most_owed) AS owed;
-    FOR w IN SELECT * FROM jsonb_to_recordset(writes) AS w(kind smallint, target text, client_id text,
-        digest text, body text, sent_at bigint, id bigint, gid bigint, epoch bigint, read_to bigint, is_change boolean,
-        ends_uid bigint, ends_epoch bigint, owed jsonb)
+    FOR w IN SELECT * FROM jsonb_to_recordset(writes) AS w(entry jsonb, digest text, id bigint, gid bigint, epoch bigint,
+        is_change boolean, ends_uid bigint, ends_epoch bigint, owed jsonb)
     LOOP
+        goal := w.entry ->> 'conversation';
+        client := decode(w.entry ->> 'client_id', 'hex');
+        marker := (w.entry ->> 'read_to')::bigint;
         next := CASE WHEN w.id = 0 THEN latest + 1 ELSE w.id END;
         known := NULL;
-        IF w.client_id IS NOT NULL THEN
+        IF client IS NOT NULL THEN
             SELECT message_id INTO known FROM sent
-                WHERE partition_key = key AND sender = uid AND client_id = decode(w.client_id, 'hex');
+                WHERE partition_key = key AND sender = uid AND client_id = client;
         END IF;
         verdict := CASE
             WHEN known IS NOT NULL THEN 'used'
-            WHEN w.kind = 2 AND EXISTS (SELECT FROM conversations WHERE partition_key = key AND owner = uid
-                AND conversation = w.target AND read_to >= w.read_to) THEN 'behind'
+            WHEN marker > 0 AND EXISTS (SELECT FROM conversations WHERE partition_key = key AND owner = uid
+                AND conversation = goal AND read_to >= marker) THEN 'behind'
             WHEN w.epoch > 0 AND NOT w.is_change AND EXISTS (SELECT FROM stays WHERE partition_key = key
                 AND member = uid AND gid = w.gid AND closed >= w.epoch) THEN 'closed'
             WHEN next <= latest THEN 'late'
@@ -62,17 +68,11 @@ BEGIN
         END IF;
 
         latest := next;
-        INSERT INTO entries (partition_key, receiver, message_id, kind, conversation, sender, client_id, body, sent_at)
-            VALUES (key, uid, next, w.kind, w.target, uid, decode(w.client_id, 'hex'), w.body, w.sent_at);
-        -- In the list a conversation shows a message (1) or a change of its group (3).
-        INSERT INTO conversations AS known (partition_key, owner, conversation, last_id, read_to)
-            VALUES (key, uid, w.target, CASE WHEN w.kind IN (1, 3) THEN next ELSE 0 END, w.read_to)
-            ON CONFLICT (partition_key, owner, conversation) DO UPDATE
-                SET last_id = greatest(known.last_id, excluded.last_id),
-                    read_to = greatest(known.read_to, excluded.read_to);
-        IF w.client_id IS NOT NULL THEN
+        said_at := (w.entry ->> 'sent_at')::bigint;
+        PERFORM put_entry(key, uid, next, w.entry);
+        IF client IS NOT NULL THEN
             INSERT INTO sent (partition_key, sender, client_id, digest, message_id, sent_at)
-                VALUES (key, uid, decode(w.client_id, 'hex'), decode(w.digest, 'hex'), next, w.sent_at);
+                VALUES (key, uid, client, decode(w.digest, 'hex'), next, said_at);
         END IF;
         IF w.ends_uid = uid THEN
             PERFORM close_stay(key, uid, w.gid, w.ends_epoch);
@@ -81,8 +81,8 @@ BEGIN
         IF jsonb_array_length(w.owed) > 0 THEN
             INSERT INTO pending
                     (partition_key, sender, acceptance, kind, target, client_id, body, sent_at, ends_uid, ends_epoch)
-                VALUES (key, uid, next, w.kind, w.target, decode(w.client_id, 'hex'), w.body, w.sent_at, w.ends_uid,
-                    w.ends_epoch);
+                VALUES (key, uid, next, (w.entry ->> 'kind')::smallint, goal, client, w.entry ->> 'body', said_at,
+                    w.ends_uid, w.ends_epoch);
             SELECT jsonb_object_agg(recipient, last) INTO open
                 FROM (SELECT recipient, max(acceptance) AS last FROM outbox
                     WHERE partition_key = key AND sender = uid GROUP BY recipient) AS recent;

@@ -1,11 +1,11 @@
 -- Changes a group, where the group is: compares its version, and notes the row to accept in the inbox of `by`.
--- A name, a topic or a history that is NULL: the group keeps it. The verdict:
+-- `new_settings` has the settings that change. The verdict:
 --
 --   made   it is changed
 --   stale  the version is another one
 --   owed   the change before it is not accepted yet, which comes first: version, actor, accept
-CREATE OR REPLACE FUNCTION change_group(home bigint, from_version bigint, by bigint, new_name text, new_topic text,
-    new_history smallint, changed jsonb, to_accept jsonb) RETURNS text
+CREATE OR REPLACE FUNCTION change_group(home bigint, from_version bigint, by bigint, new_settings jsonb, changed jsonb,
+    to_accept jsonb) RETURNS text
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off
 AS $$
@@ -23,16 +23,12 @@ BEGIN
         RETURN jsonb_build_object('verdict', 'stale');
     END IF;
     IF now IS NULL THEN
-        INSERT INTO groups (gid, name, topic, history, version)
-            VALUES (home, new_name, coalesce(new_topic, ''), coalesce(new_history, 0), 1)
-            ON CONFLICT DO NOTHING;
+        INSERT INTO groups (gid, version, settings) VALUES (home, 1, new_settings) ON CONFLICT DO NOTHING;
         IF NOT FOUND THEN
             RETURN jsonb_build_object('verdict', 'stale');
         END IF;
     ELSE
-        UPDATE groups SET version = from_version + 1, name = coalesce(new_name, name),
-                topic = coalesce(new_topic, topic), history = coalesce(new_history, history)
-            WHERE gid = home;
+        UPDATE groups SET version = from_version + 1, settings = settings || new_settings WHERE gid = home;
     END IF;
     INSERT INTO members (gid, uid, epoch, active, standing, since)
         SELECT home, member.uid, member.epoch, member.active, member.standing, member.since
@@ -46,4 +42,4 @@ BEGIN
 END $$;
 
 SELECT create_distributed_function(
-    'change_group(bigint, bigint, bigint, text, text, smallint, jsonb, jsonb)', 'home', colocate_with => 'groups');
+    'change_group(bigint, bigint, bigint, jsonb, jsonb, jsonb)', 'home', colocate_with => 'groups');

@@ -1,13 +1,13 @@
 -- Delivers copies to one user, in this user's partition, those of each sender in the order of acceptance. Each of
 -- `copies`:
 --
---   sender, acceptance, previous: which one, and the one before it that must be there
---   kind, conversation, client_id (hex), body, sent_at
+--   entry                  the row, as put_entry wants it
+--   acceptance, previous   which one of its sender, and the one before it that must be there
 --   id                     0: the next one
 --   gid, epoch             the membership epoch that must not have ended; epoch 0: none
 --   ends                   the membership epoch that ends with it; 0: none
 --   is_void                the inbox takes no such row: it counts as delivered
---   earlier                rows that are stored before the copy, if the copy is; put_earlier has their fields
+--   earlier                rows that are stored before the copy, if the copy is: id and entry
 --
 -- The answer has for each of them, in order, a verdict and an id. A copy that is early or late stays owed:
 --
@@ -23,18 +23,19 @@ SET enable_seqscan = off
 AS $$
 DECLARE
     latest  bigint := lock_head(key, uid);
+    author  bigint;
     done    bigint;
     next    bigint;
     verdict text;
     answers jsonb := '[]';
     c       record;
 BEGIN
-    FOR c IN SELECT * FROM jsonb_to_recordset(copies) AS c(sender bigint, acceptance bigint, previous bigint, kind smallint,
-        conversation text, client_id text, body text, sent_at bigint, id bigint, gid bigint, epoch bigint, ends bigint,
-        is_void boolean, earlier jsonb)
+    FOR c IN SELECT * FROM jsonb_to_recordset(copies) AS c(acceptance bigint, previous bigint, entry jsonb, id bigint,
+        gid bigint, epoch bigint, ends bigint, is_void boolean, earlier jsonb)
     LOOP
+        author := (c.entry ->> 'sender')::bigint;
         next := CASE WHEN c.id = 0 THEN latest + 1 ELSE c.id END;
-        SELECT last INTO done FROM links WHERE partition_key = key AND receiver = uid AND sender = c.sender;
+        SELECT last INTO done FROM links WHERE partition_key = key AND receiver = uid AND sender = author;
         done := coalesce(done, 0);
         verdict := CASE
             WHEN done >= c.acceptance THEN 'already'
@@ -47,25 +48,16 @@ BEGIN
             ELSE 'stored'
         END;
         IF verdict = 'stored' THEN
-            IF c.earlier IS NOT NULL THEN
-                PERFORM put_earlier(key, uid, c.earlier);
-            END IF;
+            PERFORM put_entry(key, uid, earlier.id, earlier.entry)
+                FROM jsonb_to_recordset(c.earlier) AS earlier(id bigint, entry jsonb);
             latest := next;
-            INSERT INTO entries
-                    (partition_key, receiver, message_id, kind, conversation, sender, client_id, body, sent_at)
-                VALUES (key, uid, next, c.kind, c.conversation, c.sender, decode(c.client_id, 'hex'), c.body,
-                    c.sent_at);
-            -- In the list a conversation shows a message (1) or a change of its group (3).
-            INSERT INTO conversations AS known (partition_key, owner, conversation, last_id, read_to)
-                VALUES (key, uid, c.conversation, CASE WHEN c.kind IN (1, 3) THEN next ELSE 0 END, 0)
-                ON CONFLICT (partition_key, owner, conversation) DO UPDATE
-                    SET last_id = greatest(known.last_id, excluded.last_id);
+            PERFORM put_entry(key, uid, next, c.entry);
             IF c.ends > 0 THEN
                 PERFORM close_stay(key, uid, c.gid, c.ends);
             END IF;
         END IF;
         IF verdict IN ('stored', 'void', 'end') THEN
-            INSERT INTO links AS known (partition_key, receiver, sender, last) VALUES (key, uid, c.sender, c.acceptance)
+            INSERT INTO links AS known (partition_key, receiver, sender, last) VALUES (key, uid, author, c.acceptance)
                 ON CONFLICT (partition_key, receiver, sender) DO UPDATE SET last = greatest(known.last, excluded.last);
         END IF;
         answers := answers

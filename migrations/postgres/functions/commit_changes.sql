@@ -7,24 +7,22 @@ DECLARE
     done bigint;
 BEGIN
     IF more ? 'groups' THEN
-        INSERT INTO groups (gid, name, topic, history, version)
-            SELECT made.gid, made.name, coalesce(made.topic, ''), coalesce(made.history, 0), made.version
+        INSERT INTO groups (gid, version, settings)
+            SELECT made.gid, made.version, made.settings
             FROM jsonb_to_recordset(more -> 'groups')
-                AS made(gid bigint, name text, version bigint, topic text, history smallint)
-            WHERE made.name IS NOT NULL
+                AS made(gid bigint, version bigint, settings jsonb, is_new boolean)
+            WHERE made.is_new
             ORDER BY made.gid
             ON CONFLICT DO NOTHING;
         GET DIAGNOSTICS done = ROW_COUNT;
-        IF done < (SELECT count(*) FROM jsonb_to_recordset(more -> 'groups') AS made(name text)
-            WHERE made.name IS NOT NULL)
+        IF done < (SELECT count(*) FROM jsonb_to_recordset(more -> 'groups') AS made(is_new boolean) WHERE made.is_new)
         THEN
             RAISE EXCEPTION 'a group is there already' USING ERRCODE = 'TM002';
         END IF;
-        UPDATE groups SET version = changed.version, name = coalesce(changed.renamed, groups.name),
-                topic = coalesce(changed.topic, groups.topic), history = coalesce(changed.history, groups.history)
+        UPDATE groups SET version = changed.version, settings = groups.settings || changed.settings
             FROM jsonb_to_recordset(more -> 'groups')
-                AS changed(gid bigint, name text, version bigint, renamed text, topic text, history smallint)
-            WHERE groups.gid = changed.gid AND changed.name IS NULL;
+                AS changed(gid bigint, version bigint, settings jsonb, is_new boolean)
+            WHERE groups.gid = changed.gid AND NOT changed.is_new;
         INSERT INTO members (gid, uid, epoch, active, standing, since)
             SELECT changed.gid, changed.uid, changed.epoch, changed.active, changed.standing, changed.since
             FROM jsonb_to_recordset(more -> 'members')

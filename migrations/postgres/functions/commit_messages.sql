@@ -29,8 +29,8 @@ CREATE OR REPLACE FUNCTION commit_messages(
     -- The contents, each once for all its copies: the conversation as its sender sees it, and as others do.
     c_kind smallint[], c_sender bigint[], c_client bytea[], c_body text[], c_sent_at bigint[], c_own text[],
     c_other text[],
-    -- The copies.
-    r_content int[], r_head int[], r_base int[], r_plus bigint[],
+    -- The copies, and what compact_entry takes; NULL: a copy has no effect on others.
+    r_content int[], r_head int[], r_base int[], r_plus bigint[], r_effect text[],
     -- The idempotency records, with the ids of the senders' own copies.
     s_content int[], s_head int[], s_base int[], s_plus bigint[], s_digest bytea[],
     -- The conversations: the newest row (0: none), how far the owner has read (0: no read marker).
@@ -40,8 +40,7 @@ CREATE OR REPLACE FUNCTION commit_messages(
     --   versions  expected: gid, version (0: there is no such group)
     --   markers   new ones, which must be larger than those stored: place (told in `facts`), head, name, read_to
     --   epochs    expected to go on: gid, uid, epoch
-    --   groups    made (with a name) or changed: gid, name, version, topic, history; changed ones also renamed. NULL in
-    --             renamed, topic or history: the group keeps it.
+    --   groups    made (is_new) or changed: gid, version, is_new, settings: those that change
     --   members   of those: gid, uid, epoch, active, standing, since
     --   ends      of membership epochs: gid, uid, epoch
     --   served    copies owed until now: partition_key, sender, acceptance, recipient
@@ -119,6 +118,10 @@ BEGIN
                 ELSE c_other[copy.content] END,
             c_sender[copy.content], c_client[copy.content], c_body[copy.content], c_sent_at[copy.content]
         FROM unnest(r_content, r_head, r_base, r_plus) AS copy(content, head, base, plus);
+    PERFORM compact_entry(h_key[copy.head], h_receiver[copy.head], coalesce(last[copy.base], 0) + copy.plus,
+            copy.effect::jsonb)
+        FROM unnest(r_head, r_base, r_plus, r_effect) AS copy(head, base, plus, effect)
+        WHERE copy.effect IS NOT NULL;
 
     SELECT array_agg(known.version ORDER BY row.place) INTO versions
         FROM unnest(v_head, v_name) WITH ORDINALITY AS row(head, name, place)

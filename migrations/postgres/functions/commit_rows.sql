@@ -46,7 +46,7 @@ BEGIN
     PERFORM pg_advisory_xact_lock(-new_revision);
     PERFORM commit_in_time(until);
     SELECT array_agg(wanted.id) INTO wrong FROM unnest(t_id) AS wanted(id)
-        WHERE NOT EXISTS (SELECT FROM tables WHERE tables.id = wanted.id AND deleted_at IS NULL);
+        WHERE NOT EXISTS (SELECT FROM tables WHERE tables.id = wanted.id AND deleted IS NULL);
     IF wrong IS NOT NULL THEN
         PERFORM stop_commit('TM006', 'tables are deleted', wrong);
     END IF;

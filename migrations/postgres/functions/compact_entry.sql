@@ -1,67 +1,55 @@
--- The effects of a new row on the stored ones; the trigger entries_compact calls it. Of the rows with one compaction
--- key only the newest stays: the keys are those of `Content::compaction_key`, and the kinds those of `Kind::code`
--- (server/src/domain). The transaction that inserts the row holds the lock of the inbox's head.
+-- The effect of a new row, which is stored already, on the rows before it. The transaction that stores it holds the lock
+-- of the inbox's head, and calls this for each row that has an effect, in the order of the ids. `effect` is made by
+-- store/postgres/effect.rs:
 --
---   An edit (5) and a recall (6) change their message (1). A recall is the last word (8: recalled): an edit that
---   another server decided on at the same moment goes.
---   A deletion (14) takes the text of a message (1, 8), a moment (11) or a comment (13), which becomes a deleted row
---   (15), and removes the last edit, which has the text, too.
-CREATE OR REPLACE FUNCTION compact_entry() RETURNS trigger
+--   key     of the rows with one compaction key only the newest stays
+--   change  of another row, with sender and client_id (hex): its kind and its body from now on, if its kind is one of
+--           `from`. `also`: the key and the kind of one more row that has the text, which goes.
+--           `void`: where the other row is of such a kind already, and none of `from`, the new row goes. Another server
+--           decided on it at the same moment.
+CREATE OR REPLACE FUNCTION compact_entry(key text, uid bigint, id bigint, effect jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
-    of     jsonb := new.body::jsonb -> 'of';
-    own    text;
-    before bigint;
+    change   jsonb := effect -> 'change';
+    author   bigint := (change ->> 'sender')::bigint;
+    client   bytea := decode(change ->> 'client_id', 'hex');
+    new_kind smallint := (change ->> 'kind')::smallint;
+    new_body text := change ->> 'body';
+    own      text := effect ->> 'key';
+    also     text := change -> 'also' ->> 0;
+    its_kind smallint := (change -> 'also' ->> 1)::smallint;
+    kinds    smallint[];
+    before   bigint;
 BEGIN
-    IF new.kind = 14 THEN
-        DELETE FROM entries WHERE partition_key = new.partition_key AND receiver = new.receiver AND kind = 5
-            AND message_id = (SELECT message_id FROM compaction_keys WHERE partition_key = new.partition_key
-                AND receiver = new.receiver AND name = 'amend ' || (of ->> 'sender') || ' ' || (of ->> 'client_id'));
-        UPDATE entries SET kind = 15, body = '{"deleted":true}'
-            WHERE partition_key = new.partition_key AND receiver = new.receiver AND sender = (of ->> 'sender')::bigint
-                AND client_id = decode(replace(of ->> 'client_id', '-', ''), 'hex') AND kind IN (1, 8, 11, 13)
-                AND message_id < new.message_id;
+    IF also IS NOT NULL THEN
+        DELETE FROM entries WHERE partition_key = key AND receiver = uid AND kind = its_kind
+            AND message_id = (SELECT message_id FROM compaction_keys
+                WHERE partition_key = key AND receiver = uid AND name = also);
     END IF;
-    IF new.kind IN (5, 6) THEN
-        UPDATE entries SET kind = CASE WHEN new.kind = 6 THEN 8 ELSE kind END,
-                body = CASE WHEN new.kind = 6 THEN '{"recalled":true}' ELSE (new.body::json -> 'body')::text END
-            WHERE partition_key = new.partition_key AND receiver = new.receiver AND sender = (of ->> 'sender')::bigint
-                AND client_id = decode(replace(of ->> 'client_id', '-', ''), 'hex') AND kind = 1
-                AND message_id < new.message_id;
-        IF NOT FOUND AND new.kind = 5 AND EXISTS (SELECT FROM entries
-            WHERE partition_key = new.partition_key AND receiver = new.receiver AND sender = (of ->> 'sender')::bigint
-                AND client_id = decode(replace(of ->> 'client_id', '-', ''), 'hex') AND kind IN (8, 15)
-                AND message_id < new.message_id)
-        THEN
-            DELETE FROM entries WHERE partition_key = new.partition_key AND receiver = new.receiver
-                AND message_id = new.message_id;
-            RETURN NULL;
+    IF change IS NOT NULL THEN
+        kinds := ARRAY(SELECT jsonb_array_elements_text(change -> 'from')::smallint);
+        UPDATE entries SET kind = new_kind, body = new_body
+            WHERE partition_key = key AND receiver = uid AND sender = author AND client_id = client
+                AND kind = ANY (kinds) AND message_id < id;
+        IF NOT FOUND AND change ? 'void' THEN
+            kinds := ARRAY(SELECT jsonb_array_elements_text(change -> 'void')::smallint);
+            IF EXISTS (SELECT FROM entries WHERE partition_key = key AND receiver = uid AND sender = author
+                AND client_id = client AND kind = ANY (kinds) AND message_id < id)
+            THEN
+                DELETE FROM entries WHERE partition_key = key AND receiver = uid AND message_id = id;
+                RETURN;
+            END IF;
         END IF;
     END IF;
 
-    own := CASE
-        WHEN new.kind = 2 THEN 'read ' || new.conversation
-        WHEN new.kind = 7 THEN 'react ' || new.sender || ' ' || (of ->> 'sender') || ' ' || (of ->> 'client_id')
-        WHEN new.kind = 9 THEN 'set ' || (new.body::json ->> 'name') || ' ' || new.conversation
-        WHEN new.kind = 10 THEN 'friend ' || new.conversation || ' ' || new.sender
-        WHEN new.kind = 12 THEN 'like ' || new.sender || ' ' || (of ->> 'sender') || ' ' || (of ->> 'client_id')
-        WHEN new.kind = 14 THEN 'delete ' || (of ->> 'sender') || ' ' || (of ->> 'client_id')
-        WHEN new.kind = 16 THEN 'seen ' || (new.body::json ->> 'state') || ' ' || new.conversation
-        WHEN new.kind = 17 THEN 'pin ' || new.conversation || ' ' || (of ->> 'sender') || ' ' || (of ->> 'client_id')
-        WHEN new.kind = 18 THEN 'star ' || (of ->> 'sender') || ' ' || (of ->> 'client_id')
-        ELSE 'amend ' || (of ->> 'sender') || ' ' || (of ->> 'client_id')
-    END;
     SELECT message_id INTO before FROM compaction_keys
-        WHERE partition_key = new.partition_key AND receiver = new.receiver AND name = own;
-    IF before > new.message_id THEN
-        DELETE FROM entries WHERE partition_key = new.partition_key AND receiver = new.receiver
-            AND message_id = new.message_id;
-        RETURN NULL;
+        WHERE partition_key = key AND receiver = uid AND name = own;
+    IF before > id THEN
+        DELETE FROM entries WHERE partition_key = key AND receiver = uid AND message_id = id;
+        RETURN;
     END IF;
-    DELETE FROM entries WHERE partition_key = new.partition_key AND receiver = new.receiver AND message_id = before;
-    INSERT INTO compaction_keys (partition_key, receiver, name, message_id)
-        VALUES (new.partition_key, new.receiver, own, new.message_id)
+    DELETE FROM entries WHERE partition_key = key AND receiver = uid AND message_id = before;
+    INSERT INTO compaction_keys (partition_key, receiver, name, message_id) VALUES (key, uid, own, id)
         ON CONFLICT (partition_key, receiver, name) DO UPDATE SET message_id = excluded.message_id;
-    RETURN NULL;
 END $$;

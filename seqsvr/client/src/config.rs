@@ -10,6 +10,9 @@ use thiserror::Error;
 
 use seqsvr_rpc::security::CallConfig;
 
+/// How long one process may take for an answer, unless a test says otherwise.
+pub const ANSWER: Duration = Duration::from_millis(500);
+
 /// The facts that the client must know before it has a routing table.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,9 +29,16 @@ pub struct ClientConfig {
     pub security: CallConfig,
     /// The uid space, cut into Sets (S6); uids in none are refused.
     pub sets: Vec<SetConfig>,
-    /// How much, and how long.
-    #[serde(default)]
-    pub limits: LimitsConfig,
+    /// How long a call tries before it gives a retryable error, in milliseconds: 1 to 3,600,000. It should outlast a takeover:
+    /// detection and 1.1 times the lease. Default 5,000.
+    #[serde(default = "call_ms")]
+    pub call_ms: u64,
+    /// How long one process may take for an answer before the question counts as lost.
+    #[serde(skip, default = "answer")]
+    pub answer: Duration,
+    /// Uids in one call for many.
+    #[serde(skip, default = "uids_per_call")]
+    pub uids_per_call: usize,
 }
 
 /// One Set.
@@ -71,60 +81,20 @@ fn cluster() -> String {
     "seqsvr".to_owned()
 }
 
+fn call_ms() -> u64 {
+    5_000
+}
+
+fn answer() -> Duration {
+    ANSWER
+}
+
+fn uids_per_call() -> usize {
+    4_096
+}
+
 fn last_uid() -> u32 {
     u32::MAX
-}
-
-/// Bounds of the client, each with its default.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct LimitsConfig {
-    /// How long a call tries before it gives a retryable error. It should outlast a takeover: detection and 1.1 times the lease.
-    pub call_ms: u64,
-    /// How long one process may take for an answer before the question counts as lost.
-    pub answer_ms: u64,
-    /// How long a connection may take to be made.
-    pub connect_ms: u64,
-    /// The pause after a first failed attempt, doubled with each further one,
-    pub pause_first_ms: u64,
-    /// up to this one; longer where the server asks for it, up to `call_ms`. Of all calls for a section one asks again.
-    pub pause_longest_ms: u64,
-    /// Retries of a Set in a second, for all of its sections together.
-    pub retries_per_second: u32,
-    /// The pause before a lost connection is made again, doubled with each failure,
-    pub reconnect_first_ms: u64,
-    /// up to this one.
-    pub reconnect_longest_ms: u64,
-    /// Calls that wait or are under way to one process; more are turned away to try again.
-    pub calls_per_node: usize,
-    /// Calls for one number each that may share a frame.
-    pub gather: usize,
-    /// Uids in one call for many.
-    pub uids_per_call: usize,
-    /// Numbers in one call for a range.
-    pub count_per_call: u32,
-    /// Uids of each Set whose newest number is remembered, to notice a cluster that goes back: 16 bytes each.
-    pub remembered_uids: usize,
-}
-
-impl Default for LimitsConfig {
-    fn default() -> Self {
-        Self {
-            call_ms: 5_000,
-            answer_ms: 500,
-            connect_ms: 500,
-            pause_first_ms: 2,
-            pause_longest_ms: 50,
-            retries_per_second: 10_000,
-            reconnect_first_ms: 20,
-            reconnect_longest_ms: 1_000,
-            calls_per_node: 65_536,
-            gather: 256,
-            uids_per_call: 4_096,
-            count_per_call: 100_000,
-            remembered_uids: 262_144,
-        }
-    }
 }
 
 /// The configuration cannot be used; the text says where and what to do.
@@ -178,18 +148,9 @@ pub enum ClientConfigError {
         /// The problem, and how to correct it.
         why: String,
     },
-    /// A limit is out of its range.
-    #[error("[limits] {key}: is {value}; choose {least} to {most}")]
-    Limit {
-        /// The key.
-        key: &'static str,
-        /// Its value.
-        value: u64,
-        /// The smallest value allowed.
-        least: u64,
-        /// The largest value allowed.
-        most: u64,
-    },
+    /// The time of a call is out of its range.
+    #[error("call_ms = {0} is not between 1 and 3600000")]
+    Call(u64),
 }
 
 impl ClientConfig {
@@ -207,8 +168,9 @@ impl ClientConfig {
 
     /// These Sets, and defaults.
     pub fn of(sets: Vec<SetConfig>) -> Self {
-        let (limits, security) = (LimitsConfig::default(), CallConfig::default());
-        Self { cluster: cluster(), cache_dir: None, security, sets, limits }
+        let (security, answer) = (CallConfig::default(), ANSWER);
+        let (call_ms, uids_per_call) = (call_ms(), uids_per_call());
+        Self { cluster: cluster(), cache_dir: None, security, sets, call_ms, answer, uids_per_call }
     }
 
     /// Reads and checks a file.
@@ -256,7 +218,10 @@ impl ClientConfig {
                 }
             }
         }
-        self.limits.check()
+        match self.call_ms {
+            1..=3_600_000 => Ok(()),
+            other => Err(ClientConfigError::Call(other)),
+        }
     }
 }
 
@@ -286,68 +251,4 @@ impl SetConfig {
         }
         Ok(())
     }
-}
-
-impl LimitsConfig {
-    fn check(&self) -> Result<(), ClientConfigError> {
-        let hour = 3_600_000;
-        let calls = [
-            ("call_ms", self.call_ms, 1, hour),
-            ("answer_ms", self.answer_ms, 4, hour),
-            ("connect_ms", self.connect_ms, 1, hour),
-            ("pause_longest_ms", self.pause_longest_ms, 1, hour),
-            ("pause_first_ms", self.pause_first_ms, 1, self.pause_longest_ms),
-            ("retries_per_second", u64::from(self.retries_per_second), 1, 1_000_000),
-            ("reconnect_longest_ms", self.reconnect_longest_ms, 1, hour),
-            ("reconnect_first_ms", self.reconnect_first_ms, 1, self.reconnect_longest_ms),
-            ("calls_per_node", self.calls_per_node as u64, 1, 1 << 24),
-            ("gather", self.gather as u64, 1, 4_096),
-            ("uids_per_call", self.uids_per_call as u64, 1, 65_536),
-            ("count_per_call", u64::from(self.count_per_call), 1, u64::from(u32::MAX)),
-            ("remembered_uids", self.remembered_uids as u64, 1, 1 << 30),
-        ];
-        for (key, value, least, most) in calls {
-            if !(least..=most).contains(&value) {
-                return Err(ClientConfigError::Limit { key, value, least, most });
-            }
-        }
-        Ok(())
-    }
-
-    pub(super) fn limits(&self) -> ClientLimits {
-        let ms = Duration::from_millis;
-        ClientLimits {
-            call: ms(self.call_ms),
-            answer: ms(self.answer_ms),
-            connect: ms(self.connect_ms),
-            pause_first: ms(self.pause_first_ms),
-            pause_longest: ms(self.pause_longest_ms),
-            retries_per_second: self.retries_per_second,
-            reconnect_first: ms(self.reconnect_first_ms),
-            reconnect_longest: ms(self.reconnect_longest_ms),
-            calls_per_node: self.calls_per_node,
-            gather: self.gather,
-            uids_per_call: self.uids_per_call,
-            count_per_call: self.count_per_call,
-            remembered_uids: self.remembered_uids,
-        }
-    }
-}
-
-/// [`LimitsConfig`], checked, in the types that the client works with.
-#[derive(Clone, Debug)]
-pub(crate) struct ClientLimits {
-    pub(super) call: Duration,
-    pub(super) answer: Duration,
-    pub(super) connect: Duration,
-    pub(super) pause_first: Duration,
-    pub(super) pause_longest: Duration,
-    pub(super) retries_per_second: u32,
-    pub(super) reconnect_first: Duration,
-    pub(super) reconnect_longest: Duration,
-    pub(super) calls_per_node: usize,
-    pub(super) gather: usize,
-    pub(super) uids_per_call: usize,
-    pub(super) count_per_call: u32,
-    pub(super) remembered_uids: usize,
 }

@@ -58,7 +58,7 @@ impl RetryQueue {
     /// [`CallError::Unavailable`] when too many wait already.
     pub fn next(&self, uid: Uid, count: u32) -> Result<Ticket, CallError> {
         let (answer, done) = oneshot::channel();
-        let full = || CallError::late(Duration::ZERO, "no place in the retry queue came free");
+        let full = || CallError::late(Duration::ZERO, "the retry queue is full");
         self.calls.try_send(Later { uid, count, answer }).map_err(|_| full())?;
         Ok(Ticket { done })
     }

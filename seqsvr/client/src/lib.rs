@@ -40,14 +40,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-pub use config::{ClientConfig, ClientConfigError, LimitsConfig, Policy, SetConfig};
+pub use config::{ANSWER, ClientConfig, ClientConfigError, Policy, SetConfig};
 pub use error::{CallError, EachError};
 pub use later::{QueueOptions, RetryQueue, Ticket};
 pub use metrics::ClientMetrics;
 pub use operate::Change;
 pub use sequencer::ClusterSequencer;
 
-use config::ClientLimits;
 use metrics::Counters;
 use outbox::CallRequest;
 use set::{Deadline, SetClient};
@@ -56,6 +55,9 @@ use crate::cache::Cache;
 use seqsvr_core::ids::{Granted, Uid};
 use seqsvr_core::routing::Table;
 use seqsvr_rpc::security::Call;
+
+/// Numbers in one call for a range, as the AllocSvrs have it.
+const COUNT_PER_CALL: u32 = 100_000;
 
 /// A handle on a cluster; cheap to clone. Must be made and used within a Tokio runtime.
 ///
@@ -70,7 +72,7 @@ pub struct Client {
 struct ClientInner {
     /// By first uid.
     sets: Vec<(std::ops::RangeInclusive<u32>, SetClient)>,
-    limits: ClientLimits,
+    uids_per_call: usize,
     counters: Arc<Counters>,
 }
 
@@ -82,7 +84,6 @@ impl Client {
     /// The errors of [`ClientConfig::check`]; certificates, tokens or the shared file cannot be used.
     pub fn new(config: &ClientConfig) -> Result<Self, ClientConfigError> {
         config.check()?;
-        let limits = config.limits.limits();
         let counters = Arc::new(Counters::default());
         let call =
             Call::load(&config.security).map_err(|why| ClientConfigError::Security(why.to_string()))?;
@@ -92,11 +93,12 @@ impl Client {
             let open = |directory: &PathBuf| Cache::open(directory, &config.cluster, set.number);
             let cache = config.cache_dir.as_ref().map(open).transpose();
             let cache = cache.map_err(|why| ClientConfigError::Cache(why.to_string()))?;
-            sets.push((set.uids(), SetClient::new(set, cache, &limits, &counters, &call)));
+            sets.push((set.uids(), SetClient::new(set, cache, config.answer, &counters, &call)));
         }
         sets.sort_by_key(|(uids, _)| *uids.start());
-        let patience = limits.call;
-        Ok(Self { inner: Arc::new(ClientInner { sets, limits, counters }), patience })
+        let patience = Duration::from_millis(config.call_ms);
+        let inner = ClientInner { sets, uids_per_call: config.uids_per_call, counters };
+        Ok(Self { inner: Arc::new(inner), patience })
     }
 
     /// The same client for calls that have this much time.
@@ -111,9 +113,8 @@ impl Client {
     ///
     /// [`CallError`]; nothing was handed out to anybody else.
     pub async fn next(&self, uid: Uid, count: u32) -> Result<Granted, CallError> {
-        let max = self.inner.limits.count_per_call;
-        if count == 0 || count > max {
-            return Err(CallError::BadCount { asked: count as usize, max: max as usize });
+        if count == 0 || count > COUNT_PER_CALL {
+            return Err(CallError::BadCount { asked: count as usize, max: COUNT_PER_CALL as usize });
         }
         self.set(uid)?.next(uid.get(), count, self.deadline()).await
     }
@@ -166,7 +167,7 @@ impl Client {
     }
 
     async fn many(&self, uids: &[Uid], make: fn(Arc<[u32]>) -> CallRequest) -> Result<Vec<u64>, EachError> {
-        let max = self.inner.limits.uids_per_call;
+        let max = self.inner.uids_per_call;
         let failed = |first| EachError::all(uids.len(), first);
         if uids.is_empty() || uids.len() > max {
             return Err(failed(CallError::BadCount { asked: uids.len(), max }));

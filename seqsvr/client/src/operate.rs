@@ -10,6 +10,7 @@ use tonic::{Code, Status};
 use super::Client;
 use super::error::CallError;
 use super::peer::unanswered;
+use super::retry::{FIRST_PAUSE, LONGEST_PAUSE};
 use seqsvr_core::ids::Uid;
 use seqsvr_core::routing::Table;
 use seqsvr_rpc::text;
@@ -100,7 +101,7 @@ impl Client {
         let change = self.on_wire(set, change).await?;
         let deadline = self.deadline();
         let mut why = String::new();
-        let mut pause = at.limits().pause_first;
+        let mut pause = FIRST_PAUSE;
         loop {
             for addr in at.arbiters() {
                 let request = v1::ChangeRequest { set, force, change: Some(change.clone()) };
@@ -136,7 +137,7 @@ impl Client {
                 ));
             }
             sleep(pause).await;
-            pause = (pause * 2).min(at.limits().pause_longest);
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 

@@ -14,7 +14,6 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::transport::Endpoint;
 use tonic::{Request, Status, Streaming};
 
-use super::config::ClientLimits;
 use super::error::AttemptError;
 use super::locked;
 use super::metrics::{Counters, add};
@@ -28,6 +27,18 @@ use seqsvr_rpc::security::{Call as CallWith, SecurityError};
 use seqsvr_rpc::text;
 use seqsvr_rpc::v1::sequence_client::SequenceClient;
 use seqsvr_rpc::v1::{StreamReply, StreamRequest};
+
+/// The most calls to one process that wait or are under way, and the most for one number each that share a frame.
+const BOUNDS: Bounds = Bounds { calls: 65_536, gather: 256 };
+
+/// How long a connection may take to be made.
+const CONNECT: Duration = Duration::from_millis(500);
+
+/// The pause before a lost connection is made again, doubled with each failure,
+const RECONNECT_FIRST: Duration = Duration::from_millis(20);
+
+/// up to this one.
+const RECONNECT_LONGEST: Duration = Duration::from_secs(1);
 
 /// Whether it is worth asking, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +60,8 @@ pub(super) struct Surroundings {
     pub(super) routes: Arc<RouteCache>,
     pub(super) seen: Arc<Mutex<SeenNumbers>>,
     pub(super) counters: Arc<Counters>,
-    pub(super) limits: ClientLimits,
+    /// How long it may take for an answer.
+    pub(super) answer: Duration,
     pub(super) call: Arc<CallWith>,
 }
 
@@ -77,10 +89,9 @@ impl Peer {
 
     /// Begins to connect to `addr`; questions may be asked at once.
     pub(super) fn dial(addr: &str, around: Surroundings) -> Arc<Self> {
-        let bounds = Bounds { calls: around.limits.calls_per_node, gather: around.limits.gather };
         let link = Arc::new(PeerLink {
             addr: addr.into(),
-            outbox: Mutex::new(Outbox::new(bounds, Flaws::default())),
+            outbox: Mutex::new(Outbox::new(BOUNDS, Flaws::default())),
             health: AtomicU8::new(Health::Fresh as u8),
             ended: Mutex::new("there is no connection".into()),
             wanted: Notify::new(),
@@ -168,28 +179,27 @@ impl PeerLink {
     }
 
     async fn run(self: Arc<Self>) {
-        let limits = &self.around.limits;
-        let mut pause = limits.reconnect_first;
+        let mut pause = RECONNECT_FIRST;
         loop {
-            let ended = match timeout(limits.connect, self.open()).await {
+            let ended = match timeout(CONNECT, self.open()).await {
                 Ok(Ok((replies, era))) => {
-                    pause = limits.reconnect_first;
+                    pause = RECONNECT_FIRST;
                     self.health.store(Health::Up as u8, Ordering::Release);
                     tracing::debug!(addr = %self.addr, "connected");
                     self.listen(replies, era).await
                 }
                 Ok(Err(why)) => why,
-                Err(_) => format!("it did not answer within {:?}", limits.connect),
+                Err(_) => format!("it did not answer within {CONNECT:?}"),
             };
             if self.health() != Health::Down {
                 tracing::info!(addr = %self.addr, why = ended, "no connection");
             }
             self.down(&ended);
-            sleep(limits.reconnect_first).await;
+            sleep(RECONNECT_FIRST).await;
             // A process that has just come back is not kept waiting for what it was before.
-            let rest = pause.saturating_sub(limits.reconnect_first);
+            let rest = pause.saturating_sub(RECONNECT_FIRST);
             let _ = timeout(rest, self.wanted.notified()).await;
-            pause = (pause * 2).min(limits.reconnect_longest);
+            pause = (pause * 2).min(RECONNECT_LONGEST);
         }
     }
 
@@ -207,27 +217,27 @@ impl PeerLink {
 
     fn endpoint(&self) -> Result<Endpoint, SecurityError> {
         // A process that is gone without a word is noticed by its silence.
-        let answer = self.around.limits.answer;
+        let answer = self.around.answer;
         let endpoint = self.around.call.endpoint(&self.addr)?;
         Ok(endpoint.http2_keep_alive_interval(answer).keep_alive_timeout(answer))
     }
 
     /// Hands out answers until the stream ends, and says why it did.
     async fn listen(&self, mut replies: Streaming<StreamReply>, era: u32) -> String {
-        let Surroundings { routes, seen, counters, limits, .. } = &self.around;
+        let Surroundings { routes, seen, counters, answer, .. } = &self.around;
         let dispatcher = ReplyDispatcher {
             addr: Arc::clone(&self.addr),
             routes: Arc::clone(routes),
             seen: Arc::clone(seen),
             counters: Arc::clone(counters),
         };
-        let mut ticks = interval(limits.answer / TICKS);
+        let mut ticks = interval(*answer / TICKS);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let reply = tokio::select! {
                 reply = replies.message() => reply,
                 _ = ticks.tick() => {
-                    self.tick(limits.answer);
+                    self.tick(*answer);
                     continue;
                 }
             };
@@ -285,7 +295,7 @@ pub(super) fn unanswered(addr: &str, status: &Status) -> String {
     // A server that expects TLS ends a connection in plain text without a word.
     let ended = std::error::Error::source(status).is_some();
     if ended && addr.starts_with("http://") {
-        return "the connection was ended; if TLS is spoken there, write https:// and set authority"
+        return "the connection was closed; if the server uses TLS, write https:// and set authority"
             .to_owned();
     }
     status_text(status)

@@ -177,7 +177,7 @@ impl ReplyDispatcher {
     fn nonsense(&self) -> AttemptError {
         AttemptError::Lost {
             addr: Arc::clone(&self.addr),
-            why: "the answer does not fit the question".into(),
+            why: "the answer does not match the request".into(),
         }
     }
 }

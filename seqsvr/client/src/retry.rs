@@ -24,19 +24,18 @@ const OTHERS: SectionId = SectionId::new(u32::MAX);
 /// How often in a row a newer table is followed at once.
 const AT_ONCE: u32 = 4;
 
-/// The settings of pauses.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Pauses {
-    pub(super) first: Duration,
-    pub(super) longest: Duration,
-    /// The longest pause that a server may ask for.
-    pub(super) obeyed: Duration,
-}
+/// The pause after a first failed attempt, doubled with each further one.
+pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(2);
+
+/// The longest pause, unless the server asks for a longer one.
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+
+/// The longest pause that a server may ask for.
+const OBEYED: Duration = Duration::from_secs(5);
 
 /// When to ask again about one section, and which process.
 #[derive(Debug)]
 pub(super) struct RetryPace {
-    pauses: Pauses,
     pause: Duration,
     at_once: u32,
     next: Instant,
@@ -49,15 +48,15 @@ pub(super) struct RetryPace {
 }
 
 impl RetryPace {
-    pub(super) fn new(now: Instant, pauses: Pauses) -> Self {
-        let (pause, why) = (pauses.first, AttemptError::NotOwner);
-        Self { pauses, pause, at_once: 0, next: now, why, elsewhere: false, attempt: 0 }
+    pub(super) fn new(now: Instant) -> Self {
+        let (pause, why) = (FIRST_PAUSE, AttemptError::NotOwner);
+        Self { pause, at_once: 0, next: now, why, elsewhere: false, attempt: 0 }
     }
 
     /// A question failed; `newer`: a newer table came with the answer. `drawn`: 0 up to 1.
     pub(super) fn failed(&mut self, now: Instant, fault: AttemptError, newer: bool, drawn: f64) {
         let asked = match &fault {
-            AttemptError::Unavailable { after, .. } => (*after).min(self.pauses.obeyed),
+            AttemptError::Unavailable { after, .. } => (*after).min(OBEYED),
             _ => Duration::ZERO,
         };
         if !matches!(fault, AttemptError::NotOwner) {
@@ -73,7 +72,7 @@ impl RetryPace {
         self.elsewhere = !self.elsewhere;
         // Drawn above what the server asked for, so that not all come back at the same moment.
         self.next = now + asked + self.pause.mul_f64(0.5 + drawn / 2.0);
-        self.pause = (self.pause * 2).min(self.pauses.longest);
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
     }
 
     /// Not before this moment.
@@ -182,15 +181,9 @@ impl Trouble {
 mod tests {
     use super::*;
 
-    const PAUSES: Pauses = Pauses {
-        first: Duration::from_millis(2),
-        longest: Duration::from_millis(50),
-        obeyed: Duration::from_secs(5),
-    };
-
     fn pace() -> (Instant, RetryPace) {
         let now = Instant::now();
-        (now, RetryPace::new(now, PAUSES))
+        (now, RetryPace::new(now))
     }
 
     fn unavailable(after: u64) -> AttemptError {
@@ -217,7 +210,7 @@ mod tests {
             pace.failed(now, unavailable(asked), false, 0.0);
             let pause = pace.next() - now;
             let least = Duration::from_millis(least);
-            assert!(pause >= least && pause <= least + PAUSES.longest, "{pause:?}");
+            assert!(pause >= least && pause <= least + LONGEST_PAUSE, "{pause:?}");
         }
         pace.failed(now, AttemptError::NotOwner, false, 0.0);
         assert!(pace.why().to_string().contains("no lease"), "it tells more than that one is not the owner");

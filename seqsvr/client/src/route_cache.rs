@@ -72,7 +72,7 @@ impl RouteCache {
             && let Some(shared) = &self.shared
             && let Err(error) = shared.cache.publish(&table)
         {
-            tracing::warn!(set = self.set, %error, "other processes will find this routing table by themselves");
+            tracing::warn!(set = self.set, %error, "the routing table cannot be shared; other processes fetch it themselves");
         }
     }
 
@@ -95,7 +95,7 @@ impl RouteCache {
                 if table.uids != self.uids {
                     tracing::warn!(
                         set = self.set, configured = ?self.uids, stored = ?table.uids,
-                        "the Set has other uids than the client configuration says; correct first_uid and last_uid of this Set"
+                        "the uids of the Set differ from the client configuration; correct first_uid and last_uid of this Set"
                     );
                 }
                 return Some(Arc::new(table));
@@ -103,7 +103,7 @@ impl RouteCache {
             Ok(table) => tracing::error!(
                 set = self.set,
                 cluster_set = table.set,
-                "the cluster's Set is another one than the client configuration says; correct its number"
+                "the cluster's Set is not the one in the client configuration; correct its number"
             ),
             Err(error) => tracing::error!(set = self.set, %error, "a routing table cannot be read"),
         }

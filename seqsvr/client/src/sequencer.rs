@@ -44,7 +44,7 @@ impl Sequencer for ClusterSequencer {
         let until = Instant::now() + self.client.patience.min(patience);
         let mut numbers = Vec::with_capacity(uids.len());
         // One after the other, for the sake of a uid that stands in two of them.
-        for part in uids.chunks(self.client.inner.limits.uids_per_call) {
+        for part in uids.chunks(self.client.inner.uids_per_call) {
             let client = self.client.within(until.saturating_duration_since(Instant::now()));
             match client.next_each(part).await {
                 Ok(taken) => numbers.extend(taken.into_iter().map(Ok)),

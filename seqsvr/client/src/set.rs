@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::config::{ClientLimits, Policy, SetConfig};
+use super::config::{Policy, SetConfig};
 use super::error::{AttemptError, CallError, EachError};
 use super::locked;
 use super::metrics::{Counters, add};
 use super::outbox::{Answered, CallRequest};
 use super::peer::{Health, Peer, Surroundings};
-use super::retry::{Budget, Gate, Pauses, RetryPace, Trouble};
+use super::retry::{Budget, Gate, RetryPace, Trouble};
 use super::route_cache::RouteCache;
 use super::seen::SeenNumbers;
 use super::split;
@@ -23,6 +23,12 @@ use crate::cache::Cache;
 use seqsvr_core::ids::{Granted, SectionId, Uid};
 use seqsvr_core::routing::{Order, Table};
 use seqsvr_rpc::security::Call;
+
+/// Uids whose newest number is remembered, to notice a cluster that goes back: 16 bytes each.
+const REMEMBERED_UIDS: usize = 262_144;
+
+/// Retries in a second, for all sections together.
+const RETRIES_PER_SECOND: u32 = 10_000;
 
 /// When a call ends, and how long it will have been.
 #[derive(Clone, Copy)]
@@ -57,19 +63,14 @@ impl SetClient {
     pub(super) fn new(
         config: &SetConfig,
         cache: Option<Cache>,
-        limits: &ClientLimits,
+        answer: Duration,
         counters: &Arc<Counters>,
         call: &Arc<Call>,
     ) -> Self {
         let routes = Arc::new(RouteCache::new(config.number, config.uids(), Arc::clone(counters), cache));
-        let seen = Arc::new(Mutex::new(SeenNumbers::new(limits.remembered_uids)));
-        let around = Surroundings {
-            routes,
-            seen,
-            counters: Arc::clone(counters),
-            limits: limits.clone(),
-            call: Arc::clone(call),
-        };
+        let seen = Arc::new(Mutex::new(SeenNumbers::new(REMEMBERED_UIDS)));
+        let around =
+            Surroundings { routes, seen, counters: Arc::clone(counters), answer, call: Arc::clone(call) };
         let view = SetView { changes: u64::MAX, table: None, peers: Vec::new() };
         Self {
             around,
@@ -79,7 +80,7 @@ impl SetClient {
             view: RwLock::new(Arc::new(view)),
             peers: Mutex::default(),
             trouble: Trouble::default(),
-            budget: Mutex::new(Budget::new(limits.retries_per_second)),
+            budget: Mutex::new(Budget::new(RETRIES_PER_SECOND)),
             turn: AtomicUsize::new(rand::random_range(0..1 << 16)),
         }
     }
@@ -102,11 +103,6 @@ impl SetClient {
     /// How to call.
     pub(super) fn call(&self) -> &Call {
         &self.around.call
-    }
-
-    /// Its bounds.
-    pub(super) fn limits(&self) -> &ClientLimits {
-        &self.around.limits
     }
 
     /// The newest table.
@@ -184,7 +180,7 @@ impl SetClient {
         asked: impl Future<Output = Result<T, AttemptError>>,
         deadline: Deadline,
     ) -> Result<T, AttemptError> {
-        if deadline.patience >= self.around.limits.answer {
+        if deadline.patience >= self.around.answer {
             return asked.await;
         }
         timeout_at(deadline.at, asked).await.unwrap_or_else(|_| Err(late()))
@@ -197,11 +193,8 @@ impl SetClient {
         let fault = if sections.len() == 1 { fault } else { fault.of_somebody() };
         for &section in sections.keys() {
             self.trouble.note(section, || {
-                let limits = &self.around.limits;
-                let pauses =
-                    Pauses { first: limits.pause_first, longest: limits.pause_longest, obeyed: limits.call };
                 let now = Instant::now();
-                let mut pace = RetryPace::new(now, pauses);
+                let mut pace = RetryPace::new(now);
                 // The first call that asks again goes by the newest table.
                 pace.failed(now, fault.clone(), matches!(fault, AttemptError::NotOwner), rand::random());
                 pace
@@ -403,7 +396,7 @@ fn late() -> AttemptError {
 }
 
 fn wrong_answer() -> CallError {
-    CallError::Refused("the answer does not fit the question".to_owned())
+    CallError::Refused("the answer does not match the request".to_owned())
 }
 
 fn granted(answered: Answered) -> Result<Granted, CallError> {

@@ -197,7 +197,7 @@ fn judge(table: &Table, allocators: &[AllocatorStatus]) -> Vec<Unserved> {
     let mut next = u64::from(table.sections().start().get());
     let nobody = |from: u64, to: u64| {
         let sections = SectionId::new(from as u32)..=SectionId::new(to as u32);
-        let why = "no AllocSvr has been given them: none was live".to_owned();
+        let why = "they are assigned to no AllocSvr: none was live".to_owned();
         (from <= to).then(|| Unserved { sections, node: String::new(), why, since: None })
     };
     for one in &table.assignments {
@@ -213,12 +213,11 @@ fn judge(table: &Table, allocators: &[AllocatorStatus]) -> Vec<Unserved> {
             Ok(reply) if reply.lapsed => {
                 all(format!("{} has no lease: the stores do not answer it", node.name))
             }
-            Ok(reply) if reply.incarnation != one.incarnation => all(format!(
-                "{} was restarted; the arbiter has not given them to its new life yet",
-                node.name
-            )),
+            Ok(reply) if reply.incarnation != one.incarnation => {
+                all(format!("{} was restarted; the arbiter has not assigned them to it again yet", node.name))
+            }
             Ok(reply) if reply.version.map(Epoch::from).unwrap_or_default() < one.epoch => {
-                all(format!("{} has not read the table that gives them to it", node.name))
+                all(format!("{} has not read the routing table that assigns them to it", node.name))
             }
             Ok(reply) => reply.waiting.iter().filter_map(|run| within(node, run, &one.sections)).collect(),
         });
@@ -330,7 +329,7 @@ mod tests {
 
     #[test]
     fn sections_of_nobody_are_unserved() {
-        let nobody = "no AllocSvr has been given them: none was live".to_owned();
+        let nobody = "they are assigned to no AllocSvr: none was live".to_owned();
         assert_eq!(
             reported(answering("b", ProbeReply::default())),
             [(40, 49, nobody.clone()), (90, 99, nobody)]
@@ -352,8 +351,8 @@ mod tests {
         for (b, why) in [
             (killed, "b does not answer (refused)"),
             (lapsed, "b has no lease: the stores do not answer it"),
-            (restarted, "b was restarted; the arbiter has not given them to its new life yet"),
-            (old, "b has not read the table that gives them to it"),
+            (restarted, "b was restarted; the arbiter has not assigned them to it again yet"),
+            (old, "b has not read the routing table that assigns them to it"),
         ] {
             assert_eq!(reported(b)[1], (50, 89, why.to_owned()));
         }
@@ -364,13 +363,13 @@ mod tests {
         let run = |first, last| v1::UnservedSections {
             sections: Some(v1::SectionRange { first, last }),
             given_ms_ago: 300,
-            why: "the claim is on its way".to_owned(),
+            why: "the claim is in progress".to_owned(),
         };
         let reply =
             ProbeReply { unserved: 15, waiting: vec![run(45, 52), run(60, 65)], ..ProbeReply::default() };
         let waiting = answering("b", reply);
         assert_eq!(waiting.state(), "waiting");
-        let why = "the claim is on its way".to_owned();
+        let why = "the claim is in progress".to_owned();
         assert_eq!(reported(waiting)[1..3], [(50, 52, why.clone()), (60, 65, why)]);
     }
 }

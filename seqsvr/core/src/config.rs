@@ -63,13 +63,13 @@ impl Options {
     pub fn check(&self) -> Result<(), OpenAllocatorError> {
         let bad = |name, problem: String| Err(OpenAllocatorError::BadOption { name, problem });
         if !(10_000..=1 << 31).contains(&self.section_size) {
-            return bad("section_size", format!("{} is not within 10,000 and 2^31", self.section_size));
+            return bad("section_size", format!("{} is not between 10,000 and 2^31", self.section_size));
         }
         if self.step < 2 {
             return bad("step", format!("{} is less than 2", self.step));
         }
         if !(1..=MAX_CEILING).contains(&self.limit) {
-            return bad("limit", format!("{} is not within 1 and 2^63 - 1", self.limit));
+            return bad("limit", format!("{} is not between 1 and 2^63 - 1", self.limit));
         }
         if self.max_count == 0 {
             return bad("max_count", "0 would refuse every call; set 1 or more".to_owned());

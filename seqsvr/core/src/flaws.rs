@@ -18,8 +18,6 @@ pub enum Flaw {
     NoTakeoverWait,
     /// The lease is counted from the arrival of the answer, not from before the request.
     LeaseFromAnswer,
-    /// A taker waits for the lease that is granted by now, not for the longest earlier one that somebody may still hold.
-    ShorterAtOnce,
     /// No comparison with the deadline at the answer: only a timer ends the lease.
     NoDeadlineCheck,
     /// A wish to go on above a number is granted below the ceiling that a claim found, before one was confirmed.
@@ -83,14 +81,13 @@ impl Flaws {
 #[cfg(any(test, feature = "simulation"))]
 impl Flaw {
     /// All of them.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 21] = [
         Self::FenceFromRead,
         Self::TableOnOne,
         Self::WriteBackUnanswered,
         Self::EpochOfNode,
         Self::NoTakeoverWait,
         Self::LeaseFromAnswer,
-        Self::ShorterAtOnce,
         Self::NoDeadlineCheck,
         Self::AdvanceUnconfirmed,
         Self::AnswerBeforeConfirm,

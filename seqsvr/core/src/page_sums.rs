@@ -47,7 +47,7 @@ pub const DAMAGED_PAGE: c_int = ffi::SQLITE_IOERR_DATA;
 
 /// A page of a database that is not as it was written.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
-#[error("page {page} of {} is not as it was written", .path.file_name().unwrap_or_default().display())]
+#[error("page {page} of {} is damaged: its checksum is wrong", .path.file_name().unwrap_or_default().display())]
 pub struct DamagedPage {
     /// The database.
     pub path: PathBuf,
@@ -92,7 +92,10 @@ pub fn verify(path: &Path, mut each: impl FnMut(u64)) -> io::Result<Vec<DamagedP
         size => usize::from(size),
     };
     if !has_sums(&beginning) || !is_page_size(size) {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is not a database whose pages have sums"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "it is not a database whose pages have checksums",
+        ));
     }
     let mut found = Vec::new();
     let mut bytes = vec![0; size];
@@ -155,7 +158,7 @@ fn tell(file: *mut ffi::sqlite3_file, page: u32) {
     let damaged = DamagedPage { path, page };
     let mut known = locked(&DAMAGED);
     if known.len() < MOST_DAMAGED && known.insert(damaged.clone()) {
-        error!(path = %damaged.path.display(), page, "a page is not as it was written; what lies on it is refused");
+        error!(path = %damaged.path.display(), page, "a page is damaged; reads of its data fail");
     }
 }
 

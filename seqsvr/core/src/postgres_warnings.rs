@@ -32,7 +32,7 @@ tokio::task_local! {
 /// A commit that was answered, and that a synchronous standby may lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the wait for a synchronous standby was cancelled: what was committed is lost if that takes over before it has followed"
+    "the wait for a synchronous standby was cancelled: the commit is lost if the standby takes over before it has received it"
 )]
 pub struct Unconfirmed;
 

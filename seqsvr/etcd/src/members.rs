@@ -101,7 +101,7 @@ impl Members {
         let cells: Vec<_> = answer.responses.iter().map(found).collect();
         match cells.len() == keys.len() {
             true => Ok((answer.header.map_or(0, |header| header.revision), cells)),
-            false => Err(EtcdError("etcd: answered less than was asked".to_owned())),
+            false => Err(EtcdError("etcd: the answer is incomplete".to_owned())),
         }
     }
 
@@ -215,9 +215,9 @@ fn reason(address: &str, status: &Status) -> String {
         (true, true) => {
             "; if it asks for a certificate, set certificate and key to one that its authority signed"
         }
-        (true, false) => "; if it speaks TLS, write https:// and set authority",
+        (true, false) => "; if it uses TLS, write https:// and set authority",
         _ if reported.contains("invalid peer certificate") => {
-            "; set authority to who signed the members' certificates"
+            "; set authority to the authority that signed the members' certificates"
         }
         _ => "",
     };

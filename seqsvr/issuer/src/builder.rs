@@ -90,7 +90,7 @@ impl Builder {
     pub fn strategy(mut self, tag: &str, kind: &str, strategy: Arc<dyn Strategy>) -> Result<Self, OpenError> {
         let tag = Tag::new(tag)?;
         if self.tags.contains_key(&tag) {
-            return Err(OpenError::Bad(format!("tag {tag} is there twice; leave one out")));
+            return Err(OpenError::Bad(format!("tag {tag} is configured twice; remove one")));
         }
         let setup = Setup { strategy, kind: kind.to_owned(), max_count: MAX_COUNT, rejected: Arc::new(Log) };
         self.tags.insert(tag, setup);

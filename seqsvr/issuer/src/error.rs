@@ -50,7 +50,7 @@ pub enum NextError {
         reason: String,
     },
     /// The text to decode is neither a number nor a code of the tag.
-    #[error("{code:?} is no number or code of {tag}: {problem}")]
+    #[error("{code:?} is not a number or code of {tag}: {problem}")]
     BadCode {
         /// The tag.
         tag: String,

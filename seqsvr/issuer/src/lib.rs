@@ -33,7 +33,7 @@ pub use error::{NextError, OpenError};
 pub use plugins::{CallHistory, Plugin, Rate, Registry, Verdict};
 pub use range::Range;
 #[cfg(feature = "service")]
-pub use redis::{RedisOptions, RedisStrategy, WhenHotDown};
+pub use redis::{RedisOptions, RedisStrategy};
 pub use segment::{Journal, SegmentOptions, SegmentStrategy};
 pub use service::{Counter, Decoded, Issuer, TagInfo};
 pub use strategy::{IssueError, Issued, Part, Status, Strategy, TryIssueError};

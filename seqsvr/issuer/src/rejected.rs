@@ -27,10 +27,6 @@ pub trait Rejected: Send + Sync {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Log;
 
-/// Answers with the error.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Refuse;
-
 /// Answers with numbers of another tag, and logs that.
 #[derive(Clone, Debug)]
 pub struct FallBack(pub Tag);
@@ -38,12 +34,6 @@ pub struct FallBack(pub Tag);
 impl Rejected for Log {
     fn rejected(&self, tag: &Tag, error: &NextError) -> Instead {
         tracing::warn!(%tag, %error, "no number issued");
-        Instead::Error
-    }
-}
-
-impl Rejected for Refuse {
-    fn rejected(&self, _tag: &Tag, _error: &NextError) -> Instead {
         Instead::Error
     }
 }

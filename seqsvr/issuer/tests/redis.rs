@@ -13,7 +13,7 @@ use futures_util::future::join_all;
 use seqsvr_issuer::Journal;
 use seqsvr_issuer::clock::Clock;
 use seqsvr_issuer::repository::{MemoryRepository, Repository};
-use seqsvr_issuer::{IssueError, RedisOptions, RedisStrategy, SegmentOptions, Strategy, Tag, WhenHotDown};
+use seqsvr_issuer::{IssueError, RedisOptions, RedisStrategy, SegmentOptions, Strategy, Tag};
 use tidemark_test_support::gate::Gate;
 use tidemark_test_support::servers::redis::RedisServer as Redis;
 use tidemark_test_support::until::until;
@@ -125,22 +125,6 @@ async fn with_redis_down_numbers_come_from_memory_and_go_back_to_redis_without_g
     assert!(after > newest, "{after} after {newest}");
     let max: u64 = redis.command(&["HGET", "issuer:order", "max"]).await.parse().unwrap();
     assert!(after <= max, "it is Redis that counts");
-}
-
-#[tokio::test]
-async fn with_redis_down_and_refuse_calls_are_refused_until_it_is_back() {
-    let (mut redis, database) = (Redis::start(), Arc::new(MemoryRepository::new()));
-    let refusing = RedisOptions { when_down: WhenHotDown::Refuse, ..options(vec![redis.url()]) };
-    let strategy = open(&database, refusing).await;
-    let before = one(&strategy).await.unwrap();
-    redis.kill();
-    let refusal = one(&strategy).await.unwrap_err();
-    assert!(
-        matches!(&refusal, IssueError::Retryable(text) if text.contains("Redis cannot be used")),
-        "{refusal}"
-    );
-    redis.run();
-    until("Redis is back", async || one(&strategy).await.is_ok_and(|number| number > before)).await;
 }
 
 #[tokio::test]

@@ -132,9 +132,9 @@ impl GrpcServer {
 fn unknown(request: &axum::extract::Request) -> Response {
     let content = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     if content.is_some_and(|content| content.starts_with("application/grpc")) {
-        return Status::unimplemented("there is no such method").into_http();
+        return Status::unimplemented("this method does not exist").into_http();
     }
-    problem(StatusCode::NOT_FOUND, "not_found", "there is nothing at this path", false)
+    problem(StatusCode::NOT_FOUND, "not_found", "this path does not exist", false)
 }
 
 /// A refusal as problem details (RFC 9457).

@@ -77,7 +77,7 @@ pub enum SecurityError {
     #[error("{0} is not a loopback address: set authority and token_file to call it")]
     Unprotected(String),
     /// An address to call cannot be understood.
-    #[error("the address {0} is wrong: write http://host:port or https://host:port")]
+    #[error("the address {0} is invalid: write http://host:port or https://host:port")]
     Address(String),
     /// The certificates cannot be used.
     #[error("the certificates cannot be used: {}", super::text(.0))]

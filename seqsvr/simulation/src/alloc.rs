@@ -34,8 +34,6 @@ use probing::Hears;
 pub(crate) struct AllocSetup {
     pub(crate) name: String,
     pub(crate) lease: Duration,
-    pub(crate) poll: Duration,
-    pub(crate) retry: Duration,
     /// How long the arbiter has to move the sections elsewhere before a stop ends them.
     pub(crate) drain_wait: Duration,
     /// How long a request waits for a raise.
@@ -184,10 +182,9 @@ impl Alloc {
     }
 
     fn start(&mut self, cx: &mut Cx<'_>) {
-        let AllocSetup { name, lease, poll, retry, rules, access, .. } = self.setup.clone();
+        let AllocSetup { name, lease, rules, access, .. } = self.setup.clone();
         let incarnation = cx.chance.number();
-        let node =
-            NodeRules { name, incarnation, lease, poll, retry, layout: access.layout, flaws: access.flaws };
+        let node = NodeRules { name, incarnation, lease, layout: access.layout, flaws: access.flaws };
         self.life = Some(AllocLife {
             incarnation,
             node: Node::new(node, self.file.clone()),

@@ -18,7 +18,7 @@ use super::role::SimulatedRole;
 use super::wild::{Wild, WildSetup, empty_table};
 use super::world::{ProcessState, World};
 use super::{At, MILLI, Place, SECOND};
-use seqsvr_client::LimitsConfig;
+use seqsvr_client::ANSWER;
 use seqsvr_cluster::alloc::config::AllocConfig;
 use seqsvr_cluster::arbiter::config::ArbiterConfig;
 use seqsvr_cluster::arbiter::core::{ArbiterRules, Seed};
@@ -27,6 +27,7 @@ use seqsvr_cluster::arbiter::plan::{Balance, Policy};
 use seqsvr_core::alloc::section::Rules;
 use seqsvr_core::flaws::{Flaw, Flaws};
 use seqsvr_core::routing::Order;
+use seqsvr_core::store::configuration::LEASE;
 use seqsvr_core::store::{Configuration, Layout, Moves, SetTerms, Sizes};
 
 /// The arbiters that decide on tables.
@@ -88,11 +89,11 @@ impl Shape {
             sizes = Sizes::unsound(4, 2);
         }
         let shipped = AllocConfig::shipped();
-        let (whole, patience) = (shipped.sets[0].lease_ms(), shipped.sets[0].stores.patience_ms);
+        let patience = shipped.sets[0].stores.patience_ms;
         // Half of the clusters are as shipped; in the others everything is twice as fast, and balance moves are often.
         let mut other = chance.clone();
         let quick = other.permille(500);
-        let lease = Duration::from_millis(if quick { whole / 2 } else { whole });
+        let lease = if quick { LEASE / 2 } else { LEASE };
         let policy = match other.index(6) {
             0 => Policy::Standby(Order::List),
             1 => Policy::Standby(Order::Hash),
@@ -169,7 +170,7 @@ impl SimulatedCluster {
             step: new.shape.step,
             leaps: new.shape.leaps,
             pause: 60 * MILLI,
-            answer: Duration::from_millis(LimitsConfig::default().answer_ms) / new.speed(),
+            answer: ANSWER / new.speed(),
             flaws: new.shape.flaws,
         };
         new.callers = (0..new.shape.callers)
@@ -334,7 +335,7 @@ impl SimulatedCluster {
 
     /// How much faster than as shipped everything is.
     fn speed(&self) -> u32 {
-        (AllocConfig::shipped().sets[0].lease_ms() / self.shape.lease.as_millis() as u64) as u32
+        (LEASE.as_millis() / self.shape.lease.as_millis()) as u32
     }
 
     pub(super) fn rules(&self, number: u8, nodes: &[(String, Vec<Place>)]) -> ArbiterRules {
@@ -362,8 +363,6 @@ impl SimulatedCluster {
         AllocSetup {
             name,
             lease: self.shape.lease,
-            poll: shipped.rules.poll / speed,
-            retry: shipped.rules.retry / speed,
             drain_wait: shipped.drain_wait / speed,
             raise_wait: shipped.options.raise_wait / speed,
             pauses: (shipped.options.retry_first / speed, shipped.options.retry_longest / speed),

@@ -259,7 +259,7 @@ impl Protocol {
             lease: Duration::from_secs(1),
             layout: LAYOUT,
             uids: 0..=LAYOUT.section_size - 1,
-            transition: None,
+            taking: None,
             moves: Moves::default(),
         })
     }

@@ -130,13 +130,12 @@ impl Faults {
 
     fn one(&mut self, cluster: &mut SimulatedCluster) {
         let mix = &self.mix;
-        let kinds: [(u64, SimulatedFault); 15] = [
+        let kinds: [(u64, SimulatedFault); 14] = [
             (mix.crash, Self::crash),
             (mix.leave, Self::leave),
             (mix.ail, Self::ail),
             (mix.replace, Self::replace),
             (mix.resize, Self::resize),
-            (mix.lease, Self::lease),
             (mix.halve, Self::halve),
             (mix.pause, Self::pause),
             (mix.part, Self::part),

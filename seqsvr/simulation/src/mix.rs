@@ -21,8 +21,6 @@ pub(crate) struct Mix {
     pub(crate) replace: u64,
     /// The Set gets one more replica or one fewer, or another W, and who does that may end in the middle.
     pub(crate) resize: u64,
-    /// The Set gets another lease, and who does that may end in the middle.
-    pub(crate) lease: u64,
     /// An arbiter ends when it has written a table to one replica only, which one AllocSvr does not hear of.
     pub(crate) halve: u64,
     /// A process stands still, often for longer than a lease, or a machine is suspended.
@@ -57,7 +55,6 @@ impl Mix {
             ail: 1,
             replace: 2,
             resize: 1,
-            lease: 1,
             halve: 1,
             pause: 6,
             part: 3,
@@ -99,11 +96,6 @@ impl Mix {
     /// Replicas come and go, and W changes, while packets are late.
     pub(crate) fn sizes() -> Self {
         Self { gap: 800 * MILLI, replace: 2, resize: 6, drift: 1, crash: 1, ..Self::late() }
-    }
-
-    /// The lease is changed while processes are cut off.
-    pub(crate) fn leases() -> Self {
-        Self { lease: 4, ..Self::cuts() }
     }
 
     /// AllocSvrs answer and cannot serve, for long enough to be set aside.

@@ -50,7 +50,7 @@ fn beginning(uids: std::ops::RangeInclusive<u32>) -> Configuration {
         lease: Duration::from_secs(1),
         layout: Layout { section_size: SECTION_SIZE, step: 10 },
         uids,
-        transition: None,
+        taking: None,
         moves: Moves::default(),
     }
 }
@@ -69,7 +69,7 @@ impl OperatorWorld {
     fn serve(&mut self) -> Result<(), String> {
         for (number, set) in self.sets.iter_mut().enumerate() {
             let Some(now) = &set.configuration else { continue };
-            if now.transition.is_some() {
+            if now.taking.is_some() {
                 continue;
             }
             let sections = now.sections();

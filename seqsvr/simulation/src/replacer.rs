@@ -5,14 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::cx::Cx;
 use super::message::{Input, Packet, Tick};
 use super::quorum::{Access, member_at, place_of};
 use super::{MILLI, SECOND};
 pub(crate) use seqsvr_cluster::store::quorum::rounds::{ChangeError, ChangeRound, Round as _, Step, asked};
-use seqsvr_core::clock::Moment;
 use seqsvr_core::store::message::{Answer, Description, Question};
 use seqsvr_core::store::{Address, Configuration, Member, SetTerms};
 
@@ -37,8 +35,6 @@ pub(crate) enum Task {
     },
     /// The Set gets this W.
     Write(usize),
-    /// The Set gets this lease.
-    Lease(Duration),
 }
 
 impl Task {
@@ -49,7 +45,6 @@ impl Task {
             Self::Replace { new, .. } | Self::Grow(new) => now.has(new.id),
             Self::Shrink { old } => !now.has(*old),
             Self::Write(write) => now.write == *write,
-            Self::Lease(lease) => now.lease == *lease && now.transition.is_none(),
         }
     }
 }
@@ -74,8 +69,6 @@ struct ReplacerLife {
     /// Questions that are out, to which replica of the round.
     out: BTreeMap<u64, usize>,
     change: Option<ReplacerChange>,
-    /// The configuration in force that grants a shorter lease than somebody may hold, and until when he may.
-    shortening: Option<(u64, Moment)>,
 }
 
 /// A round under way.
@@ -108,7 +101,7 @@ impl Replacer {
     pub(crate) fn on(&mut self, cx: &mut Cx<'_>, input: Input) {
         match input {
             Input::Start => {
-                let (known, out, change, shortening) = Default::default();
+                let (known, out, change) = Default::default();
                 let next = cx.chance.number() >> 8;
                 self.life = Some(ReplacerLife {
                     next,
@@ -118,7 +111,6 @@ impl Replacer {
                     there: BTreeSet::new(),
                     out,
                     change,
-                    shortening,
                 });
                 self.describe(cx);
             }
@@ -189,18 +181,10 @@ impl Replacer {
                 members.iter().all(is_new).then(|| {
                     let (write, SetTerms { lease, layout, uids, moves }) =
                         (self.access.sizes.w(), terms.clone());
-                    Configuration { number: 1, members, write, lease, layout, uids, transition: None, moves }
+                    Configuration { number: 1, members, write, lease, layout, uids, taking: None, moves }
                 })
             }
             (None, _) => None,
-            (Some(known), Task::Lease(lease)) => {
-                let settled =
-                    life.shortening.is_some_and(|(number, at)| number == known.number && cx.now >= at);
-                let next = known.toward_lease(*lease).ok().flatten();
-                Some(
-                    next.or_else(|| known.settled().filter(|_| settled)).unwrap_or_else(|| (**known).clone()),
-                )
-            }
             (Some(known), task) if task.is_done(known) => Some((**known).clone()),
             (Some(known), Task::Replace { old, new }) => {
                 match known.members.iter().find(|one| one.id == *old) {
@@ -270,16 +254,9 @@ impl Replacer {
         life.out.clear();
         match outcome {
             Ok(()) => {
-                let done = task.is_done(&next);
-                if done {
+                if task.is_done(&next) {
                     self.task = None;
                     return;
-                }
-                if matches!(task, Task::Lease(lease) if next.lease == *lease) {
-                    // In force by now: whoever read under an earlier one asked before.
-                    let at = cx.now + next.awaited() * 11 / 10;
-                    life.shortening = Some((next.number, at));
-                    return cx.tick(at, Tick::Next);
                 }
                 // Another change was to be completed first.
                 life.known = Some(next);

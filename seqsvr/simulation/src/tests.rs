@@ -81,16 +81,6 @@ fn draining(shape: Shape) -> Shape {
     Shape { step: 40, count: 4, ..quick(real) }
 }
 
-/// The lease can be changed, and an owner that nobody tells serves on for long.
-fn shortened(shape: Shape) -> Shape {
-    Shape { spares: 2, step: 1_000, ..draining(shape) }
-}
-
-/// Hardly anything but leases that change.
-fn shorter() -> Mix {
-    Mix { gap: 1_500 * MILLI, part: 0, lease: 40, ..Mix::leases() }
-}
-
 /// Answers of replicas are counted for longer than a lease lasts.
 fn patient(shape: Shape) -> Shape {
     Shape { patience: Duration::from_secs(2), ..quick(shape) }
@@ -114,15 +104,14 @@ fn every_promise_holds_whatever_goes_wrong() {
 #[test]
 fn every_promise_holds_under_the_mixes_that_catch_broken_rules() {
     let mixes = [Mix::pauses(), Mix::late(), Mix::cuts(), Mix::sizes(), Mix::halves(), Mix::leaves()];
-    for mix in mixes.into_iter().chain([Mix::replacements(), Mix::leases(), Mix::ailments()]) {
+    for mix in mixes.into_iter().chain([Mix::replacements(), Mix::ailments()]) {
         assert_holds(&Trial { mix, ..Trial::all() }, 0..20);
     }
-    let bent: [Where; 6] = [
+    let bent: [Where; 5] = [
         (Mix::halves(), roomy),
         (Mix::sizes(), changing),
         (Mix::cuts(), listed_twice),
         (Mix::replacements(), changing),
-        (shorter(), shortened),
         (Mix { callers: 6, ..Mix::cuts() }, tight),
     ];
     for (mix, bend) in bent {
@@ -139,7 +128,7 @@ fn each_broken_rule_is_noticed() {
 }
 
 /// Each rule that seeds show, where, and within how many of them.
-fn shown_by_seeds() -> [(Flaw, Where, u64); 18] {
+fn shown_by_seeds() -> [(Flaw, Where, u64); 17] {
     [
         (Flaw::AdvanceUnconfirmed, (Mix::late(), leaping), 60),
         (Flaw::ServeUnconfigured, (Mix::cuts(), listed_twice), 40),
@@ -155,7 +144,6 @@ fn shown_by_seeds() -> [(Flaw, Where, u64); 18] {
         (Flaw::FirstByFew, (Mix::cuts(), listed_twice), 40),
         (Flaw::ReleaseWhileServing, (Mix::leaves(), draining), 40),
         (Flaw::AnyNumber, (Mix { gap: 300_000_000, ..Mix::replacements() }, changing), 150),
-        (Flaw::ShorterAtOnce, (shorter(), shortened), 20),
         (Flaw::UnknownCounts, (Mix { callers: 6, ..Mix::cuts() }, tight), 40),
         (Flaw::AnswerByPlace, (Mix::late(), quick), 20),
         (Flaw::InstallWithoutState, (Mix::replacements(), changing), 20),
@@ -210,9 +198,9 @@ fn a_cluster_at_full_speed_goes_by_what_ships() {
     let whole = |shape: &Shape| shape.lease == alloc.rules.lease;
     let shape = shapes.find(whole).expect("some are as shipped");
     let cluster = SimulatedCluster::new(shape, Chance::new(0), RunHistory::new(0));
-    let AllocSetup { lease, poll, retry, drain_wait, raise_wait, pauses, rules, access, .. } =
+    let AllocSetup { lease, drain_wait, raise_wait, pauses, rules, access, .. } =
         cluster.alloc_setup("a0".to_owned());
-    assert_eq!((lease, poll, retry), (alloc.rules.lease, alloc.rules.poll, alloc.rules.retry));
+    assert_eq!(lease, alloc.rules.lease);
     assert_eq!((drain_wait, raise_wait), (alloc.drain_wait, alloc.options.raise_wait));
     assert_eq!(pauses, (alloc.options.retry_first, alloc.options.retry_longest));
     assert_eq!((rules.limit, access.patience), (alloc.options.limit, ms(config.sets[0].stores.patience_ms)));
@@ -249,7 +237,6 @@ fn stores_are_replaced_nodes_leave_and_fail_callers_give_up_and_ask_for_several_
         Mix::replacements(),
         &["Sealed {", "Accepted", "Installed", "Newer", "Removed", "Behind", "Outbid"],
     );
-    happen(Mix::leases(), &["transition: Some(Shortening"]);
     happen(Mix::ailments(), &["Refused(", "overdue: 5."]);
 }
 

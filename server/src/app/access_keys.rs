@@ -8,7 +8,7 @@ use rand::RngExt as _;
 use tokio::time::Instant;
 
 use crate::domain::{Clock, Uid};
-use crate::store::{AccessKey, AccessKeys, Directory, StoreError};
+use crate::store::{AccessKey, Directory, StoreError};
 
 /// How long a server uses a key that it has read. A revoked key may still work for this time.
 const REMEMBERED: Duration = Duration::from_secs(1);
@@ -52,8 +52,7 @@ pub enum AccessKeyError {
 /// When the name of the instance or the uid is wrong, or the database does not answer.
 pub async fn create_access_key(
     new: NewAccessKey,
-    keys: &dyn AccessKeys,
-    directory: &dyn Directory,
+    directory: &Directory,
     clock: &Clock,
 ) -> Result<AccessKey, AccessKeyError> {
     let NewAccessKey { instance, may_write, inbox } = new;
@@ -68,7 +67,7 @@ pub async fn create_access_key(
     let id = format!("{PREFIX}{}", letters::<20>());
     let (secret, created_at) = (letters::<40>(), clock.now());
     let key = AccessKey { id, secret, instance, may_write, inbox, created_at, sign_outs: 0 };
-    keys.put_access_key(key.clone()).await?;
+    directory.put_access_key(key.clone()).await?;
     Ok(key)
 }
 
@@ -89,18 +88,16 @@ fn letters<const LENGTH: usize>() -> String {
 /// Access keys as a server sees them: what was looked up lately is remembered for a second, also that there is no such key. Ids without a
 /// key have a place of their own, since strangers choose them: they push no key out.
 pub struct RememberedKeys {
-    keys: Arc<dyn AccessKeys>,
-    /// Tells whether the user behind a key is disabled or deleted.
-    directory: Arc<dyn Directory>,
+    directory: Arc<Directory>,
     remembered: Cache<String, (Instant, Arc<AccessKey>)>,
     missing: Cache<String, Instant>,
 }
 
 impl RememberedKeys {
-    /// Over these.
-    pub fn new(keys: Arc<dyn AccessKeys>, directory: Arc<dyn Directory>) -> RememberedKeys {
+    /// Those of `directory`.
+    pub fn new(directory: Arc<Directory>) -> RememberedKeys {
         let (remembered, missing) = (Cache::new(REMEMBERED_KEYS), Cache::new(REMEMBERED_KEYS));
-        RememberedKeys { keys, directory, remembered, missing }
+        RememberedKeys { directory, remembered, missing }
     }
 
     /// The key of this id. That of a user who is disabled or deleted is none.
@@ -118,7 +115,7 @@ impl RememberedKeys {
         }
         // Before the look: what is revoked or made during it is not remembered for longer.
         let read_at = Instant::now();
-        let mut found = self.keys.access_key(id).await?.map(Arc::new);
+        let mut found = self.directory.access_key(id).await?.map(Arc::new);
         if let Some(uid) = found.as_ref().and_then(|key| key.inbox)
             && self.directory.account(uid).await?.is_none_or(|account| account.disabled)
         {
@@ -141,7 +138,7 @@ impl RememberedKeys {
     /// # Errors
     /// When the database does not answer.
     pub async fn sign_out(&self, id: &str) -> Result<(), StoreError> {
-        self.keys.sign_out(id).await?;
+        self.directory.sign_out(id).await?;
         self.remembered.remove(id);
         Ok(())
     }
@@ -152,7 +149,6 @@ mod tests {
     use super::*;
     use crate::domain::Timestamp;
     use crate::store::NewAccount;
-    use crate::store::memory::MemoryDirectory;
 
     fn new(instance: &str) -> NewAccessKey {
         NewAccessKey { instance: instance.to_owned(), may_write: true, inbox: None }
@@ -160,8 +156,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_key_is_made_for_an_instance_with_a_good_name() {
-        let keys = MemoryDirectory::new();
-        let make = async |new| create_access_key(new, &keys, &keys, &Clock::system()).await;
+        let keys = Directory::in_memory();
+        let make = async |new| create_access_key(new, &keys, &Clock::system()).await;
         let made = make(new("shop-2")).await.expect("made");
         assert_eq!(keys.access_key(&made.id).await, Ok(Some(made.clone())));
         assert!(made.id.starts_with("TIDE") && made.id.len() == 24, "{}", made.id);
@@ -180,9 +176,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_revoked_key_works_for_a_second_at_most() {
-        let stored = Arc::new(MemoryDirectory::new());
-        let made = create_access_key(new("shop"), &*stored, &*stored, &Clock::system()).await.expect("made");
-        let keys = RememberedKeys::new(Arc::clone(&stored) as _, Arc::clone(&stored) as _);
+        let stored = Arc::new(Directory::in_memory());
+        let made = create_access_key(new("shop"), &stored, &Clock::system()).await.expect("made");
+        let keys = RememberedKeys::new(Arc::clone(&stored));
         assert_eq!(keys.access_key(&made.id).await, Ok(Some(Arc::new(made.clone()))));
         assert_eq!(stored.remove_access_key(&made.id).await, Ok(true));
         assert!(keys.access_key(&made.id).await.expect("asked").is_some(), "remembered");
@@ -192,13 +188,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_key_of_a_user_who_is_disabled_opens_nothing() {
-        let stored = Arc::new(MemoryDirectory::new());
+        let stored = Arc::new(Directory::in_memory());
         let (name, password_hash) = ("ann".to_owned(), "$argon2id$".to_owned());
         let account = NewAccount { name, password_hash, created_at: Timestamp(1) };
         assert!(stored.create_account(Uid(7), account, None).await.expect("made"));
         let inbox = NewAccessKey { inbox: Some(Uid(7)), ..new("shop") };
-        let made = create_access_key(inbox, &*stored, &*stored, &Clock::system()).await.expect("made");
-        let keys = RememberedKeys::new(Arc::clone(&stored) as _, Arc::clone(&stored) as _);
+        let made = create_access_key(inbox, &stored, &Clock::system()).await.expect("made");
+        let keys = RememberedKeys::new(Arc::clone(&stored));
         for (disabled, is_there) in [(false, true), (true, false), (false, true)] {
             stored.set_disabled(Uid(7), disabled).await.expect("set");
             assert_eq!(keys.access_key(&made.id).await.expect("asked").is_some(), is_there);
@@ -208,9 +204,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_id_without_a_key_is_looked_up_once_a_second_at_most() {
-        let stored = Arc::new(MemoryDirectory::new());
-        let keys = RememberedKeys::new(Arc::clone(&stored) as _, Arc::clone(&stored) as _);
-        let made = create_access_key(new("shop"), &MemoryDirectory::new(), &*stored, &Clock::system()).await;
+        let stored = Arc::new(Directory::in_memory());
+        let keys = RememberedKeys::new(Arc::clone(&stored));
+        let made = create_access_key(new("shop"), &Directory::in_memory(), &Clock::system()).await;
         let made = made.expect("made");
         assert_eq!(keys.access_key(&made.id).await, Ok(None));
         stored.put_access_key(made.clone()).await.expect("kept");

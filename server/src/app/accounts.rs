@@ -7,10 +7,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
 use self::rules::{PASSWORD_CHARACTERS, check_password, checked_name, has_length_of_name};
-use super::passwords::{PasswordOptions, Passwords};
+use super::passwords::{PASSWORD_TURNS, Passwords};
 use super::sessions::{LiveSession, SessionCache};
 use super::tickets::Tickets;
 use super::tokens::{Token, hash_of};
@@ -32,7 +33,7 @@ mod rules;
 
 pub use devices::{DeviceToken, KnownDevice};
 pub use error::AccountError;
-pub use invitations::{NewSignUpInvite, OpenSignUpInvite, SignUpInviteLimits};
+pub use invitations::{NewSignUpInvite, OpenSignUpInvite};
 pub use open::LABEL_CHARACTERS;
 pub use recovery::RecoveryCodes;
 
@@ -41,14 +42,22 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Sessions that an account may have at a time: a log-in beyond it ends the oldest.
 const MOST_SESSIONS: usize = 100;
 
-/// The people that may make an account.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Sessions kept in memory.
+const CACHED_SESSIONS: usize = 100_000;
+
+/// Tickets within 30 seconds, over all sessions.
+const MOST_TICKETS: usize = 10_000;
+
+/// The people that may make an account, as it is written in the configuration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum SignUp {
-    /// Everybody.
+    /// Everybody who reaches the server.
+    #[default]
     Open,
-    /// People with an invitation.
+    /// People with an invitation of somebody who has an account, or of the operator.
     Invitation,
-    /// Nobody; the operator makes all accounts.
+    /// The operator alone, by `tidemark user add`.
     Closed,
 }
 
@@ -57,16 +66,14 @@ pub enum SignUp {
 pub struct AccountOptions {
     /// The people that may make an account.
     pub sign_up: SignUp,
-    /// The limits of invitations to sign up.
-    pub sign_up_invites: SignUpInviteLimits,
+    /// How many invitations to sign up that are open one account may have.
+    pub open_invites: usize,
+    /// How many accounts may be made by one of them.
+    pub sign_ups_per_invite: u32,
     /// How long a session lasts, in days.
     pub session_days: u32,
-    /// Sessions kept in memory.
-    pub cached_sessions: usize,
-    /// Tickets within 30 seconds, over all sessions.
-    pub tickets: usize,
-    /// The cost of hashing passwords.
-    pub passwords: PasswordOptions,
+    /// argon2id: memory of one hash, in KiB; at least 8.
+    pub password_memory_kib: u32,
 }
 
 /// A session just begun; the token is shown this once.
@@ -111,14 +118,15 @@ pub struct Others {
 }
 
 struct AccountParts {
-    directory: Arc<dyn Directory>,
+    directory: Arc<Directory>,
     clock: Clock,
     passwords: Passwords,
     sessions: SessionCache,
     tickets: Tickets,
     session_days: u32,
     sign_up: SignUp,
-    sign_up_invites: SignUpInviteLimits,
+    open_invites: usize,
+    sign_ups_per_invite: u32,
     others: Option<Others>,
     /// An account is deleted.
     deleted: Notify,
@@ -126,13 +134,13 @@ struct AccountParts {
 
 impl Accounts {
     /// Accounts over `directory`.
-    pub fn new(directory: Arc<dyn Directory>, options: AccountOptions, clock: Clock) -> Accounts {
+    pub fn new(directory: Arc<Directory>, options: AccountOptions, clock: Clock) -> Accounts {
         Accounts::beside(directory, options, clock, None)
     }
 
     /// The same, where `others` have the same accounts.
     pub fn beside(
-        directory: Arc<dyn Directory>,
+        directory: Arc<Directory>,
         options: AccountOptions,
         clock: Clock,
         others: Option<Others>,
@@ -140,12 +148,13 @@ impl Accounts {
         Accounts(Arc::new(AccountParts {
             directory,
             clock,
-            passwords: Passwords::new(options.passwords),
-            sessions: SessionCache::new(options.cached_sessions),
-            tickets: Tickets::new(options.tickets),
+            passwords: Passwords::new(options.password_memory_kib, PASSWORD_TURNS),
+            sessions: SessionCache::new(CACHED_SESSIONS),
+            tickets: Tickets::new(MOST_TICKETS),
             session_days: options.session_days,
             sign_up: options.sign_up,
-            sign_up_invites: options.sign_up_invites,
+            open_invites: options.open_invites,
+            sign_ups_per_invite: options.sign_ups_per_invite,
             others,
             deleted: Notify::new(),
         }))
@@ -343,22 +352,20 @@ impl Accounts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::memory::MemoryDirectory;
 
     fn options() -> AccountOptions {
         AccountOptions {
             sign_up: SignUp::Open,
-            sign_up_invites: SignUpInviteLimits { longest_seconds: 60, most_uses: 1, most_open: 1 },
+            open_invites: 1,
+            sign_ups_per_invite: 1,
             session_days: 1,
-            cached_sessions: 1,
-            tickets: 1,
-            passwords: PasswordOptions { memory_kib: 8, passes: 1, threads: 1, waiting: 1 },
+            password_memory_kib: 8,
         }
     }
 
     #[tokio::test]
     async fn whose_name_could_not_be_taken_today_logs_in_as_before() {
-        let directory = Arc::new(MemoryDirectory::new());
+        let directory = Arc::new(Directory::in_memory());
         let accounts = Accounts::new(directory.clone(), options(), Clock::new(|| Timestamp(7)));
         let name = "An\u{200b}n  Lee";
         let password_hash = accounts.0.passwords.hash("correct horse".to_owned()).await.expect("room");
@@ -375,13 +382,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_log_in_brings_the_hash_to_the_configured_cost() {
-        let directory = Arc::new(MemoryDirectory::new());
-        let open = |passes| {
-            let passwords = PasswordOptions { passes, ..options().passwords };
-            let options = AccountOptions { passwords, ..options() };
+        let directory = Arc::new(Directory::in_memory());
+        let open = |password_memory_kib| {
+            let options = AccountOptions { password_memory_kib, ..options() };
             Accounts::new(directory.clone(), options, Clock::new(|| Timestamp(7)))
         };
-        let (before, after) = (open(1), open(2));
+        let (before, after) = (open(8), open(16));
         let password_hash = before.0.passwords.hash("correct horse".to_owned()).await.expect("room");
         let account = NewAccount { name: "ann".to_owned(), password_hash, created_at: Timestamp(1) };
         assert!(directory.create_account(Uid(10_001), account, None).await.expect("made"));
@@ -390,8 +396,8 @@ mod tests {
         };
         let stored =
             async || directory.account_by_name("ann").await.expect("asked").expect("there").password_hash;
-        assert!(!log_in(&after, "wrong horse").await && stored().await.contains("t=1"));
-        assert!(log_in(&after, "correct horse").await && stored().await.contains("t=2"));
+        assert!(!log_in(&after, "wrong horse").await && stored().await.contains("m=8,"));
+        assert!(log_in(&after, "correct horse").await && stored().await.contains("m=16,"));
         let once = stored().await;
         let (one, other) = tokio::join!(log_in(&before, "correct horse"), log_in(&after, "correct horse"));
         assert!(one && other, "two of different costs at a time");
@@ -401,7 +407,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_oldest_session_ends_when_there_are_too_many() {
-        let directory = Arc::new(MemoryDirectory::new());
+        let directory = Arc::new(Directory::in_memory());
         let now = Arc::new(std::sync::atomic::AtomicI64::new(1));
         let hands = Arc::clone(&now);
         let clock = Clock::new(move || Timestamp(hands.load(std::sync::atomic::Ordering::Relaxed)));

@@ -27,13 +27,13 @@ pub struct NamedConversation {
 #[derive(Clone)]
 pub struct Conversations {
     store: Arc<dyn MessageStore>,
-    directory: Arc<dyn Directory>,
+    directory: Arc<Directory>,
     most: usize,
 }
 
 impl Conversations {
     /// Reads that show at most `most` conversations in a list.
-    pub fn new(store: Arc<dyn MessageStore>, directory: Arc<dyn Directory>, most: usize) -> Conversations {
+    pub fn new(store: Arc<dyn MessageStore>, directory: Arc<Directory>, most: usize) -> Conversations {
         Conversations { store, directory, most }
     }
 
@@ -55,7 +55,7 @@ impl Conversations {
             let shown = match summary.conversation {
                 Conversation::User(_) => names.next().flatten(),
                 Conversation::Group(gid) => {
-                    self.store.group(gid).await?.map(|group| ShownName::Of(group.name.clone()))
+                    self.store.group(gid).await?.map(|group| ShownName::Of(group.settings.name.clone()))
                 }
             };
             let is_deleted = shown.as_ref().is_some_and(ShownName::is_deleted);

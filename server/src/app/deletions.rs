@@ -20,7 +20,7 @@ use self::group_walk::GroupWalk;
 use super::{Accounts, Moments, People};
 use crate::domain::{Body, ClientId, Clock, Conversation, Entry, FRIENDS, GroupId, Kind, Timestamp, Uid};
 use crate::queue::{GroupAction, Publish, Queues, Request, SendError};
-use crate::store::{Directory, Forgotten, Invites, MessageStore, StoreError};
+use crate::store::{Directory, Forgotten, MessageStore, StoreError};
 
 mod group_walk;
 
@@ -41,12 +41,10 @@ const REMEMBERED: usize = 10_000;
 pub struct Deletions {
     /// Says which accounts are deleted, and wakes this task.
     pub accounts: Accounts,
-    /// Where they are.
-    pub directory: Arc<dyn Directory>,
+    /// Where they are, with their invitations.
+    pub directory: Arc<Directory>,
     /// Their rows.
     pub store: Arc<dyn MessageStore>,
-    /// Their invitations into groups.
-    pub invites: Arc<dyn Invites>,
     /// Knows current and former friends.
     pub people: People,
     /// Knows the people with a copy of a moment.
@@ -78,7 +76,7 @@ impl Deletions {
                     Ok(true) => LOOK_EVERY,
                     Ok(false) => AGAIN,
                     Err(error) => {
-                        warn!(%error, "deleted accounts cannot be looked for; tried again");
+                        warn!(%error, "deleted accounts cannot be listed; trying again");
                         AGAIN
                     }
                 };
@@ -99,12 +97,12 @@ impl Deletions {
                 if is_settled || !walked.contains(&uid) {
                     match self.clear(uid, is_settled).await {
                         Ok(true) => {
-                            info!(%uid, "nothing is left of a deleted account");
+                            info!(%uid, "a deleted account is cleared");
                             continue;
                         }
                         Ok(false) => {}
                         Err(error) => {
-                            warn!(%uid, %error, "a deleted account is cleared later");
+                            warn!(%uid, %error, "a deleted account cannot be cleared; trying again later");
                             all_clear = false;
                             continue;
                         }
@@ -131,7 +129,7 @@ impl Deletions {
 
     /// Takes back what others have of `uid`, and, once that is settled, removes its rows. Says whether nothing is left.
     async fn clear(&self, uid: Uid, is_settled: bool) -> Result<bool, Stopped> {
-        self.invites.end_invites_of(uid, self.clock.now()).await?;
+        self.directory.end_invites_of(uid, self.clock.now()).await?;
         // Before the friendships: by them it is known who may have a copy.
         self.take_back_moments(uid).await?;
         self.end_friendships(uid).await?;
@@ -253,7 +251,7 @@ fn settled(uid: Uid, outcome: Result<(), SendError>) -> Result<(), Stopped> {
         Err(error) if error.is_retryable() => Err(error.into()),
         Err(SendError::UnknownGroup | SendError::NotMember) | Ok(()) => Ok(()),
         Err(error) => {
-            warn!(%uid, %error, "something of a deleted account stays with others");
+            warn!(%uid, %error, "a part of a deleted account cannot be taken back from others");
             Ok(())
         }
     }

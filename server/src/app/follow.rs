@@ -64,7 +64,7 @@ impl Follow {
                         }
                         Heard::Hint(Hint::Everything) => self.look_at_everything(&log).await,
                         Heard::Gap => {
-                            info!("hints of other servers may be lost; everything is looked at");
+                            info!("hints of other servers may be lost; checking all inboxes and sessions");
                             self.look_at_everything(&log).await;
                         }
                     },
@@ -90,7 +90,7 @@ impl Follow {
                 Ok(moved) => moved.into_iter().for_each(|uid| self.local.wake(uid)),
                 Err(error) => {
                     if let Some(left_out) = log.pass() {
-                        warn!(%error, left_out, "the inboxes of the connected cannot be looked at; tried again");
+                        warn!(%error, left_out, "the inboxes of connected users cannot be checked; trying again");
                     }
                     return;
                 }
@@ -102,7 +102,7 @@ impl Follow {
         if let Err(error) = self.accounts.confirm().await
             && let Some(left_out) = log.pass()
         {
-            warn!(%error, left_out, "sessions cannot be compared with the database; tried again");
+            warn!(%error, left_out, "sessions cannot be compared with the database; trying again");
         }
     }
 }

@@ -6,7 +6,9 @@ use uuid::Uuid;
 
 use super::consent::Consent;
 use crate::domain::message::Person;
-use crate::domain::{ClientId, Conversation, GroupId, History, Member, Role, Standing, Timestamp, Uid};
+use crate::domain::{
+    ClientId, Conversation, GroupId, GroupSetting, GroupSettings, Member, Role, Standing, Timestamp, Uid,
+};
 use crate::queue::{Counted, GroupAction, Queues, Request, SendAck, SendError};
 use crate::seq::Ids;
 use crate::store::{Directory, KeyState, MessageStore, ShownName, StoreError};
@@ -19,12 +21,8 @@ const TRIES: usize = 5;
 pub struct GroupView {
     /// Which.
     pub gid: GroupId,
-    /// Its name.
-    pub name: String,
-    /// Its topic; may be empty.
-    pub topic: String,
-    /// Which earlier messages new members see.
-    pub history: History,
+    /// What its owner and administrators have chosen.
+    pub settings: GroupSettings,
     /// The caller's role.
     pub role: Role,
     /// Its members and their roles.
@@ -35,7 +33,7 @@ pub struct GroupView {
 #[derive(Clone)]
 pub struct Groups {
     store: Arc<dyn MessageStore>,
-    directory: Arc<dyn Directory>,
+    directory: Arc<Directory>,
     queues: Queues,
     ids: Ids,
     consent: Consent,
@@ -46,7 +44,7 @@ impl Groups {
     /// Use cases over the groups of `store`. `ids` numbers new ones, `consent` checks people's settings, `new_uuid` names changes' rows.
     pub fn new(
         store: Arc<dyn MessageStore>,
-        directory: Arc<dyn Directory>,
+        directory: Arc<Directory>,
         queues: Queues,
         ids: Ids,
         consent: Consent,
@@ -91,8 +89,7 @@ impl Groups {
         let roles: Vec<Role> = group.active().filter_map(|member| group.role_under(owner, &member)).collect();
         let people = self.people(group.active().map(|member| member.uid)).await?;
         let members = people.into_iter().zip(roles).collect();
-        let (name, topic, history) = (group.name.clone(), group.topic.clone(), group.history);
-        Ok(GroupView { gid, name, topic, history, role, members })
+        Ok(GroupView { gid, settings: group.settings.clone(), role, members })
     }
 
     /// The role of `by` in it.
@@ -203,19 +200,15 @@ impl Groups {
         self.change(self.new_name(), by, gid, GroupAction::Remove(uid)).await.map(drop)
     }
 
-    /// Sets the group's name, topic and history for new members, each if it is given. The owner and administrators may.
+    /// Sets these settings, one after the other. The owner and administrators may.
     pub async fn describe(
         &self,
         by: Uid,
         gid: GroupId,
-        name: Option<String>,
-        topic: Option<String>,
-        history: Option<History>,
+        settings: impl IntoIterator<Item = GroupSetting>,
     ) -> Result<(), SendError> {
-        let actions =
-            [name.map(GroupAction::Rename), topic.map(GroupAction::Topic), history.map(GroupAction::History)];
-        for action in actions.into_iter().flatten() {
-            self.change(self.new_name(), by, gid, action).await?;
+        for setting in settings {
+            self.change(self.new_name(), by, gid, GroupAction::Set(setting)).await?;
         }
         Ok(())
     }

@@ -7,19 +7,15 @@ use tracing::warn;
 
 use super::Groups;
 use crate::domain::message::Person;
-use crate::domain::{ClientId, Clock, GroupId, Invite, Role, Timestamp, Uid};
+use crate::domain::{
+    ClientId, Clock, GroupId, Invite, LONGEST_INVITE_SECONDS, MOST_INVITE_USES, Role, Timestamp, Uid,
+};
 use crate::queue::SendError;
 use crate::seq::{Ids, NumberError};
-use crate::store::{self, Directory, StoreError};
+use crate::store::{Directory, StoreError};
 
-/// The limits of invitations.
-#[derive(Clone, Copy, Debug)]
-pub struct InviteLimits {
-    /// The longest life, in seconds.
-    pub longest_seconds: u32,
-    /// The most people that may come in by one.
-    pub most_uses: u32,
-}
+/// How long an invitation lasts where nothing else is said, in seconds, and how many come in by it.
+const USUAL: (u32, u32) = (7 * 24 * 60 * 60, 10);
 
 /// An invitation just made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,14 +61,9 @@ pub struct InviteView {
 pub enum InviteError {
     /// A limit is passed.
     #[error(
-        "choose a time of 60 to {longest_seconds} seconds and 1 to {most_uses} people for the invitation"
+        "choose a time of 60 to {LONGEST_INVITE_SECONDS} seconds and 1 to {MOST_INVITE_USES} people for the invitation"
     )]
-    Terms {
-        /// The longest life.
-        longest_seconds: u32,
-        /// The most people.
-        most_uses: u32,
-    },
+    Terms,
     /// No invitation has this code.
     #[error("this invitation does not exist; ask for a new link")]
     Unknown,
@@ -96,29 +87,19 @@ pub enum InviteError {
 /// Invitations.
 #[derive(Clone)]
 pub struct Invites {
-    invites: Arc<dyn store::Invites>,
-    directory: Arc<dyn Directory>,
+    directory: Arc<Directory>,
     groups: Groups,
     ids: Ids,
-    limits: InviteLimits,
     clock: Clock,
 }
 
 impl Invites {
-    /// Use cases over the invitations of `invites` into `groups`.
-    pub fn new(
-        invites: Arc<dyn store::Invites>,
-        directory: Arc<dyn Directory>,
-        groups: Groups,
-        ids: Ids,
-        limits: InviteLimits,
-        clock: Clock,
-    ) -> Invites {
-        Invites { invites, directory, groups, ids, limits, clock }
+    /// Use cases over the invitations of `directory` into `groups`.
+    pub fn new(directory: Arc<Directory>, groups: Groups, ids: Ids, clock: Clock) -> Invites {
+        Invites { directory, groups, ids, clock }
     }
 
-    /// Makes an invitation into a group of which `by` is a member. Without terms it lasts a week, as far as that is allowed,
-    /// and lets ten people in. A repetition under the same `key` makes no second one, as long as the first is kept.
+    /// Makes an invitation into a group of which `by` is a member. Without terms it lasts a week and lets ten people in. A repetition under the same `key` makes no second one, as long as the first is kept.
     pub async fn create(
         &self,
         by: Uid,
@@ -127,11 +108,9 @@ impl Invites {
         uses: Option<u32>,
         key: Option<ClientId>,
     ) -> Result<NewInvite, InviteError> {
-        let InviteLimits { longest_seconds, most_uses } = self.limits;
-        let seconds = seconds.unwrap_or(longest_seconds.min(7 * 24 * 60 * 60));
-        let uses = uses.unwrap_or(most_uses.min(10));
-        if !(60..=longest_seconds).contains(&seconds) || !(1..=most_uses).contains(&uses) {
-            return Err(InviteError::Terms { longest_seconds, most_uses });
+        let (seconds, uses) = (seconds.unwrap_or(USUAL.0), uses.unwrap_or(USUAL.1));
+        if !(60..=LONGEST_INVITE_SECONDS).contains(&seconds) || !(1..=MOST_INVITE_USES).contains(&uses) {
+            return Err(InviteError::Terms);
         }
         // A caller outside the group gets `UnknownGroup`.
         self.groups.role(by, gid).await?;
@@ -140,7 +119,7 @@ impl Invites {
         let expires_at = Timestamp(made_at.0 + i64::from(seconds) * 1_000);
         let invite =
             Invite { number, gid, made_by: by, made_at, expires_at, uses, uses_left: uses, client_id: key };
-        let kept = self.invites.put_invite(invite).await?;
+        let kept = self.directory.put_invite(invite).await?;
         if kept.number == number {
             return Ok(NewInvite { code, expires_at, uses });
         }
@@ -164,7 +143,7 @@ impl Invites {
         let after = after.map(|code| self.ids.invite_of(code).ok_or(InviteError::Unknown)).transpose()?;
         let made_by = (self.groups.role(by, gid).await? == Role::Member).then_some(by);
         let (now, after) = (self.clock.now(), after.unwrap_or(0));
-        let mut page = self.invites.open_invites(gid, made_by, now, after, limit + 1).await?;
+        let mut page = self.directory.open_invites(gid, made_by, now, after, limit + 1).await?;
         let more = page.len() > limit;
         page.truncate(limit);
         let next = page.last().filter(|_| more).map(|last| self.ids.code_of(last.number)).transpose()?;
@@ -197,7 +176,7 @@ impl Invites {
         if invite.made_by != by && role == Role::Member {
             return Err(SendError::AdministratorsOnly.into());
         }
-        Ok(self.invites.end_invite(invite.number, self.clock.now()).await?)
+        Ok(self.directory.end_invite(invite.number, self.clock.now()).await?)
     }
 
     /// The group and the maker behind a link.
@@ -206,7 +185,11 @@ impl Invites {
         let group = self.groups.get(invite.made_by, invite.gid).await.map_err(ended)?;
         let name = self.directory.names(&[invite.made_by]).await?.pop().flatten();
         let name = name.unwrap_or_else(|| invite.made_by.to_string());
-        Ok(InviteView { gid: invite.gid, group: group.name, from: Person { uid: invite.made_by, name } })
+        Ok(InviteView {
+            gid: invite.gid,
+            group: group.settings.name.clone(),
+            from: Person { uid: invite.made_by, name },
+        })
     }
 
     /// Lets `guest` into the group. One who is in it already takes no use.
@@ -223,14 +206,14 @@ impl Invites {
             return Err(InviteError::Expired);
         }
         let name = self.groups.new_name();
-        let Some(name) = self.invites.claim_use(invite.number, guest, name, now).await? else {
+        let Some(name) = self.directory.claim_use(invite.number, guest, name, now).await? else {
             return Err(InviteError::UsedUp);
         };
         match self.groups.admit(name, invite.made_by, invite.gid, guest, invite.made_at).await {
             Ok(()) => {
                 // The guest is in. If this fails, the next call by this link sees to it.
-                if let Err(error) = self.invites.settle_use(invite.number, guest, name).await {
-                    warn!(%error, "a used invitation is not settled");
+                if let Err(error) = self.directory.settle_use(invite.number, guest, name).await {
+                    warn!(%error, "the use of an invitation is not recorded yet");
                 }
                 Ok(invite.gid)
             }
@@ -241,7 +224,7 @@ impl Invites {
             Err(error) => {
                 // One that may pass leaves the claim, for the guest has it still, and perhaps is in.
                 if !error.is_retryable() {
-                    self.invites.return_use(invite.number, guest, name).await?;
+                    self.directory.return_use(invite.number, guest, name).await?;
                 }
                 Err(ended(error))
             }
@@ -253,11 +236,11 @@ impl Invites {
     async fn finish(&self, invite: &Invite, guest: Uid) -> Result<bool, InviteError> {
         // In this order: a guest that came in by the claim is found under its name.
         let inside = self.groups.has(invite.gid, guest).await?;
-        if let Some(name) = self.invites.claim(invite.number, guest).await? {
+        if let Some(name) = self.directory.claim(invite.number, guest).await? {
             if self.groups.was_made(invite.made_by, name).await? {
-                self.invites.settle_use(invite.number, guest, name).await?;
+                self.directory.settle_use(invite.number, guest, name).await?;
             } else if inside {
-                self.invites.return_use(invite.number, guest, name).await?;
+                self.directory.return_use(invite.number, guest, name).await?;
             }
         }
         Ok(inside)
@@ -265,12 +248,12 @@ impl Invites {
 
     /// Forgets up to `limit` that are over, and tells how many.
     pub async fn forget_expired(&self, limit: usize) -> Result<u64, StoreError> {
-        self.invites.forget_invites(self.clock.now(), limit).await
+        self.directory.forget_invites(self.clock.now(), limit).await
     }
 
     async fn find(&self, code: &str) -> Result<Option<Invite>, InviteError> {
         match self.ids.invite_of(code) {
-            Some(number) => Ok(self.invites.invite(number).await?),
+            Some(number) => Ok(self.directory.invite(number).await?),
             None => Ok(None),
         }
     }

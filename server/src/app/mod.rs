@@ -25,7 +25,7 @@ mod tokens;
 pub use access_keys::{AccessKeyError, NewAccessKey, RememberedKeys, create_access_key};
 pub use accounts::{
     AccountError, AccountOptions, Accounts, Attempt, DeviceToken, KnownDevice, LABEL_CHARACTERS,
-    NewSignUpInvite, OpenSignUpInvite, Others, RecoveryCodes, SignUp, SignUpInviteLimits, SignedIn,
+    NewSignUpInvite, OpenSignUpInvite, Others, RecoveryCodes, SignUp, SignedIn,
 };
 pub use consent::Consent;
 pub use conversations::{Conversations, NamedConversation};
@@ -33,13 +33,13 @@ pub use deletions::Deletions;
 pub use ephemeral::{EphemeralOptions, Ephemerals};
 pub use follow::Follow;
 pub use groups::Groups;
-pub use invites::{InviteError, InviteLimits, Invites};
+pub use invites::{InviteError, Invites};
 pub use messages::Messages;
 pub use moments::Moments;
-pub use passwords::{Busy, PasswordOptions};
+pub use passwords::{Busy, PASSWORD_TURNS};
 pub use people::{Friend, People, ShownPerson};
 pub use sessions::{LiveSession, OpenSession, SessionId};
-pub use sync::InboxSync;
+pub use sync::{ENTRIES_BYTES, InboxSync};
 pub use tokens::Token;
 
 pub use crate::notify::{Connected, Ear, Presence, Wake};

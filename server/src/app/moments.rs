@@ -30,13 +30,18 @@ pub struct Moments {
     store: Arc<dyn MessageStore>,
     people: People,
     queues: Queues,
-    text: usize,
+    text_characters: usize,
 }
 
 impl Moments {
-    /// Use cases that write through `queues`; a moment has at most `text` characters.
-    pub fn new(store: Arc<dyn MessageStore>, people: People, queues: Queues, text: usize) -> Moments {
-        Moments { store, people, queues, text }
+    /// Use cases that write through `queues`; a moment has at most `text_characters`.
+    pub fn new(
+        store: Arc<dyn MessageStore>,
+        people: People,
+        queues: Queues,
+        text_characters: usize,
+    ) -> Moments {
+        Moments { store, people, queues, text_characters }
     }
 
     /// Tells all friends of `who` but those in `except`.
@@ -157,8 +162,11 @@ impl Moments {
     /// Characters that `text` may have. A repetition is compared as it is, so storage is asked about a text that is too long.
     async fn limit(&self, who: Uid, client_id: ClientId, text: &str) -> Result<usize, SendError> {
         // A character has at least one byte.
-        let may_be_too_long = text.len() > self.text;
-        Ok(if may_be_too_long && self.is_used(who, client_id).await? { usize::MAX } else { self.text })
+        let may_be_too_long = text.len() > self.text_characters;
+        Ok(match may_be_too_long && self.is_used(who, client_id).await? {
+            true => usize::MAX,
+            false => self.text_characters,
+        })
     }
 
     async fn row(&self, who: Uid, row: MessageId, kinds: &[Kind]) -> Result<Arc<Content>, SendError> {

@@ -13,18 +13,15 @@ use argon2::{Algorithm, Argon2, Block, Params, Version};
 use rand::Rng as _;
 use tokio::sync::oneshot;
 
-/// The cost of a hash, and limits on concurrent hashes.
-#[derive(Clone, Copy, Debug)]
-pub struct PasswordOptions {
-    /// Memory of one hash, in KiB; at least 8.
-    pub memory_kib: u32,
-    /// Passes over that memory; at least 1.
-    pub passes: u32,
-    /// Hashes at the same time.
-    pub threads: usize,
-    /// Hashes waiting for their turn; beyond it `Busy`.
-    pub waiting: usize,
-}
+/// Passes over the memory of a hash.
+const PASSES: u32 = 2;
+
+/// Hashes at the same time.
+const THREADS: usize = 1;
+
+/// Log-ins, sign-ups and changes of a password that are carried out at a time: enough that the threads which hash have work while others
+/// look up and store.
+pub const PASSWORD_TURNS: usize = THREADS + 8;
 
 /// Too many passwords are being checked; try again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,19 +46,18 @@ pub(super) struct Passwords {
 }
 
 impl Passwords {
-    /// A hasher.
+    /// A hasher with so much memory for one hash. When more than `waiting` hashes wait for their turn, further ones are refused.
     ///
     /// # Panics
-    /// When `options` are outside argon2's own limits, which the configuration has checked, or the system has no thread
+    /// When `memory_kib` is outside argon2's own limits, which the configuration has checked, or the system has no thread
     /// to give at the start.
-    pub(super) fn new(options: PasswordOptions) -> Passwords {
-        let params =
-            Params::new(options.memory_kib, options.passes, 1, None).expect("checked by the configuration");
+    pub(super) fn new(memory_kib: u32, waiting: usize) -> Passwords {
+        let params = Params::new(memory_kib, PASSES, 1, None).expect("checked by the configuration");
         let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
         let decoy = decoy(&argon2).into();
-        let (line, waiting) = sync_channel(options.waiting);
+        let (line, waiting) = sync_channel(waiting);
         let waiting = Arc::new(Mutex::new(waiting));
-        for _ in 0..options.threads {
+        for _ in 0..THREADS {
             let waiting = Arc::clone(&waiting);
             let spawned = thread::Builder::new().name("passwords".into()).spawn(move || work_off(&waiting));
             spawned.expect("the system has a thread to give at the start");
@@ -200,15 +196,11 @@ mod tests {
 
     use super::*;
 
-    fn passwords(threads: usize, waiting: usize) -> Passwords {
-        Passwords::new(PasswordOptions { memory_kib: 8, passes: 1, threads, waiting })
-    }
-
     #[tokio::test]
     async fn the_right_password_matches_and_nothing_else_does() {
-        let passwords = passwords(1, 4);
+        let passwords = Passwords::new(8, 4);
         let stored = passwords.hash("correct horse".into()).await.expect("room");
-        assert!(stored.starts_with("$argon2id$v=19$m=8,t=1,p=1$"), "{stored}");
+        assert!(stored.starts_with("$argon2id$v=19$m=8,t=2,p=1$"), "{stored}");
         let matches = |text: &str, stored: Option<String>| passwords.matches(text.into(), stored);
         assert_eq!(matches("correct horse", Some(stored.clone())).await, Ok(true));
         assert_eq!(matches("correct horsf", Some(stored)).await, Ok(false));
@@ -249,7 +241,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_who_has_given_up_costs_no_hash() {
-        let passwords = passwords(1, 2);
+        let passwords = Passwords::new(8, 2);
         let (release, released) = std::sync::mpsc::channel::<()>();
         let busy = passwords.run(move |_| released.recv().is_ok());
         let mut busy = std::pin::pin!(busy);
@@ -268,7 +260,7 @@ mod tests {
 
     #[tokio::test]
     async fn beyond_the_waiting_places_callers_are_refused_at_once() {
-        let passwords = passwords(1, 1);
+        let passwords = Passwords::new(8, 1);
         let (started, running) = oneshot::channel();
         let (release, released) = std::sync::mpsc::channel::<()>();
         let busy = passwords.run(move |_| {

@@ -42,7 +42,7 @@ pub struct Friend {
 #[derive(Clone)]
 pub struct People {
     store: Arc<dyn MessageStore>,
-    directory: Arc<dyn Directory>,
+    directory: Arc<Directory>,
     queues: Queues,
     most_friends: usize,
 }
@@ -61,7 +61,7 @@ impl People {
     /// Use cases that write through `queues`. One account has at most `most_friends` friends and friend requests.
     pub fn new(
         store: Arc<dyn MessageStore>,
-        directory: Arc<dyn Directory>,
+        directory: Arc<Directory>,
         queues: Queues,
         most_friends: usize,
     ) -> People {

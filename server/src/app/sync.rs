@@ -11,6 +11,9 @@ use crate::notify::{Notifier, Wake};
 use crate::queue::{Watermark, Watermarks};
 use crate::store::{MessageStore, Page, StoreError};
 
+/// Bytes of the rows that a device gets at once, roughly; one row always goes.
+pub const ENTRIES_BYTES: usize = 256 << 10;
+
 /// How often the log tells of devices that are ahead.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
@@ -110,7 +113,7 @@ impl InboxSync {
         let Some(left_out) = self.log.pass() else { return };
         warn!(
             uid = %watermark.uid(), cursor, latest = %watermark.latest(), left_out,
-            "a device has rows that are not here; if older files were restored, stop and run `tidemark restored`"
+            "a device has rows that this server does not have; if older files were restored, stop and run `tidemark restored`"
         );
     }
 

@@ -11,7 +11,7 @@ use super::{BootError, Storage};
 use crate::config::Config;
 use crate::seq::{Ids, StoredNumbers};
 use crate::store::MessageStore;
-use crate::store::sqlite::{Identity, end_invites, private};
+use crate::store::sqlite::{Identity, private};
 
 /// Under which key PostgreSQL keeps the secret of the codes of invitations.
 const INVITES_SECRET: &str = "invites_secret";
@@ -28,7 +28,7 @@ async fn stored_numbers(storage: &Storage, messages: &dyn MessageStore) -> Resul
     Ok(StoredNumbers {
         uid: storage.directory.largest_uid().await?.map_or(0, |uid| uid.0),
         gid: messages.largest_group_id().await?.0,
-        invite: storage.invites.largest_invite().await?,
+        invite: storage.directory.largest_invite().await?,
     })
 }
 
@@ -74,7 +74,7 @@ pub async fn renew_numbers(
     known: StoredNumbers,
     ahead: u32,
 ) -> Result<(), BootError> {
-    let invite = storage.invites.largest_invite().await?;
+    let invite = storage.directory.largest_invite().await?;
     let stored = StoredNumbers { invite: known.invite.max(invite), ..known };
     let db = match &storage.database {
         Database::Sqlite(db) => db,
@@ -85,7 +85,7 @@ pub async fn renew_numbers(
     };
     let (file, secret) = issuer_files(config)?;
     Ids::skip(&file, stored, u64::from(ahead)).await?;
-    end_invites(db).await?;
+    storage.directory.end_all_invites().await?;
     // Interrupted anywhere between here and the end, no key is a wrong one.
     Identity::forget_key(db).await?;
     replace_secret(&secret)?;

@@ -2,33 +2,19 @@
 
 use std::time::Duration;
 
-use crate::app::{AccountOptions, EphemeralOptions, PasswordOptions, SignUp, SignUpInviteLimits};
-use crate::config::{self, Config};
+use crate::app::{AccountOptions, EphemeralOptions};
+use crate::config::Config;
 use crate::queue::Options;
 use crate::table;
 
 pub(super) fn account_options(config: &Config) -> AccountOptions {
     let section = &config.accounts;
     AccountOptions {
-        sign_up: match section.sign_up {
-            config::SignUp::Open => SignUp::Open,
-            config::SignUp::Invitation => SignUp::Invitation,
-            config::SignUp::Closed => SignUp::Closed,
-        },
-        sign_up_invites: SignUpInviteLimits {
-            longest_seconds: config.limits.invite_seconds,
-            most_uses: section.sign_ups_per_invite,
-            most_open: section.open_invites,
-        },
+        sign_up: section.sign_up,
+        open_invites: section.open_invites,
+        sign_ups_per_invite: section.sign_ups_per_invite,
         session_days: section.session_days,
-        cached_sessions: section.cached_sessions,
-        tickets: section.tickets,
-        passwords: PasswordOptions {
-            memory_kib: section.password_memory_kib,
-            passes: section.password_passes,
-            threads: section.password_threads,
-            waiting: section.password_turns(),
-        },
+        password_memory_kib: section.password_memory_kib,
     }
 }
 
@@ -43,19 +29,11 @@ pub(super) fn ephemeral_options(config: &Config) -> EphemeralOptions {
 pub(super) fn queue_options(config: &Config) -> Options {
     Options {
         queues: config.queues.count,
-        length: config.queues.length,
-        deliveries: config.queues.deliveries,
-        batch: config.queues.batch,
-        batch_rows: config.queues.batch_rows,
-        number_wait: Duration::from_millis(config.queues.number_wait_ms.into()),
-        owed_bytes: config.queues.owed_bytes,
-        resend_wait: Duration::from_secs(config.queues.resend_seconds.into()),
-        text: config.limits.text_characters,
+        text_characters: config.limits.text_characters,
         members: config.limits.group_members,
         fan_out_bytes: u64::from(config.limits.fan_out_kib_per_account_per_second) * 1_024,
         stored_kib_a_day: config.limits.stored_kib_per_account_per_day,
         first_messages: config.limits.first_messages_per_account_per_day,
-        remembered_accounts: config.limits.remembered_callers,
         history_messages: config.limits.history_messages,
         stars: config.limits.stars,
         history_bytes: config.limits.history_bytes,
@@ -66,22 +44,9 @@ pub(super) fn queue_options(config: &Config) -> Options {
 }
 
 pub(super) fn table_options(config: &Config) -> table::Options {
-    let section = &config.table;
     table::Options {
-        tables: section.tables,
-        table_operations: section.table_operations_per_second,
-        kib_a_second: section.kib_per_key_per_second,
-        remembered_tables: section.remembered_tables,
-        writers: section.writers,
-        length: section.length,
-        waiting_bytes: section.waiting_bytes,
-        batch_rows: section.batch_rows,
-        batch_bytes: section.batch_bytes,
-        sweep_every: Duration::from_secs(section.sweep_seconds.into()),
-        sweep_rows: section.sweep_rows,
-        forget_rows: section.forget_rows,
+        kib_a_second: config.table.kib_per_key_per_second,
         read_within: Duration::from_secs(config.server.request_seconds.into()),
-        split_bytes: section.split_bytes,
         ..table::Options::default()
     }
 }

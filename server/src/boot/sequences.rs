@@ -87,7 +87,7 @@ async fn compared_sequencer(
     let adjacent = config.sequence.section_size;
     let (rows, accounts) = (Arc::clone(messages), Arc::clone(&storage.directory));
     // Read while the ceilings are loaded, which takes as long.
-    let latest = async move { latest_ids(&*rows, &*accounts, adjacent, Look::Sample).await };
+    let latest = async move { latest_ids(&*rows, &accounts, adjacent, Look::Sample).await };
     let latest = AbortOnDropHandle::new(tokio::spawn(latest));
     let mut sequences = sequencer(config).await?;
     let behind = match latest.await {

@@ -17,7 +17,7 @@ pub async fn status(config: &Config) -> Result<Facts, BootError> {
             check_installed(config)?;
             let path = storage.file()?;
             let mut facts: Facts = vec![("database", format!("SQLite in {}", path.display()).into())];
-            facts.extend(sqlite::status(&path, &storage.sqlite()).await?);
+            facts.extend(sqlite::status(&path).await?);
             Ok(facts)
         }
         DatabaseKind::Postgres => {

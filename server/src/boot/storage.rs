@@ -19,12 +19,13 @@ use crate::config::{Config, DatabaseKind, MessageIds};
 use crate::domain::{Clock, HistoryId};
 use crate::notify::postgres::{PgHints, keep_servers_away};
 use crate::seq::{Ids, StoredNumbers};
-use crate::store::postgres::{PgDb, PgDirectory, PgRates, PgTickets, PostgresStore, listening};
-use crate::store::sqlite::{
-    Db, OpenError, SqliteDirectory, SqliteStore, agreed_message_ids, head_behind, put_message_ids,
-};
-use crate::store::{AccessKeys, Directory, Invites, MessageStore, StoreError, TableStore};
+use crate::store::postgres::{PgDb, PgRates, PgTickets, PostgresStore, listening};
+use crate::store::sqlite::{Db, OpenError, SqliteStore, agreed_message_ids, head_behind, put_message_ids};
+use crate::store::{Directory, MessageStore, StoreError, TableStore};
 use crate::transfer::AHEAD;
+
+/// Names of people that are kept in memory.
+const CACHED_NAMES: usize = 100_000;
 
 /// Under which key PostgreSQL keeps who assigns the ids of messages.
 const MESSAGE_IDS: &str = "message_ids";
@@ -35,14 +36,10 @@ const SAMPLE: u32 = 500;
 /// The database: opened, checked and up to date.
 pub struct Storage {
     pub(super) database: Database,
-    /// Accounts and sessions.
-    pub directory: Arc<dyn Directory>,
+    /// Everything but rows.
+    pub directory: Arc<Directory>,
     /// The same, over connections that the queues share with nobody.
-    pub(super) directory_for_queues: Arc<dyn Directory>,
-    /// Invitations into groups.
-    pub invites: Arc<dyn Invites>,
-    /// Access keys of tables.
-    pub access_keys: Arc<dyn AccessKeys>,
+    pub(super) directory_for_queues: Arc<Directory>,
 }
 
 /// The store of users' rows, and the store of tables' rows.
@@ -64,7 +61,7 @@ impl Storage {
             DatabaseKind::Sqlite => Storage::open_file(config, Rule::Strict).await,
             DatabaseKind::Postgres => {
                 let url = config.storage.database_url.with_password();
-                Ok(Storage::over_postgres(PgDb::open(url, &config.storage.postgres()).await?, config))
+                Ok(Storage::over_postgres(PgDb::open(url, &config.storage.postgres()).await?))
             }
         }
     }
@@ -87,10 +84,7 @@ impl Storage {
             }
             DatabaseKind::Postgres => {
                 let url = config.storage.database_url.with_password();
-                Ok(Storage::over_postgres(
-                    PgDb::open_existing(url, &config.storage.postgres()).await?,
-                    config,
-                ))
+                Ok(Storage::over_postgres(PgDb::open_existing(url, &config.storage.postgres()).await?))
             }
         }
     }
@@ -113,7 +107,7 @@ impl Storage {
         match opened {
             Err(BootError::Open(OpenError::InUse { path })) => {
                 let db = Db::open_beside(&path, &config.storage.sqlite()).await?;
-                Ok(Storage::over_sqlite(db, config))
+                Ok(Storage::over_sqlite(db))
             }
             opened => opened,
         }
@@ -131,29 +125,22 @@ impl Storage {
         }
         files::give_to_owner(config)?;
         info!(path = %file.display(), "the database is open");
-        Ok(Storage::over_sqlite(db, config))
+        Ok(Storage::over_sqlite(db))
     }
 
-    fn over_sqlite(db: Arc<Db>, config: &Config) -> Storage {
-        let directory = Arc::new(SqliteDirectory::new(Arc::clone(&db), config.storage.cached_names));
-        Storage {
-            database: Database::Sqlite(db),
-            directory_for_queues: Arc::new(directory.for_queues()),
-            invites: Arc::clone(&directory) as Arc<dyn Invites>,
-            access_keys: Arc::clone(&directory) as Arc<dyn AccessKeys>,
-            directory,
-        }
+    fn over_sqlite(db: Arc<Db>) -> Storage {
+        let directory = Directory::on_sqlite(Arc::clone(&db), CACHED_NAMES);
+        Storage::over(Database::Sqlite(db), directory)
     }
 
-    fn over_postgres(db: Arc<PgDb>, config: &Config) -> Storage {
-        let directory = Arc::new(PgDirectory::new(Arc::clone(&db), config.storage.cached_names));
-        Storage {
-            database: Database::Postgres(db),
-            directory_for_queues: Arc::new(directory.for_queues()),
-            invites: Arc::clone(&directory) as Arc<dyn Invites>,
-            access_keys: Arc::clone(&directory) as Arc<dyn AccessKeys>,
-            directory,
-        }
+    fn over_postgres(db: Arc<PgDb>) -> Storage {
+        let directory = Directory::on_postgres(Arc::clone(&db), CACHED_NAMES);
+        Storage::over(Database::Postgres(db), directory)
+    }
+
+    fn over(database: Database, directory: Directory) -> Storage {
+        let directory_for_queues = Arc::new(directory.for_queues());
+        Storage { database, directory: Arc::new(directory), directory_for_queues }
     }
 
     /// The database of SQLite, for the commands that know no other yet.

@@ -22,7 +22,7 @@ pub async fn export_snapshot(config: &Config) -> Result<Box<dyn ExportSnapshot>,
     match storage.database_url.kind() {
         DatabaseKind::Sqlite => {
             check_installed(config)?;
-            Ok(Box::new(SqliteExportSnapshot::take(&storage.file()?, &storage.sqlite()).await?))
+            Ok(Box::new(SqliteExportSnapshot::take(&storage.file()?).await?))
         }
         DatabaseKind::Postgres => {
             let url = storage.database_url.with_password();

@@ -14,7 +14,7 @@ use crate::transfer::{self, Begin, Exported};
 const EXAMPLES: &str = "\
 Examples:
   tidemark export /var/backups/tidemark/today.jsonl --config /etc/tidemark/tidemark.toml
-  tidemark export /var/backups/tidemark/today.jsonl --resume      goes on where an export was interrupted";
+  tidemark export /var/backups/tidemark/today.jsonl --resume      continues an export that was interrupted";
 
 /// Where to.
 #[derive(Debug, Args)]
@@ -23,7 +23,7 @@ pub(super) struct Export {
     /// A new file; only its owner may read it, since it holds every message and the passwords' hashes
     #[arg(value_parser = file)]
     file: PathBuf,
-    /// Finish a file whose export was interrupted; where something has changed since, it is written anew
+    /// Finish an export that was interrupted; if something has changed since, the file is written again from the start
     #[arg(long)]
     resume: bool,
 }
@@ -31,7 +31,7 @@ pub(super) struct Export {
 /// A file by its name.
 fn file(name: &str) -> Result<PathBuf, &'static str> {
     match name {
-        "-" => Err("an export is a file, which is finished in place: name one, and copy that on"),
+        "-" => Err("an export can be written only to a regular file; name one, and copy it from there"),
         name => Ok(name.into()),
     }
 }

@@ -9,7 +9,7 @@ use crate::config::{Config, MessageIds};
 /// The arguments of `tidemark ids`.
 #[derive(Debug, Args)]
 pub(super) struct IdsArguments {
-    /// The source of the ids of messages from the next start on
+    /// What assigns the ids of messages from the next start on
     #[arg(value_enum)]
     from: From,
 }

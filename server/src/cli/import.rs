@@ -14,7 +14,7 @@ use crate::transfer::{self, Checked, Installation};
 
 const EXAMPLES: &str = "\
 Examples:
-  tidemark import today.jsonl --data-dir /var/lib/tidemark        into an empty directory, or on after an interruption
+  tidemark import today.jsonl --data-dir /var/lib/tidemark        into an empty directory; continues if interrupted
   tidemark import today.jsonl --user \"Ann Lee\" --into 10007      the rows of one user";
 
 /// From where, and whose.
@@ -23,13 +23,13 @@ Examples:
 pub(super) struct Import {
     /// A file that `tidemark export` wrote
     file: PathBuf,
-    /// Append this user's rows alone, named as in the file or by uid
+    /// Append only the rows of this user, by name or uid in the file
     #[arg(long, value_name = "NAME|UID", requires = "into")]
     user: Option<String>,
-    /// To the inbox of this account
+    /// The uid of the account that gets these rows
     #[arg(long, value_name = "UID", requires = "user")]
     into: Option<u32>,
-    /// Skip so many numbers of users, groups and invitations: more than were given since the export
+    /// How many numbers of users, groups and invitations to skip: more than were given since the export
     #[arg(long, value_name = "NUMBERS", default_value_t = transfer::AHEAD, conflicts_with = "user",
           value_parser = clap::value_parser!(u32).range(1..=transfer::MOST_AHEAD))]
     ahead: u32,

@@ -29,13 +29,13 @@ const EXAMPLES: &str = "\
 Examples:
   tidemark                                          serve on http://127.0.0.1:8080, data in ./data
   tidemark serve --listen 0.0.0.0:80 --data-dir /var/lib/tidemark
-  tidemark check-config --config tidemark.toml      say what is wrong with it, or print what is in force
-  tidemark user add \"Ann Lee\"                       make an account and print its password, also while it serves
+  tidemark check-config --config tidemark.toml      check it, and print the values in force
+  tidemark user add \"Ann Lee\"                       create an account and print its password, also while it serves
   tidemark user reset-password \"Ann Lee\"            also while it serves
   tidemark export backup.jsonl                      also while it serves
   tidemark import backup.jsonl --data-dir new       into an empty data directory
-  tidemark status                                   the database, the servers on it, what waits
-  tidemark verify                                   read all files and say what is damaged, also while it serves
+  tidemark status                                   the database, its servers, and what is waiting
+  tidemark verify                                   check all files for damage, also while it serves
   tidemark table key create --instance shop         an access key for tables, also while it serves
 
 Every key of the configuration file can also be set as TIDEMARK_SECTION__KEY,
@@ -58,26 +58,26 @@ pub struct Cli {
 enum Command {
     /// Serve the chat until it is told to stop; the default
     Serve,
-    /// Bring the database up to date and do nothing else
+    /// Migrate the database to this version, and exit
     Migrate,
-    /// Check the configuration and print what is in force
+    /// Check the configuration and print the values in force
     CheckConfig,
     /// Write everything into one file, also while the server serves
     Export(export::Export),
     /// Fill an empty data directory from an export, or append one user's rows
     Import(import::Import),
-    /// Give the data a new history and numbers beyond all that were given, after files were restored from a backup
+    /// Run after restoring a backup: skips ids that may already have been used, and makes devices fetch everything again
     Restored(restored::Restored),
-    /// Say how it is: the database, the servers on it, what waits, and what is damaged
+    /// Show the state of the installation: the database, its servers, what is waiting, and what is damaged
     Status(status::Status),
-    /// Read all files of SQLite and say what in them is damaged, also while it serves
+    /// Check all SQLite files for damage, also while the server serves
     Verify(verify::Verify),
-    /// Let somebody else assign the ids of messages, while the server is stopped
+    /// Change what assigns the ids of messages, while the server is stopped
     Ids(ids::IdsArguments),
-    /// Make accounts, and look after them, also while it serves
+    /// Create and manage accounts, also while the server serves
     #[command(after_help = user::EXAMPLES)]
     User(user::User),
-    /// Look after tables and their access keys
+    /// Manage tables and their access keys
     Table(table::TableArguments),
     /// Write man pages and completions into a folder
     #[command(hide = true)]

@@ -10,7 +10,7 @@ use crate::store::sqlite::{rename_history, skip_ids};
 use crate::transfer::{self, TransferError};
 
 const EXAMPLES: &str = "\
-Examples, after files or a database were put back and before the first start:
+Examples, after restoring files or a database and before the first start:
   tidemark restored --data-dir /var/lib/tidemark
   tidemark restored --database-url postgres://tidemark@db.example.org/tidemark";
 
@@ -18,7 +18,7 @@ Examples, after files or a database were put back and before the first start:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Restored {
-    /// Skip so many numbers of users, groups and invitations: more than were given since the files were saved
+    /// How many numbers of users, groups and invitations to skip: more than were given since the files were saved
     #[arg(long, value_name = "NUMBERS", default_value_t = transfer::AHEAD,
           value_parser = clap::value_parser!(u32).range(1..=transfer::MOST_AHEAD))]
     ahead: u32,
@@ -28,7 +28,7 @@ pub(super) async fn run(what: Restored, config: &Config) -> Result<(), ExitError
     if config.storage.database_url.kind() == DatabaseKind::Postgres {
         let history = boot::begin_another_life(config, what.ahead).await?;
         println!(
-            "ids of messages go on further on; users, groups and invitations go on {} numbers later; the history is {history}",
+            "ids of messages skip ahead; users, groups and invitations skip {} numbers; the history is {history}",
             what.ahead
         );
         return Ok(());
@@ -55,8 +55,8 @@ async fn renew(storage: &Storage, config: &Config, ahead: u32) -> Result<String,
     rename_history(db, history).await.map_err(BootError::from)?;
     messages.close().await;
     Ok(format!(
-        "{ceilings}the latest ids of all users raised by {}; users, groups and invitations go on {ahead} numbers later; \
-         links of earlier invitations have ended; the history is {history}",
+        "{ceilings}the latest ids of all users raised by {}; users, groups and invitations skip {ahead} numbers; \
+         links of earlier invitations no longer work; the history is {history}",
         transfer::MARGIN
     ))
 }
@@ -68,7 +68,7 @@ async fn raise(storage: &Storage, config: &Config, messages: &dyn MessageStore) 
     let raised = async {
         let raised = transfer::raise_all(&*numbers, adjacent).await?;
         let latest =
-            transfer::latest_ids(messages, &*storage.directory, adjacent, transfer::Look::All).await?;
+            transfer::latest_ids(messages, &storage.directory, adjacent, transfer::Look::All).await?;
         transfer::overtake_rows(&*numbers, &latest).await?;
         Ok::<_, TransferError>(raised)
     };

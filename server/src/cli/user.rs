@@ -12,7 +12,7 @@ use crate::app::{Accounts, OpenSignUpInvite};
 use crate::boot::{BootError, Hinting, Storage, numbers_of_users};
 use crate::config::Config;
 use crate::domain::{Clock, Uid};
-use crate::store::Invites;
+use crate::store::Directory;
 
 /// Accounts read at a time.
 const PAGE: usize = 1_000;
@@ -42,7 +42,7 @@ pub(super) struct User {
 /// Commands for accounts.
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Make an account and print its password
+    /// Create an account and print its password
     Add {
         /// The account's name
         name: String,
@@ -50,18 +50,18 @@ enum What {
         #[arg(long)]
         password_stdin: bool,
     },
-    /// Make an invitation to sign up and print the path of its link; list those that were made so, or end one
+    /// Create an invitation to sign up and print the path of its link, list the invitations made by this command, or end one
     Invite {
-        /// How many accounts may be made by it
+        /// How many accounts can be created with it
         #[arg(long, default_value_t = 1)]
         uses: u32,
-        /// For how many days it is good
+        /// How many days it is valid
         #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=3_650))]
         days: u32,
-        /// List what is open: id, uses left of how many, and until when
+        /// List open invitations: id, uses left and in all, and expiry
         #[arg(long, conflicts_with_all = ["uses", "days", "end"])]
         list: bool,
-        /// End the one with this code, link or id
+        /// End the invitation with this code, link or id
         #[arg(long, value_name = "CODE", conflicts_with_all = ["uses", "days"])]
         end: Option<String>,
     },
@@ -80,21 +80,21 @@ enum Existing {
         /// The account's name
         name: String,
     },
-    /// Shut an account, log it out everywhere, and end the invitations that it has made
+    /// Disable an account, log it out everywhere, and end its invitations
     Disable {
         /// The account's name
         name: String,
     },
-    /// Open a disabled account again
+    /// Enable a disabled account
     Enable {
         /// The account's name
         name: String,
     },
-    /// Delete an account for good; asks for the name once more
+    /// Delete an account permanently; asks for the name once more
     Delete {
         /// The account's name
         name: String,
-        /// Do not ask
+        /// Delete without asking
         #[arg(long)]
         yes: bool,
     },
@@ -140,7 +140,7 @@ pub(super) async fn run(User { what, json }: User, config: &Config) -> Result<()
             done
         }
         What::Existing(Existing::Delete { name, yes: false }) if !is_repeated(&name)? => {
-            Err(ExitError::failed("nothing is deleted: the name was not repeated"))
+            Err(ExitError::failed("nothing was deleted: the typed name is not the account's"))
         }
         What::Existing(what) => change(what, config, out).await,
     }
@@ -184,7 +184,7 @@ async fn end_invite(named: &str, accounts: &Accounts, out: Out) -> Result<(), Ex
     match accounts.end_operators_invite(named).await.map_err(ExitError::failed)? {
         true => out.line("the invitation is ended", json!({ "ended": named })),
         false => Err(ExitError::failed(
-            "there is no such invitation of yours; `tidemark user invite --list` shows them",
+            "there is no such invitation; `tidemark user invite --list` shows the open ones",
         )),
     }
 }
@@ -216,7 +216,7 @@ async fn change(what: Existing, config: &Config, out: Out) -> Result<(), ExitErr
             storage.accounts_among(config, Clock::system(), &hinting).await
         }
     };
-    let done = carry_out(what, &accounts, &*storage.invites, out).await;
+    let done = carry_out(what, &accounts, &storage.directory, out).await;
     hinting.stop().await;
     storage.close().await.map_err(BootError::from)?;
     done
@@ -225,7 +225,7 @@ async fn change(what: Existing, config: &Config, out: Out) -> Result<(), ExitErr
 async fn carry_out(
     what: Existing,
     accounts: &Accounts,
-    invites: &dyn Invites,
+    directory: &Directory,
     out: Out,
 ) -> Result<(), ExitError> {
     let is_now = |uid: Uid, state: &str| {
@@ -240,7 +240,7 @@ async fn carry_out(
         Existing::Disable { name } => {
             let uid = accounts.disable(&name).await.map_err(ExitError::failed)?;
             // Those into groups; invitations to sign up have ended with the account.
-            invites.end_invites_of(uid, Clock::system().now()).await.map_err(ExitError::failed)?;
+            directory.end_invites_of(uid, Clock::system().now()).await.map_err(ExitError::failed)?;
             is_now(uid, "disabled")
         }
         Existing::Enable { name } => {

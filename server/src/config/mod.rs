@@ -1,4 +1,5 @@
-//! Configuration: sections that know their defaults and check themselves.
+//! Configuration: sections that check themselves. A key is what an operator turns; every other limit is a constant beside the code that
+//! keeps it, or a field of its `Options`. A default stands once: in those `Options`, or in the section.
 //!
 //! A value comes from its default, then the TOML file, then `TIDEMARK_SECTION__KEY`, then a flag; the later
 //! wins. All of it is read once, before anything starts; after that nothing looks at the environment.
@@ -24,7 +25,7 @@ mod server;
 mod storage;
 mod table;
 
-pub use accounts::{AccountsSection, SignUp};
+pub use accounts::AccountsSection;
 pub use cidr::Cidr;
 pub use database_url::{DatabaseKind, DatabaseUrl};
 pub use limits::LimitsSection;
@@ -179,8 +180,8 @@ mod tests {
     #[test]
     fn a_value_out_of_range_is_refused_by_name() {
         let mut config = Config::default();
-        config.limits.batch_messages = 0;
+        config.limits.text_characters = 0;
         let reported = config.check().expect_err("zero").to_string();
-        assert_eq!(reported, "[limits] batch_messages: is 0; choose 1 to 200");
+        assert_eq!(reported, "[limits] text_characters: is 0; choose 1 to 10000");
     }
 }

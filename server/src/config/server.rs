@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Cidr, ConfigError, Listen, within};
 
-/// Where it listens and how the world sees it.
+/// Where it listens and how the world sees it. What is skipped is no setting, as in `[limits]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServerSection {
@@ -22,16 +22,16 @@ pub struct ServerSection {
     pub trusted_proxies: Vec<Cidr>,
     /// How often a client should heartbeat; after three times that in silence its socket is closed.
     pub heartbeat_seconds: u32,
-    /// How long the head of an HTTP request may take, from the opening of its connection or from the answer before it.
-    pub head_seconds: u32,
     /// How long one HTTP request may take, its body included, and an operation on tables that writes nothing.
     pub request_seconds: u32,
-    /// How long the other end may take to read some of what is sent to it; then its connection is closed.
-    pub write_seconds: u32,
     /// How long a stop waits for what was accepted before it gives up.
     pub shutdown_seconds: u32,
     /// Tells the names that this server gives to requests from those of another one: 0 to 1,023.
     pub machine_id: u32,
+
+    /// How long the other end may take to read some of what is sent to it; then its connection is closed.
+    #[serde(skip)]
+    pub write_seconds: u32,
 }
 
 impl Default for ServerSection {
@@ -42,11 +42,10 @@ impl Default for ServerSection {
             allowed_origins: Vec::new(),
             trusted_proxies: Vec::new(),
             heartbeat_seconds: 30,
-            head_seconds: 30,
             request_seconds: 30,
-            write_seconds: 20,
             shutdown_seconds: 20,
             machine_id: 0,
+            write_seconds: 20,
         }
     }
 }
@@ -54,9 +53,7 @@ impl Default for ServerSection {
 impl ServerSection {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         within("server", "heartbeat_seconds", self.heartbeat_seconds, 1..=3_600)?;
-        within("server", "head_seconds", self.head_seconds, 1..=3_600)?;
         within("server", "request_seconds", self.request_seconds, 1..=3_600)?;
-        within("server", "write_seconds", self.write_seconds, 1..=3_600)?;
         within("server", "shutdown_seconds", self.shutdown_seconds, 1..=3_600)?;
         within("server", "machine_id", self.machine_id, 0..=1_023)?;
         if !self.public_url.is_empty() && self.public_origin().is_none() {

@@ -27,26 +27,10 @@ pub const MOST_EMOJI: usize = 6;
 const EMOJI_BYTES: usize = 64;
 
 /// The body of a message that was taken back. Stored; must stay stable.
-pub const RECALLED: &str = r#"{"recalled":true}"#;
+const RECALLED: &str = r#"{"recalled":true}"#;
 
 /// The body of what was deleted. Stored; must stay stable.
-pub const DELETED: &str = r#"{"deleted":true}"#;
-
-/// Rows that are about another one, and name it.
-const NAMING: [Kind; 9] = [
-    Kind::Edit,
-    Kind::Recall,
-    Kind::Reaction,
-    Kind::Delete,
-    Kind::Like,
-    Kind::Comment,
-    Kind::Seen,
-    Kind::Pin,
-    Kind::Star,
-];
-
-/// The kinds that can be deleted. PostgreSQL's `compact_entry` has the same.
-pub const DELETED_FROM: [Kind; 4] = [Kind::Message, Kind::Recalled, Kind::Moment, Kind::Comment];
+const DELETED: &str = r#"{"deleted":true}"#;
 
 /// Makes a key of the digit before it.
 const KEYCAP: char = '\u{20e3}';
@@ -85,6 +69,49 @@ impl Amendment {
             Amendment::Star { .. } => Kind::Star,
         }
     }
+
+    /// By which a digest tells it from others. Stored; must stay stable.
+    pub fn words(&self) -> String {
+        match self {
+            Amendment::Edit(text) => format!("edit\0{text}"),
+            Amendment::Recall => "recall".to_owned(),
+            Amendment::Delete => "delete".to_owned(),
+            Amendment::React(emoji) => format!("react\0{}", emoji.join(" ")),
+            Amendment::Pin(pinned) => format!("pin\0{pinned}"),
+            Amendment::Star { starred, .. } => format!("star\0{starred}"),
+        }
+    }
+
+    /// Whether something is added to the message, and nothing taken away.
+    pub fn adds(&self) -> bool {
+        match self {
+            Amendment::Edit(_) => true,
+            Amendment::Recall | Amendment::Delete => false,
+            Amendment::React(emoji) => !emoji.is_empty(),
+            Amendment::Pin(adds) | Amendment::Star { starred: adds, .. } => *adds,
+        }
+    }
+
+    /// Whether the person alone gets its row, also where the person may not write any more.
+    pub fn is_private(&self) -> bool {
+        matches!(self, Amendment::Delete | Amendment::Star { .. })
+    }
+
+    /// Whether others must take it from the person: what they get from others, but for a text that is taken back.
+    pub fn must_be_taken(&self) -> bool {
+        !self.is_private() && *self != Amendment::Recall
+    }
+}
+
+/// The change that a row makes to the one that it names.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// The kinds that change.
+    pub from: fn(Kind) -> bool,
+    /// The kind of the other row from then on.
+    pub kind: Kind,
+    /// Its body from then on.
+    pub body: Box<str>,
 }
 
 /// Why a reaction is refused.
@@ -199,7 +226,7 @@ impl Body {
 impl Content {
     /// The key of the message that this row is about, if it is an amendment.
     pub fn of(&self) -> Option<IdempotencyKey> {
-        if !NAMING.contains(&self.kind) {
+        if !self.kind.names_another() {
             return None;
         }
         let Amending { of, .. } = serde_json::from_str(self.body.as_json()).ok()?;
@@ -212,35 +239,31 @@ impl Content {
     }
 
     /// Whether this row is an edit of the message that `deletion` deletes: the text goes with its message, whichever of the two rows came
-    /// first. PostgreSQL's `compact_entry` and SQLite's flush do the same.
+    /// first.
     pub fn is_edit_deleted_by(&self, deletion: &Content) -> bool {
         self.kind == Kind::Edit && deletion.kind == Kind::Delete && self.of() == deletion.of()
     }
 
-    /// The body that this row gives its message, if it is an edit.
-    pub fn new_body(&self) -> Option<String> {
-        if self.kind != Kind::Edit {
-            return None;
+    /// The change that this row makes to its message, if it is an edit, a recall or a deletion.
+    pub fn change(&self) -> Option<Change> {
+        let is_message = |kind| kind == Kind::Message;
+        match self.kind {
+            Kind::Edit => {
+                let Amending { body, .. } = serde_json::from_str(self.body.as_json()).ok()?;
+                Some(Change { from: is_message, kind: Kind::Message, body: body?.get().into() })
+            }
+            Kind::Recall => Some(Change { from: is_message, kind: Kind::Recalled, body: RECALLED.into() }),
+            Kind::Delete => {
+                Some(Change { from: Kind::is_deletable, kind: Kind::Deleted, body: DELETED.into() })
+            }
+            _ => None,
         }
-        let Amending { body, .. } = serde_json::from_str(self.body.as_json()).ok()?;
-        body.map(|body| body.get().to_owned())
     }
 
     /// This message, moment or comment as the edit, recall or deletion `by` leaves it; `None` when it stays as it is.
     pub fn amended(&self, by: &Content) -> Option<Content> {
-        let is_message = self.kind == Kind::Message;
-        match by.kind {
-            Kind::Recall if is_message => {
-                Some(Content { kind: Kind::Recalled, body: Body::from_stored(RECALLED), ..self.clone() })
-            }
-            Kind::Edit if is_message => {
-                Some(Content { body: Body::from_stored(by.new_body()?), ..self.clone() })
-            }
-            Kind::Delete if DELETED_FROM.contains(&self.kind) => {
-                Some(Content { kind: Kind::Deleted, body: Body::from_stored(DELETED), ..self.clone() })
-            }
-            _ => None,
-        }
+        let Change { kind, body, .. } = by.change().filter(|change| (change.from)(self.kind))?;
+        Some(Content { kind, body: Body::from_stored(body), ..self.clone() })
     }
 }
 

@@ -1,13 +1,13 @@
-//! Which earlier rows of an inbox a row makes superfluous: those with the same compaction key.
+//! Compaction keys: of the rows of an inbox with the same key the newest alone is kept. `kinds` says which kind has which key.
 //!
 //! Such rows say how things stand, not what happened: how far somebody has read, what a person reacts with, who is a
 //! friend. So the newest row under a key is also where its value is looked up (`MessageStore::newest`). Keys are stored
-//! beside the rows on SQLite, and made by the trigger `compact_entry` on PostgreSQL: they must stay stable.
+//! beside the rows: they must stay stable.
 //!
 //! No second table has these values, so they are as durable as messages. The wishes of two people to be friends have
 //! two keys. Each is written by one person alone, so both inboxes come to the same end whatever crosses on the way.
 
-use super::{Content, Conversation, IdempotencyKey, Kind, Setting, Uid};
+use super::{Conversation, IdempotencyKey, Setting, Uid};
 
 /// The prefix of the keys of friends, before the other person's uid: all of them lie side by side.
 pub const FRIENDS: &str = "friend u:";
@@ -17,35 +17,6 @@ pub const SETTINGS: &str = "set ";
 
 /// The prefix of the keys of stars, before the message.
 pub const STARS: &str = "star ";
-
-impl Content {
-    /// Of rows with the same compaction key in one inbox only the newest is kept. `None`: the row is kept whatever comes later.
-    pub fn compaction_key(&self, receiver: Uid) -> Option<String> {
-        let of = |(uid, id): IdempotencyKey| format!("{uid} {id}");
-        match self.kind {
-            Kind::ReadMarker => Some(format!("read {}", self.conversation(receiver))),
-            Kind::Edit | Kind::Recall => self.of().map(amendment_key),
-            Kind::Reaction => self.of().map(|key| format!("react {} {}", self.sender, of(key))),
-            Kind::Like => self.of().map(|key| format!("like {} {}", self.sender, of(key))),
-            Kind::Delete => self.of().map(|key| format!("delete {}", of(key))),
-            Kind::Seen => {
-                let word = self.body.seen_word()?;
-                Some(format!("seen {word} {}", self.conversation(receiver)))
-            }
-            Kind::Pin => self.of().map(|key| format!("{}{}", pins(self.conversation(receiver)), of(key))),
-            Kind::Star => self.of().map(|key| format!("{STARS}{}", of(key))),
-            Kind::Friend => Some(friend_key(self.conversation(receiver), self.sender)),
-            Kind::Setting => self.body.setting().map(|name| setting_key(name, self.conversation(receiver))),
-            Kind::Message
-            | Kind::Membership
-            | Kind::App
-            | Kind::Recalled
-            | Kind::Moment
-            | Kind::Comment
-            | Kind::Deleted => None,
-        }
-    }
-}
 
 /// The key of what `by` says about being friends, in the inbox of one of the two; `with`: the other one, from there.
 pub fn friend_key(with: Conversation, by: Uid) -> String {
@@ -72,9 +43,9 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::domain::{Body, ClientId, Timestamp};
+    use crate::domain::{Body, ClientId, Content, Kind, Timestamp};
 
-    /// They lie in the tables, and PostgreSQL makes the same.
+    /// They lie in the tables.
     #[test]
     fn keys_stay_as_they_are_stored() {
         let (ann, bob, id) = (Uid(1), Uid(2), ClientId(Uuid::from_u128(7)));

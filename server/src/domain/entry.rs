@@ -2,137 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Body, ClientId, Conversation, MessageId, Timestamp, Uid};
-
-/// The kind of a row. Clients skip kinds that they do not know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// Something a person said.
-    Message,
-    /// The user's own read marker moved; only in the user's own inbox.
-    ReadMarker,
-    /// A group was made, or somebody joined or left it.
-    Membership,
-    /// A row that a program put there, of a kind of its own ([`AppKind`](super::AppKind)). It is no message of a person.
-    App,
-    /// The sender of a message changed its text.
-    Edit,
-    /// The sender of a message took it back.
-    Recall,
-    /// A person's reactions to a message.
-    Reaction,
-    /// A message that was taken back: its sender and time, without its text.
-    Recalled,
-    /// A setting of the user, for one conversation or for all; only in the user's own inbox.
-    Setting,
-    /// One of two people wants to be the other's friend, or no longer.
-    Friend,
-    /// A person's post to all friends.
-    Moment,
-    /// A person likes a moment, or no longer.
-    Like,
-    /// A person's comment on a moment.
-    Comment,
-    /// A moment or a comment is deleted for everybody, or a message for the user alone.
-    Delete,
-    /// A message, a moment or a comment that was deleted: without its text.
-    Deleted,
-    /// How far the other person has got and read the user's messages, or how many members of a group have read them.
-    Seen,
-    /// A message is pinned for everybody in the conversation, or no longer.
-    Pin,
-    /// The user wants to find a message again, or no longer; only in the user's own inbox.
-    Star,
-}
-
-impl Kind {
-    /// All of them.
-    pub const ALL: [Kind; 18] = [
-        Kind::Message,
-        Kind::ReadMarker,
-        Kind::Membership,
-        Kind::App,
-        Kind::Edit,
-        Kind::Recall,
-        Kind::Reaction,
-        Kind::Recalled,
-        Kind::Setting,
-        Kind::Friend,
-        Kind::Moment,
-        Kind::Like,
-        Kind::Comment,
-        Kind::Delete,
-        Kind::Deleted,
-        Kind::Seen,
-        Kind::Pin,
-        Kind::Star,
-    ];
-
-    /// Messages, also those that were taken back.
-    pub const SAID: [Kind; 2] = [Kind::Message, Kind::Recalled];
-
-    /// State rows: those that only say what holds now.
-    pub const STATE: [Kind; 6] =
-        [Kind::ReadMarker, Kind::Setting, Kind::Friend, Kind::Seen, Kind::Pin, Kind::Star];
-
-    /// The word in exports; on the wire it is that of [`Content::kind_name`].
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Kind::Message => "message",
-            Kind::ReadMarker => "receipt",
-            Kind::Membership => "membership",
-            Kind::App => "app",
-            Kind::Edit => "edit",
-            Kind::Recall => "recall",
-            Kind::Reaction => "reaction",
-            Kind::Recalled => "recalled",
-            Kind::Setting => "setting",
-            Kind::Friend => "friend",
-            Kind::Moment => "moment",
-            Kind::Like => "like",
-            Kind::Comment => "comment",
-            Kind::Delete => "delete",
-            Kind::Deleted => "deleted",
-            Kind::Seen => "seen",
-            Kind::Pin => "pin",
-            Kind::Star => "star",
-        }
-    }
-
-    /// The number in the database; stored, must stay stable.
-    pub fn code(self) -> u8 {
-        match self {
-            Kind::Message => 1,
-            Kind::ReadMarker => 2,
-            Kind::Membership => 3,
-            Kind::App => 4,
-            Kind::Edit => 5,
-            Kind::Recall => 6,
-            Kind::Reaction => 7,
-            Kind::Recalled => 8,
-            Kind::Setting => 9,
-            Kind::Friend => 10,
-            Kind::Moment => 11,
-            Kind::Like => 12,
-            Kind::Comment => 13,
-            Kind::Delete => 14,
-            Kind::Deleted => 15,
-            Kind::Seen => 16,
-            Kind::Pin => 17,
-            Kind::Star => 18,
-        }
-    }
-
-    /// The kind stored as `code`.
-    pub fn from_code(code: u8) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.code() == code)
-    }
-
-    /// Whether it only says what holds now: such rows are no part of a conversation's history.
-    pub fn is_state(self) -> bool {
-        Kind::STATE.contains(&self)
-    }
-}
+use super::{Body, ClientId, Conversation, Kind, MessageId, Timestamp, Uid};
 
 /// The part that is the same in every copy of a fan-out; copies share it by `Arc`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -194,17 +64,18 @@ impl Content {
 
     /// Whether people see it as a line of the conversation, so that the newest one stands for it in lists: also what is left of a message.
     pub fn is_shown(&self) -> bool {
-        match self.kind {
-            Kind::Message | Kind::Membership | Kind::Recalled => true,
-            // Of moments and comments, too, that much is left.
-            Kind::Deleted => self.target != Conversation::MOMENTS,
-            _ => false,
-        }
+        // Of moments and comments, too, something is left when they are deleted.
+        self.kind.is_shown() && self.target != Conversation::MOMENTS
+    }
+
+    /// Up to where its reader has read, if it is a read marker.
+    pub fn read_to(&self) -> Option<MessageId> {
+        if self.kind == Kind::ReadMarker { self.body.read_to() } else { None }
     }
 
     /// Whether it is a message of `who`, also one that was taken back.
     pub fn is_said_by(&self, who: Uid) -> bool {
-        self.sender == who && Kind::SAID.contains(&self.kind)
+        self.sender == who && self.kind.is_said()
     }
 
     /// Whether `receiver` counts it as unread until read: only others' messages do.

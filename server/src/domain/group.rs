@@ -4,7 +4,11 @@
 //! any other, so that two people who change a group at once cannot undo each other. A [`GroupStep`] is what happened, in
 //! words; [`Group::change`] makes a change of it.
 
+pub use settings::{GroupSetting, GroupSettings, History};
+
 use super::{GroupId, Timestamp, Uid};
+
+mod settings;
 
 /// Which of a user's memberships in a group: 1 for the first, one more for each rejoining. 0: never in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,39 +38,6 @@ impl Role {
     /// The role of that word.
     pub fn parse(word: &str) -> Option<Role> {
         [Role::Member, Role::Administrator, Role::Owner].into_iter().find(|role| role.as_str() == word)
-    }
-}
-
-/// Which earlier messages new members of a group see.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum History {
-    /// Nothing.
-    #[default]
-    Hidden,
-    /// The newest messages.
-    Visible,
-}
-
-impl History {
-    /// The word in answers and bodies.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            History::Hidden => "hidden",
-            History::Visible => "visible",
-        }
-    }
-
-    /// As the stores keep it. Stored, must stay stable.
-    pub fn code(self) -> u8 {
-        match self {
-            History::Hidden => 0,
-            History::Visible => 1,
-        }
-    }
-
-    /// Read back. A code that a later version of the program may write shows nothing.
-    pub fn from_code(code: u8) -> History {
-        if code == 1 { History::Visible } else { History::Hidden }
     }
 }
 
@@ -159,12 +130,8 @@ impl Member {
 pub struct Group {
     /// Which.
     pub gid: GroupId,
-    /// Its name.
-    pub name: String,
-    /// Its topic, a line of text; may be empty.
-    pub topic: String,
-    /// Which earlier messages new members see.
-    pub history: History,
+    /// What its owner and administrators have chosen.
+    pub settings: GroupSettings,
     /// Counts the changes; 1 after the making.
     pub version: u64,
     /// Everyone who was ever in or is banned, by uid.
@@ -189,12 +156,8 @@ pub enum GroupStep {
     Removed(Uid, MembershipEpoch),
     /// Somebody left by themselves; the membership epoch that ended.
     Left(Uid, MembershipEpoch),
-    /// It has another name.
-    Renamed(String),
-    /// It has another topic.
-    Topic(String),
-    /// New members see more or fewer of the earlier messages from now on.
-    History(History),
+    /// A setting is another one.
+    Set(GroupSetting),
     /// A member has another role. Where that is the owner's, the owner so far is an administrator.
     Role(Uid, Role),
     /// Somebody was banned, and put out if they were in.
@@ -212,9 +175,7 @@ impl GroupStep {
             GroupStep::Joined(..) => "joined",
             GroupStep::Removed(..) => "removed",
             GroupStep::Left(..) => "left",
-            GroupStep::Renamed(_) => "renamed",
-            GroupStep::Topic(_) => "topic",
-            GroupStep::History(_) => "history",
+            GroupStep::Set(setting) => setting.word(),
             GroupStep::Role(..) => "role",
             GroupStep::Banned(_) => "banned",
             GroupStep::Unbanned(_) => "unbanned",
@@ -224,10 +185,7 @@ impl GroupStep {
     /// The person that it concerns, if it is done to one.
     pub fn concerns(&self) -> Option<Uid> {
         match *self {
-            GroupStep::Created { .. }
-            | GroupStep::Renamed(_)
-            | GroupStep::Topic(_)
-            | GroupStep::History(_) => None,
+            GroupStep::Created { .. } | GroupStep::Set(_) => None,
             GroupStep::Added(uid, _)
             | GroupStep::Joined(uid, _)
             | GroupStep::Removed(uid, _)
@@ -246,12 +204,8 @@ pub struct GroupChange {
     pub gid: GroupId,
     /// The version that the change was decided on.
     pub from_version: u64,
-    /// Its name from now on, if it changes.
-    pub name: Option<String>,
-    /// Its topic from now on, if it changes.
-    pub topic: Option<String>,
-    /// Which earlier messages new members see from now on, if that changes.
-    pub history: Option<History>,
+    /// The setting that is another one from now on. A making sets the name.
+    pub setting: Option<GroupSetting>,
     /// The changed members as they stand from now on, by uid.
     pub members: Vec<Member>,
     /// The membership epoch that ends.
@@ -262,14 +216,12 @@ impl GroupChange {
     /// The direct changes of a making, joining, removal or leaving, decided on `from_version` by `by` at `at`. They name no heir of
     /// an owner: [`Group::change`] does.
     pub fn of_step(gid: GroupId, from_version: u64, by: Uid, at: Timestamp, step: &GroupStep) -> GroupChange {
-        let (name, topic, history) = (None, None, None);
-        let mut change =
-            GroupChange { gid, from_version, name, topic, history, members: Vec::new(), ends: None };
+        let mut change = GroupChange { gid, from_version, setting: None, members: Vec::new(), ends: None };
         let member = |uid, epoch, standing| vec![Member { uid, epoch, standing }];
         let since = from_version + 1;
         match step {
             GroupStep::Created { name, members } => {
-                change.name = Some(name.clone());
+                change.setting = Some(GroupSetting::Name(name.clone()));
                 let role = |uid| if uid == by { Role::Owner } else { Role::Member };
                 let first = |uid| Standing::In { role: role(uid), since };
                 let epoch = MembershipEpoch(1);
@@ -289,9 +241,7 @@ impl GroupChange {
                 change.members = member(uid, epoch, Standing::Left);
                 change.ends = Some((uid, epoch));
             }
-            GroupStep::Renamed(name) => change.name = Some(name.clone()),
-            GroupStep::Topic(topic) => change.topic = Some(topic.clone()),
-            GroupStep::History(history) => change.history = Some(*history),
+            GroupStep::Set(setting) => change.setting = Some(setting.clone()),
             GroupStep::Role(..) | GroupStep::Banned(_) | GroupStep::Unbanned(_) => {}
         }
         change
@@ -301,15 +251,21 @@ impl GroupChange {
     pub fn is_making(&self) -> bool {
         self.from_version == 0
     }
+
+    /// Whether it can be made: no group is made without a name.
+    pub fn is_whole(&self) -> bool {
+        !self.is_making() || matches!(self.setting, Some(GroupSetting::Name(_)))
+    }
 }
 
 impl Group {
     /// The group that `change` makes, if it is a making.
     pub fn create(change: &GroupChange) -> Option<Group> {
-        let name = change.name.clone().filter(|_| change.is_making())?;
-        let topic = change.topic.clone().unwrap_or_default();
-        let history = change.history.unwrap_or_default();
-        let mut group = Group { gid: change.gid, name, topic, history, version: 1, members: Vec::new() };
+        let Some(GroupSetting::Name(name)) = change.setting.clone().filter(|_| change.is_making()) else {
+            return None;
+        };
+        let settings = GroupSettings::new(name);
+        let mut group = Group { gid: change.gid, settings, version: 1, members: Vec::new() };
         change.members.iter().for_each(|member| group.set(*member));
         Some(group)
     }
@@ -321,9 +277,9 @@ impl Group {
         }
         let mut next = self.clone();
         next.version += 1;
-        next.name.clone_from(change.name.as_ref().unwrap_or(&self.name));
-        next.topic.clone_from(change.topic.as_ref().unwrap_or(&self.topic));
-        next.history = change.history.unwrap_or(self.history);
+        if let Some(setting) = &change.setting {
+            next.settings = self.settings.with(setting);
+        }
         change.members.iter().for_each(|member| next.set(*member));
         Some(next)
     }

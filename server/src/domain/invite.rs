@@ -2,6 +2,12 @@
 
 use super::{ClientId, GroupId, Timestamp, Uid};
 
+/// The longest life of an invitation, also of one to sign up: 30 days, in seconds.
+pub const LONGEST_INVITE_SECONDS: u32 = 30 * 24 * 60 * 60;
+
+/// The most people that may come into a group by one invitation.
+pub const MOST_INVITE_USES: u32 = 1_000;
+
 /// An invitation into a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invite {

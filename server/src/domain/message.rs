@@ -14,7 +14,7 @@ pub struct Body(Box<str>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
     /// Nothing but white space.
-    #[error("the text is empty; say something")]
+    #[error("the text is empty; write something")]
     Empty,
     /// Longer than the limit.
     #[error("the text has {characters} characters; at most {limit} are allowed")]
@@ -104,8 +104,10 @@ impl Body {
             "uid": who.uid.0, "user_name": who.name, "by": by.uid.0, "by_name": by.name,
         });
         match step {
-            GroupStep::Topic(topic) => body["topic"] = json!(topic),
-            GroupStep::History(history) => body["history"] = json!(history.as_str()),
+            GroupStep::Set(setting) => {
+                let set = json!(setting).as_object().cloned().unwrap_or_default();
+                set.into_iter().for_each(|(field, value)| body[field] = value);
+            }
             GroupStep::Role(_, role) => body["role"] = json!(role.as_str()),
             _ => {}
         }

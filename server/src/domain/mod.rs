@@ -10,6 +10,7 @@ pub mod entry;
 pub mod group;
 pub mod ids;
 pub mod invite;
+pub mod kinds;
 pub mod mention;
 pub mod message;
 pub mod name;
@@ -19,13 +20,17 @@ pub mod setting;
 pub mod social;
 pub mod time;
 
-pub use amendment::{Amendment, DELETED, DELETED_FROM, EmojiError, MOST_PINS, RECALLED, check_emoji};
+pub use amendment::{Amendment, Change, EmojiError, MOST_PINS, check_emoji};
 pub use compaction::{FRIENDS, SETTINGS, STARS, amendment_key, friend_key, pins, setting_key};
 pub use conversation::Conversation;
-pub use entry::{Content, Entry, IdempotencyKey, Kind};
-pub use group::{Group, GroupChange, GroupStep, History, Member, MembershipEpoch, Role, Standing};
+pub use entry::{Content, Entry, IdempotencyKey};
+pub use group::{
+    Group, GroupChange, GroupSetting, GroupSettings, GroupStep, History, Member, MembershipEpoch, Role,
+    Standing,
+};
 pub use ids::{ClientId, GroupId, HistoryId, MessageId, PartitionKey, Uid};
-pub use invite::Invite;
+pub use invite::{Invite, LONGEST_INVITE_SECONDS, MOST_INVITE_USES};
+pub use kinds::{Kind, Writer};
 pub use mention::{MOST_MENTIONS, Mentions};
 pub use message::{AppBodyError, AppKind, Body, Digest, TextError};
 pub use name::{DELETED_ACCOUNT, is_official, is_reserved, is_visible, name_endings, name_key, skeletons};

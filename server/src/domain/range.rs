@@ -106,7 +106,7 @@ impl RangeQuery {
         self
     }
 
-    /// At most so many rows, 1 ..= 5,000.
+    /// The largest number of rows, 1 ..= 5,000.
     pub fn limit(&self) -> usize {
         self.limit.rows
     }

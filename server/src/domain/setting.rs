@@ -8,7 +8,8 @@ use serde_json::value::RawValue;
 
 use super::{Body, Content};
 
-/// Bytes of a setting's value as JSON, at most: a draft of the longest text has room.
+/// Bytes of a setting's value as JSON, at most. A draft of the longest text that can be configured has room: 10,000 characters, of which
+/// each may be six bytes in JSON.
 pub const MOST_SETTING_BYTES: usize = 65_536;
 
 /// Characters of the line that a person says about himself, at most.
@@ -70,7 +71,7 @@ impl Setting {
 
 /// A name that no setting has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no such setting; there are draft, mute, pin, hide, block, privacy, profile and language")]
+#[error("there is no such setting; use draft, mute, pin, hide, block, privacy, profile or language")]
 pub struct UnknownSetting;
 
 impl FromStr for Setting {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Body, ClientId, Content, Conversation, GroupId, IdempotencyKey, Kind, TextError, Uid};
+use super::{Body, ClientId, Content, Conversation, GroupId, IdempotencyKey, TextError, Uid};
 
 /// Characters of the greeting in a friend request, at most.
 pub const MOST_GREETING: usize = 200;
@@ -216,13 +216,6 @@ pub fn grown(known: &[ReadCount], counts: &[ReadCount]) -> Option<Vec<ReadCount>
 
 fn named((sender, client_id): IdempotencyKey) -> serde_json::Value {
     json!({ "sender": sender.0, "client_id": client_id.0 })
-}
-
-impl Kind {
-    /// Whether friends share it: it lies among the moments.
-    pub fn is_of_moments(self) -> bool {
-        matches!(self, Kind::Moment | Kind::Like | Kind::Comment)
-    }
 }
 
 #[cfg(test)]

@@ -161,7 +161,7 @@ fn permits(bytes: usize) -> u32 {
 }
 
 fn busy() -> Problem {
-    let detail = "too much is on its way to or from your address already; read the answers, then try again";
+    let detail = "too much data is on its way to or from your address; read the answers, then try again";
     Problem::passing(StatusCode::SERVICE_UNAVAILABLE, "busy", detail)
 }
 

@@ -60,7 +60,7 @@ impl Problem {
 
     /// One connection says too much, or too much that is wrong; it is closed.
     pub(super) fn flood() -> Problem {
-        let detail = "too many frames, or too many refused ones; come back and send fewer";
+        let detail = "too many frames, or too many refused ones; connect again and send fewer";
         Problem::passing(StatusCode::TOO_MANY_REQUESTS, "flood", detail)
     }
 
@@ -81,7 +81,7 @@ impl Problem {
 
     /// Something lies here, but not for this method.
     pub(super) fn method_not_allowed() -> Problem {
-        let detail = "this address takes another method; /docs lists all";
+        let detail = "this address needs another method; /docs lists all calls";
         Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
     }
 
@@ -136,7 +136,7 @@ fn plain(complaint: &str) -> String {
         return format!("the field `{}` is missing", quoted(field));
     }
     if let Some(field) = reported.strip_prefix("duplicate field `") {
-        return format!("the field `{}` stands there twice{place}", quoted(field));
+        return format!("the field `{}` is there twice{place}", quoted(field));
     }
     let kinds = reported.strip_prefix("invalid type: ").or_else(|| reported.strip_prefix("invalid value: "));
     let Some((found, expected)) = kinds.and_then(|kinds| kinds.rsplit_once(", expected ")) else {
@@ -149,12 +149,12 @@ fn plain(complaint: &str) -> String {
     };
     let expected = match expected {
         "u32" => "a whole number from 0 to 4294967295",
-        "u64" => "a whole number from 0 up",
+        "u64" => "a whole number of 0 or more",
         "a sequence" => "an array",
         "a formatted UUID string" => "a UUID",
         other => other,
     };
-    format!("{found} stands where {expected} belongs{place}")
+    format!("expected {expected}, found {found}{place}")
 }
 
 /// Why something was refused (RFC 9457).
@@ -327,7 +327,7 @@ impl From<AccountError> for Problem {
 
 impl From<NumberError> for Problem {
     fn from(error: NumberError) -> Problem {
-        tracing::warn!(%error, "a request is refused: no number");
+        tracing::warn!(%error, "a request is refused: no id is available");
         match error {
             NumberError::Unavailable(_) => {
                 let detail = "no ids are available right now; try again in a moment";
@@ -344,7 +344,7 @@ impl From<InviteError> for Problem {
             InviteError::Group(error) => return error.into(),
             InviteError::Number(error) => return error.into(),
             InviteError::Store(error) => return error.into(),
-            InviteError::Terms { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "bad_terms"),
+            InviteError::Terms => (StatusCode::UNPROCESSABLE_ENTITY, "bad_terms"),
             InviteError::Unknown => (StatusCode::NOT_FOUND, "unknown_invite"),
             InviteError::Expired => (StatusCode::GONE, "expired_invite"),
             InviteError::UsedUp => (StatusCode::GONE, "used_up_invite"),
@@ -386,17 +386,17 @@ mod tests {
         }
         for (text, reported) in [
             ("{}", "the field `uid` is missing"),
-            ("null", "null stands where an object belongs at line 1 column 4"),
-            ("[7]", "an array stands where an object belongs at line 1 column 0"),
+            ("null", "expected an object, found null at line 1 column 4"),
+            ("[7]", "expected an object, found an array at line 1 column 0"),
             (
                 r#"{"uid":"x"}"#,
-                "string \"x\" stands where a whole number from 0 to 4294967295 belongs at line 1 column 10",
+                "expected a whole number from 0 to 4294967295, found string \"x\" at line 1 column 10",
             ),
             (
                 r#"{"uid":-1}"#,
-                "integer `-1` stands where a whole number from 0 to 4294967295 belongs at line 1 column 9",
+                "expected a whole number from 0 to 4294967295, found integer `-1` at line 1 column 9",
             ),
-            (r#"{"uid":1,"uid":2}"#, "the field `uid` stands there twice at line 1 column 14"),
+            (r#"{"uid":1,"uid":2}"#, "the field `uid` is there twice at line 1 column 14"),
         ] {
             let error = crate::http::object::from_text::<Example>(text).expect_err(text);
             assert_eq!(Problem::from_json(&error).detail, reported);

@@ -20,8 +20,8 @@ use super::listen::Peer;
 use super::object;
 use super::origin::{self, Source};
 use super::proxy::{self, Caller};
-use super::refusals;
 use super::state::{HttpState, Settings};
+use super::{BATCH_BODY_BYTES, refusals};
 use crate::app::LiveSession;
 use crate::domain::ClientId;
 use crate::workers::aside;
@@ -105,12 +105,11 @@ impl<T: DeserializeOwned> FromRequest<HttpState> for Json<T> {
     async fn from_request(mut request: Request, state: &HttpState) -> Result<Json<T>, Problem> {
         let length = request.headers().get(header::CONTENT_LENGTH);
         let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
-        let most = state.settings.limits.batch_body_bytes;
         // No call takes more, and what says so beforehand is not read.
-        if length.is_some_and(|length| length > most) {
+        if length.is_some_and(|length| length > BATCH_BODY_BYTES) {
             return Err(body_too_large());
         }
-        let length = length.unwrap_or(most);
+        let length = length.unwrap_or(BATCH_BODY_BYTES);
         let _held = match length > SMALL_BODY {
             true => {
                 let caller = request.extract_parts_with_state::<Caller, _>(state).await;
@@ -129,7 +128,7 @@ impl<T: DeserializeOwned> FromRequest<HttpState> for Json<T> {
 }
 
 fn body_too_large() -> Problem {
-    let detail = "the body is too large; the server's [limits] say how large it may be";
+    let detail = "the body is too large; it may have 128 KiB, and that of a batch 4 MiB";
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
 }
 
@@ -153,7 +152,7 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<IdempotencyKey, Problem> {
         let Some(key) = parts.headers.get("idempotency-key") else { return Ok(IdempotencyKey(None)) };
         let key = key.to_str().ok().and_then(|text| Uuid::try_parse(text).ok());
-        let key = key.ok_or_else(|| Problem::invalid_query("the header Idempotency-Key is a UUID"))?;
+        let key = key.ok_or_else(|| Problem::invalid_query("the header Idempotency-Key must be a UUID"))?;
         Ok(IdempotencyKey(Some(ClientId(key))))
     }
 }

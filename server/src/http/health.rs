@@ -88,8 +88,8 @@ pub(super) async fn metrics(
     if settings.public_metrics || (peer.ip().to_canonical().is_loopback() && direct) {
         return Ok(exposition(&metrics).await);
     }
-    let detail = "metrics are for callers on this machine, and behind a proxy for nobody; give them an address of their own with [metrics] \
-                  listen, or open them with [metrics] public";
+    let detail = "metrics answer only callers on this machine, and none through a proxy; give them their own address \
+                  with [metrics] listen, or open them with [metrics] public";
     Err(Problem::new(StatusCode::FORBIDDEN, "metrics_private", detail))
 }
 

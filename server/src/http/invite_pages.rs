@@ -16,9 +16,13 @@ use super::language::Reads;
 use super::pages::{failure, to_log_in};
 use super::proxy::Caller;
 use super::state::HttpState;
-use crate::config::{LimitsSection, SignUp};
+use crate::app::SignUp;
+use crate::domain::{LONGEST_INVITE_SECONDS, MOST_INVITE_USES};
 
 const DAY: u32 = 24 * 60 * 60;
+
+/// The longest life of an invitation, as the form takes it.
+const MOST_DAYS: u32 = LONGEST_INVITE_SECONDS / DAY;
 
 /// `GET /invites/{code}`: what the link leads to.
 pub(super) async fn look(
@@ -80,8 +84,8 @@ pub(super) async fn ask(
             return Ok(to_log_in(&uri, &headers));
         };
         let group = state.groups.get(session.uid, gid(&path)?).await?;
-        let terms = TypedTerms::usual(&state.settings.limits);
-        Ok(form(&state, (&group.name, group.gid.0), &terms, None, language))
+        let terms = TypedTerms { days: "7".to_owned(), uses: "10".to_owned() };
+        Ok(form((&group.settings.name, group.gid.0), &terms, None, language))
     };
     shown.await.unwrap_or_else(|problem: Problem| failure(&problem, language))
 }
@@ -94,23 +98,13 @@ pub(super) struct TypedTerms {
 }
 
 impl TypedTerms {
-    /// The values that the form begins with.
-    fn usual(limits: &LimitsSection) -> TypedTerms {
-        let (days, uses) = (most_days(limits).min(7), limits.invite_uses.min(10));
-        TypedTerms { days: days.to_string(), uses: uses.to_string() }
-    }
-
     /// Both as numbers within the limits, or the field that is not.
-    fn check(&self, limits: &LimitsSection) -> Result<(u32, u32), web::Misfit> {
+    fn check(&self) -> Result<(u32, u32), web::Misfit> {
         let within = |text: &str, most| text.trim().parse().ok().filter(|number| (1..=most).contains(number));
-        let days = within(&self.days, most_days(limits)).ok_or(web::Misfit::Days)?;
-        let uses = within(&self.uses, limits.invite_uses).ok_or(web::Misfit::Uses)?;
+        let days = within(&self.days, MOST_DAYS).ok_or(web::Misfit::Days)?;
+        let uses = within(&self.uses, MOST_INVITE_USES).ok_or(web::Misfit::Uses)?;
         Ok((days, uses))
     }
-}
-
-fn most_days(limits: &LimitsSection) -> u32 {
-    (limits.invite_seconds / DAY).max(1)
 }
 
 /// `POST /groups/{gid}/invite`: here is the link.
@@ -127,44 +121,32 @@ pub(super) async fn make(
         let Some(session) = session(&headers, caller, &state).await? else {
             return Ok(to_log_in(&uri, &headers));
         };
-        let limits = &state.settings.limits;
         let Form(terms) =
             terms.unwrap_or_else(|_| Form(TypedTerms { days: String::new(), uses: String::new() }));
         let group = state.groups.get(session.uid, gid(&path)?).await?;
-        let (days, uses) = match terms.check(limits) {
+        let (days, uses) = match terms.check() {
             Ok(terms) => terms,
             Err(misfit) => {
-                return Ok(form(&state, (&group.name, group.gid.0), &terms, Some(misfit), language));
+                return Ok(form((&group.settings.name, group.gid.0), &terms, Some(misfit), language));
             }
         };
         state.rates.send(session.uid, 1)?;
-        // A configuration may allow less than a day.
-        let seconds = (days * DAY).min(limits.invite_seconds);
-        let made = state.invites.create(session.uid, group.gid, Some(seconds), Some(uses), None).await?;
+        let made = state.invites.create(session.uid, group.gid, Some(days * DAY), Some(uses), None).await?;
         let link = format!("{}/invites/{}", origin(&state, caller, &headers), made.code);
-        let page = web::InviteLink { group: &group.name, gid: group.gid.0, link: &link };
+        let page = web::InviteLink { group: &group.settings.name, gid: group.gid.0, link: &link };
         Ok(Html(web::invite_link(&page, language)).into_response())
     };
     made.await.unwrap_or_else(|problem: Problem| failure(&problem, language))
 }
 
 fn form(
-    state: &HttpState,
     (group, gid): (&str, u64),
     TypedTerms { days, uses }: &TypedTerms,
     misfit: Option<web::Misfit>,
     language: web::Language,
 ) -> Response {
-    let limits = &state.settings.limits;
-    let page = web::NewInvite {
-        group,
-        gid,
-        most_days: most_days(limits),
-        most_uses: limits.invite_uses,
-        days,
-        uses,
-        misfit,
-    };
+    let page =
+        web::NewInvite { group, gid, most_days: MOST_DAYS, most_uses: MOST_INVITE_USES, days, uses, misfit };
     let status = if misfit.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     (status, Html(web::new_invite(&page, language))).into_response()
 }

@@ -18,6 +18,15 @@ const BURST: u32 = 10;
 /// The same where each costs the hash of a password: a class that signs up at once passes, and the server is busy for seconds only.
 const HASHED_BURST: u32 = 2;
 
+/// Addresses, names or accounts that each rate remembers.
+const REMEMBERED: usize = 100_000;
+
+/// Notices of one account that it is typing, in a second; beyond it they are dropped.
+const TYPING: u32 = 2;
+
+/// Lists of one account of whom it watches, in a minute; beyond it nothing is read from its sockets for a while.
+const WATCH_LISTS: u32 = 30;
+
 /// How long sends over WebSockets may wait for the rate of their account.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
@@ -191,24 +200,26 @@ impl Rates {
         const SECOND: Duration = Duration::from_secs(1);
         const MINUTE: Duration = Duration::from_secs(60);
         const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-        let most = limits.remembered_callers;
         // Without a longer burst: nobody needs one, and the list of all people is worth a wait.
-        let minute = |count| Buckets::of(Rate::with_burst(count, MINUTE, 1), most);
-        let hashed = |count| Buckets::of(Rate::with_burst(count, MINUTE, HASHED_BURST), most);
+        let minute = |count| Buckets::of(Rate::with_burst(count, MINUTE, 1), REMEMBERED);
+        let hashed = |count| Buckets::of(Rate::with_burst(count, MINUTE, HASHED_BURST), REMEMBERED);
         Rates {
             sign_ups: hashed(limits.sign_ups_per_address_per_minute),
             log_ins: hashed(limits.log_ins_per_address_per_minute),
-            log_ins_by_name_from: Buckets::new(limits.log_ins_per_name_per_minute, MINUTE, most),
-            log_ins_by_name_on: Buckets::new(limits.log_ins_per_name_per_minute, MINUTE, most),
-            log_ins_by_name: Buckets::new(limits.log_ins_per_name_in_all_per_minute, MINUTE, most),
-            refusals: Buckets::new(limits.refusals_per_address_per_second, SECOND, most),
-            sends: Buckets::new(limits.sends_per_account_per_second, SECOND, most),
-            typing: Buckets::new(limits.typing_per_account_per_second, SECOND, most),
-            watch_lists: Buckets::new(limits.watch_lists_per_account_per_minute, MINUTE, most),
-            downloads: Buckets::of(Rate::with_burst(limits.downloads_per_account_per_day, DAY, 1), most),
+            log_ins_by_name_from: Buckets::new(limits.log_ins_per_name_per_minute, MINUTE, REMEMBERED),
+            log_ins_by_name_on: Buckets::new(limits.log_ins_per_name_per_minute, MINUTE, REMEMBERED),
+            log_ins_by_name: Buckets::new(limits.log_ins_per_name_in_all_per_minute, MINUTE, REMEMBERED),
+            refusals: Buckets::new(limits.refusals_per_address_per_second, SECOND, REMEMBERED),
+            sends: Buckets::new(limits.sends_per_account_per_second, SECOND, REMEMBERED),
+            typing: Buckets::new(TYPING, SECOND, REMEMBERED),
+            watch_lists: Buckets::new(WATCH_LISTS, MINUTE, REMEMBERED),
+            downloads: Buckets::of(
+                Rate::with_burst(limits.downloads_per_account_per_day, DAY, 1),
+                REMEMBERED,
+            ),
             searches: minute(limits.searches_per_account_per_minute),
             look_ups: minute(limits.look_ups_per_account_per_minute),
-            reads: Buckets::new(limits.read_kib_per_account_per_second, SECOND, most),
+            reads: Buckets::new(limits.read_kib_per_account_per_second, SECOND, REMEMBERED),
         }
     }
 

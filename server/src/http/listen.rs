@@ -54,7 +54,7 @@ impl LimitedListener {
                 Ok(accepted) => accepted,
                 Err(error) => {
                     // One that hung up early is nothing; without file descriptors, trying again at once would spin.
-                    tracing::warn!(%error, "a connection could not be taken");
+                    tracing::warn!(%error, "a connection could not be accepted");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
                 }

@@ -1,7 +1,7 @@
 //! HTTP and WebSocket: the way in, and nothing else. Turns requests into calls of `app`, and answers into JSON.
 //!
-//! [`HttpServer`] owns the listener, the sockets and the rates. `routes` is the one table of all addresses; each
-//! handler lies in the file named after what it serves. Failures become answers in `error` alone.
+//! [`HttpServer`] owns the listener, the sockets and the rates. `calls`, `services` and `pages` list all
+//! handlers; each lies in the file named after what it serves. Failures become answers in `error` alone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,12 +9,15 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{MethodRouter, delete, get, patch, post, put};
+use axum::routing::{get, post};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower_http::catch_panic::CatchPanicLayer;
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt as _};
+use utoipa_axum::routes;
 
+use crate::app::PASSWORD_TURNS;
 use crate::config::Config;
 use crate::domain::Clock;
 use crate::telemetry::Metrics;
@@ -68,144 +71,126 @@ use state::{AppState, HttpState, Settings, Sockets};
 use table_pages::BrowsedTables;
 use turns::Turns;
 
-/// An address, the method that it takes, and who answers.
-struct Route {
-    /// In small letters, as OpenAPI writes it.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "the handler knows it; the description is compared with it")
-    )]
-    method: &'static str,
-    /// Beneath [`API`] where it begins with no slash.
-    path: &'static str,
-    handler: MethodRouter<HttpState>,
-}
-
 /// How long a connection may be silent, at least.
 const IDLE: Duration = Duration::from_secs(120);
+
+/// Bytes of the body of a request.
+const BODY_BYTES: usize = 128 << 10;
+
+/// Bytes of the body of a batch, the largest of all.
+const BATCH_BODY_BYTES: usize = 4 << 20;
+
+/// How long the head of a request may take, from the opening of its connection or from the answer before it.
+const HEAD: Duration = Duration::from_secs(30);
 
 /// Where the calls for programs lie.
 const API: &str = "/api/v1/";
 
-/// All addresses, grouped by who calls them.
+/// The calls of programs and of the page's scripts. The address and the method of each stand at its handler, with its description.
+fn calls() -> OpenApiRouter<HttpState> {
+    let batch_body = DefaultBodyLimit::max(BATCH_BODY_BYTES);
+    OpenApiRouter::new()
+        .routes(routes!(accounts::sign_up))
+        .routes(routes!(accounts::log_in, sessions::list, accounts::log_out_everywhere))
+        .routes(routes!(accounts::log_out))
+        .routes(routes!(sessions::end, sessions::rename))
+        .routes(routes!(accounts::ticket))
+        .routes(routes!(people::me))
+        .routes(routes!(data::download))
+        .routes(routes!(accounts::delete))
+        .routes(routes!(accounts::change_password))
+        .routes(routes!(recovery::recover))
+        .routes(routes!(recovery::left, recovery::create))
+        .routes(routes!(sign_up_invites::create, sign_up_invites::list))
+        .routes(routes!(sign_up_invites::end))
+        .routes(routes!(people::find))
+        .routes(routes!(people::show))
+        .routes(routes!(people::profiles))
+        .routes(routes!(friends::list))
+        .routes(routes!(friends::befriend))
+        .routes(routes!(settings::list))
+        .routes(routes!(settings::set_for_all))
+        .routes(routes!(settings::stars))
+        .routes(routes!(moments::feed, moments::post))
+        .routes(routes!(moments::like))
+        .routes(routes!(moments::comment))
+        .routes(routes!(moments::delete))
+        .routes(routes!(messages::send))
+        .routes(routes!(messages::send_batch).layer(batch_body))
+        .routes(routes!(range::range))
+        .routes(routes!(range::seq))
+        .routes(routes!(conversations::list))
+        .routes(routes!(conversations::messages))
+        .routes(routes!(amendments::edit))
+        .routes(routes!(amendments::recall))
+        .routes(routes!(amendments::react))
+        .routes(routes!(amendments::delete))
+        .routes(routes!(settings::set))
+        .routes(routes!(amendments::pin))
+        .routes(routes!(amendments::star))
+        .routes(routes!(conversations::pins))
+        .routes(routes!(conversations::read))
+        .routes(routes!(groups::create))
+        .routes(routes!(groups::show, groups::describe))
+        .routes(routes!(groups::add))
+        .routes(routes!(groups::remove))
+        .routes(routes!(groups::set_role))
+        .routes(routes!(groups::bans))
+        .routes(routes!(groups::ban, groups::unban))
+        .routes(routes!(invites::create, invites::list))
+        .routes(routes!(invites::revoke))
+        .routes(routes!(invites::accept))
+        .routes(routes!(openapi::document))
+}
+
+/// What is described beside them: sockets, and what operators ask.
+fn services() -> OpenApiRouter<HttpState> {
+    OpenApiRouter::new()
+        .routes(routes!(ws::open))
+        .routes(routes!(health::health))
+        .routes(routes!(health::ready))
+        .routes(routes!(health::metrics))
+}
+
+/// Pages and files, for people.
 #[rustfmt::skip]
-fn routes(settings: &Settings) -> Vec<Route> {
-    let route = |method, path, handler| Route { path, method, handler };
-    let batch_body = DefaultBodyLimit::max(settings.limits.batch_body_bytes);
-    vec![
-        // Programs and the page's scripts: accounts.
-        route("post",   "accounts",                     post(accounts::sign_up)),
-        route("post",   "sessions",                     post(accounts::log_in)),
-        route("get",    "sessions",                     get(sessions::list)),
-        route("delete", "sessions",                     delete(accounts::log_out_everywhere)),
-        route("delete", "sessions/current",             delete(accounts::log_out)),
-        route("delete", "sessions/{id}",                delete(sessions::end)),
-        route("put",    "sessions/{id}",                put(sessions::rename)),
-        route("post",   "sessions/current/ticket",      post(accounts::ticket)),
-        route("get",    "me",                           get(people::me)),
-        route("get",    "me/data",                      get(data::download)),
-        route("post",   "me/delete",                    post(accounts::delete)),
-        route("put",    "me/password",                  put(accounts::change_password)),
-        route("post",   "recovery",                     post(recovery::recover)),
-        route("get",    "me/recovery-codes",            get(recovery::left)),
-        route("post",   "me/recovery-codes",            post(recovery::create)),
-        route("post",   "sign-up-invites",              post(sign_up_invites::create)),
-        route("get",    "sign-up-invites",              get(sign_up_invites::list)),
-        route("delete", "sign-up-invites/{id}",         delete(sign_up_invites::end)),
-        route("get",    "users",                        get(people::find)),
-        route("get",    "users/{uid}",                  get(people::show)),
-        route("get",    "profiles",                     get(people::profiles)),
-        route("get",    "friends",                      get(friends::list)),
-        route("put",    "friends/{uid}",                put(friends::befriend)),
-        route("get",    "settings",                     get(settings::list)),
-        route("put",    "settings/{name}",              put(settings::set_for_all)),
-        route("get",    "stars",                        get(settings::stars)),
-        route("get",    "moments",                      get(moments::feed)),
-        route("post",   "moments",                      post(moments::post)),
-        route("put",    "moments/{message_id}/like",    put(moments::like)),
-        route("post",   "moments/{message_id}/comments", post(moments::comment)),
-        route("post",   "moments/{message_id}/delete",  post(moments::delete)),
-        // Messages and rows.
-        route("post",   "messages",                     post(messages::send)),
-        route("post",   "messages/batch",               post(messages::send_batch).layer(batch_body)),
-        route("get",    "range",                        get(range::range)),
-        route("get",    "seq",                          get(range::seq)),
-        // Conversations and groups.
-        route("get",    "conversations",                get(conversations::list)),
-        route("get",    "conversations/{id}/messages",  get(conversations::messages)),
-        route("post",   "conversations/{id}/messages/{message_id}/edit",     post(amendments::edit)),
-        route("post",   "conversations/{id}/messages/{message_id}/recall",   post(amendments::recall)),
-        route("post",   "conversations/{id}/messages/{message_id}/reaction", post(amendments::react)),
-        route("post",   "conversations/{id}/messages/{message_id}/delete",   post(amendments::delete)),
-        route("put",    "conversations/{id}/settings/{name}",                put(settings::set)),
-        route("post",   "conversations/{id}/messages/{message_id}/pin",      post(amendments::pin)),
-        route("post",   "conversations/{id}/messages/{message_id}/star",     post(amendments::star)),
-        route("get",    "conversations/{id}/pins",      get(conversations::pins)),
-        route("put",    "conversations/{id}/read",      put(conversations::read)),
-        route("post",   "groups",                       post(groups::create)),
-        route("get",    "groups/{gid}",                 get(groups::show)),
-        route("patch",  "groups/{gid}",                 patch(groups::describe)),
-        route("post",   "groups/{gid}/members",         post(groups::add)),
-        route("delete", "groups/{gid}/members/{uid}",   delete(groups::remove)),
-        route("put",    "groups/{gid}/members/{uid}/role", put(groups::set_role)),
-        route("get",    "groups/{gid}/bans",            get(groups::bans)),
-        route("put",    "groups/{gid}/bans/{uid}",      put(groups::ban)),
-        route("delete", "groups/{gid}/bans/{uid}",      delete(groups::unban)),
-        route("post",   "groups/{gid}/invites",         post(invites::create)),
-        route("get",    "groups/{gid}/invites",         get(invites::list)),
-        route("delete", "groups/{gid}/invites/{code}",  delete(invites::revoke)),
-        route("post",   "invites/{code}",               post(invites::accept)),
-        route("get",    "openapi.json",                 get(openapi::document)),
-        // Sockets.
-        route("get",    "/ws",                          get(ws::open)),
-        // People.
-        route("get",    "/",                            get(pages::shell)),
-        route("get",    "/c/{conversation}",            get(pages::shell)),
-        route("get",    "/moments",                     get(pages::shell)),
-        route("get",    "/contacts",                    get(pages::shell)),
-        route("get",    "/invites/{code}",              get(invite_pages::look)),
-        route("post",   "/invites/{code}",              post(invite_pages::join)),
-        route("get",    "/groups/{gid}/invite",         get(invite_pages::ask)),
-        route("post",   "/groups/{gid}/invite",         post(invite_pages::make)),
-        route("get",    "/login",                       get(pages::log_in)),
-        route("get",    "/sign-up",                     get(pages::sign_up)),
-        route("get",    "/recover",                     get(pages::recover)),
-        route("post",   "/language",                    post(language::choose)),
-        route("get",    "/tables",                      get(table_pages::list)),
-        route("get",    "/tables/sign-in",              get(table_pages::card)),
-        route("post",   "/tables/sign-in",              post(table_pages::sign_in)),
-        route("post",   "/tables/sign-out",             post(table_pages::sign_out)),
-        route("get",    "/tables/{table}",              get(table_pages::table)),
-        route("get",    "/tables/{table}/row",          get(table_pages::row)),
-        route("get",    "/docs",                        get(openapi::page)),
-        route("get",    "/docs/websocket",              get(openapi::websocket)),
-        route("get",    "/static/{*path}",              get(pages::asset)),
-        route("get",    "/service-worker.js",           get(pages::service_worker)),
-        route("get",    "/manifest.webmanifest",        get(pages::manifest)),
-        // Operators.
-        route("get",    "/health",                      get(health::health)),
-        route("get",    "/ready",                       get(health::ready)),
-        route("get",    "/metrics",                     get(health::metrics)),
-    ]
+fn pages() -> Router<HttpState> {
+    Router::new()
+        .route("/",                       get(pages::shell))
+        .route("/c/{conversation}",       get(pages::shell))
+        .route("/moments",                get(pages::shell))
+        .route("/contacts",               get(pages::shell))
+        .route("/invites/{code}",         get(invite_pages::look).post(invite_pages::join))
+        .route("/groups/{gid}/invite",    get(invite_pages::ask).post(invite_pages::make))
+        .route("/login",                  get(pages::log_in))
+        .route("/sign-up",                get(pages::sign_up))
+        .route("/recover",                get(pages::recover))
+        .route("/language",               post(language::choose))
+        .route("/tables",                 get(table_pages::list))
+        .route("/tables/sign-in",         get(table_pages::card).post(table_pages::sign_in))
+        .route("/tables/sign-out",        post(table_pages::sign_out))
+        .route("/tables/{table}",         get(table_pages::table))
+        .route("/tables/{table}/row",     get(table_pages::row))
+        .route("/docs",                   get(openapi::page))
+        .route("/docs/websocket",         get(openapi::websocket))
+        .route("/static/{*path}",         get(pages::asset))
+        .route("/service-worker.js",      get(pages::service_worker))
+        .route("/manifest.webmanifest",   get(pages::manifest))
 }
 
 fn router(state: HttpState) -> Router {
-    let (mut api, mut pages) = (Router::new(), Router::new());
-    for Route { path, handler, .. } in routes(&state.settings) {
-        match path.starts_with('/') {
-            true => pages = pages.route(path, handler),
-            false => api = api.route(&format!("{API}{path}"), handler),
-        }
-    }
+    let (api, _) = calls().split_for_parts();
+    let (services, _) = services().split_for_parts();
     let wrong_method = async || Problem::method_not_allowed();
-    pages
+    pages()
+        .merge(services)
         .method_not_allowed_fallback(wrong_method)
         .merge(
             api.method_not_allowed_fallback(wrong_method)
                 .layer(origin::cross_origin(&state.settings.origins)),
         )
         .fallback(pages::not_found)
-        .layer(DefaultBodyLimit::max(state.settings.limits.body_bytes))
+        .layer(DefaultBodyLimit::max(BODY_BYTES))
         .layer(CatchPanicLayer::custom(layers::panicked))
         .layer(from_fn_with_state(state.clone(), layers::own_origin))
         .layer(from_fn_with_state(state.clone(), layers::request_context))
@@ -216,14 +201,12 @@ fn router(state: HttpState) -> Router {
 pub struct HttpServer {
     listener: LimitedListener,
     router: Router,
-    /// How long the head of a request may take.
-    head: Duration,
     sockets: TaskTracker,
     stopping: CancellationToken,
     /// Where the metrics are served, if they have an address of their own.
     metrics: Option<(LimitedListener, Router)>,
-    /// Where tables are served, if they are, and how long a head may take there.
-    tables: Option<(LimitedListener, table::Exchange, Duration)>,
+    /// Where tables are served, if they are.
+    tables: Option<(LimitedListener, table::Exchange)>,
 }
 
 /// Sockets that an account may have open: some for each of its sessions.
@@ -268,7 +251,7 @@ impl HttpServer {
             let (metrics, new_request_id) = (Arc::clone(&metrics), Arc::clone(&new_request_id));
             let (listener, exchange) =
                 table::listener(tables, config, clock.clone(), metrics, new_request_id, stopping.clone());
-            (listener, exchange, config.table.head())
+            (listener, exchange)
         });
         let metrics_router = health::metrics_router(Arc::clone(&metrics));
         let state = HttpState::new(AppState {
@@ -286,7 +269,7 @@ impl HttpServer {
             new_request_id,
             settings: Arc::new(Settings::new(config)),
             rates,
-            password_turns: Turns::new(config.accounts.password_turns(), config.accounts.password_waiting),
+            password_turns: Turns::new(PASSWORD_TURNS, config.accounts.password_waiting),
             budget: Budget::new(config.limits.buffered_bytes, config.limits.buffered_bytes_per_address),
             metrics,
             sockets: Sockets {
@@ -305,30 +288,29 @@ impl HttpServer {
         let patience = (config.server.heartbeat() * 4).max(IDLE);
         let writing = Duration::from_secs(config.server.write_seconds.into());
         let listener = LimitedListener { tcp, limiter, trusted, patience, writing, full: FULL.into() };
-        let head = Duration::from_secs(config.server.head_seconds.into());
         let metrics = metrics_tcp.map(|tcp| {
             let limiter = ConcurrencyLimiter::new(METRICS_CONNECTIONS, METRICS_CONNECTIONS);
             let (trusted, full) = (Vec::new(), FULL.into());
             let listener = LimitedListener { tcp, limiter, trusted, patience, writing, full };
             (listener, metrics_router)
         });
-        HttpServer { listener, router: router(state), head, sockets: open, stopping, metrics, tables }
+        HttpServer { listener, router: router(state), sockets: open, stopping, metrics, tables }
     }
 
     /// Serves until it is told to stop, then finishes the requests and sockets that are open.
     pub async fn run(self) {
-        let HttpServer { listener, router, head, sockets, stopping, metrics, tables } = self;
+        let HttpServer { listener, router, sockets, stopping, metrics, tables } = self;
         let metrics = async {
             if let Some((listener, router)) = metrics {
-                serve(listener, router, head, HalfClose::Cancels, stopping.clone()).await;
+                serve(listener, router, HEAD, HalfClose::Cancels, stopping.clone()).await;
             }
         };
         let tables = async {
-            if let Some((listener, exchange, head)) = tables {
-                serve(listener, exchange, head, HalfClose::IsAnswered, stopping.clone()).await;
+            if let Some((listener, exchange)) = tables {
+                serve(listener, exchange, table::HEAD, HalfClose::IsAnswered, stopping.clone()).await;
             }
         };
-        let pages = serve(listener, router, head, HalfClose::Cancels, stopping.clone());
+        let pages = serve(listener, router, HEAD, HalfClose::Cancels, stopping.clone());
         tokio::join!(pages, metrics, tables);
         sockets.close();
         sockets.wait().await;

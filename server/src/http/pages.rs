@@ -12,7 +12,7 @@ use super::extract::{Params, session};
 use super::proxy::Caller;
 use super::state::HttpState;
 use super::{API, language};
-use crate::config::SignUp;
+use crate::app::SignUp;
 
 /// The chat, or the way to the log-in card and back.
 pub(super) async fn shell(
@@ -32,7 +32,7 @@ pub(super) async fn shell(
         let view = web::Shell {
             uid: session.uid.0.into(),
             name: &name,
-            text_limit: state.settings.limits.text_characters,
+            text_characters: state.settings.limits.text_characters,
             invites: state.settings.sign_up == SignUp::Invitation,
             chosen,
         };
@@ -189,7 +189,7 @@ fn takes_gzip(headers: &HeaderMap) -> bool {
 /// Any other address.
 pub(super) async fn not_found(uri: Uri, headers: HeaderMap) -> Response {
     if uri.path().starts_with(API) {
-        return Problem::not_found("there is no such call; /docs lists all").into_response();
+        return Problem::not_found("there is no such call; /docs lists all calls").into_response();
     }
     page_not_found(&headers)
 }

@@ -1,7 +1,6 @@
 //! Slows down an address whose requests are refused one after the other, such as one that guesses tokens or asks again
-//! and again above its rate: beyond `[limits] refusals_per_address_per_second` the answers to refused requests wait,
-//! and so do look-ups of unknown tokens in the database. A client that waits for its answers so asks no faster than the
-//! rate.
+//! and again above its rate: beyond a rate of refusals (`Rates`) their answers wait, and so do look-ups of unknown tokens
+//! in the database. A client that waits for its answers so asks no faster than the rate.
 //!
 //! Called by `layers::request_context` for each answer and by `extract::session` for each token. The state is the
 //! rate's alone.

@@ -75,7 +75,7 @@ pub(super) async fn serve<S>(
                 }
             };
             if let Err(error) = ended {
-                tracing::trace!(%error, "a connection ended badly");
+                tracing::trace!(%error, "a connection ended with an error");
             }
         }));
     }

@@ -17,9 +17,9 @@ use super::table::Tables;
 use super::table_pages::BrowsedTables;
 use super::turns::Turns;
 use crate::app::{
-    Accounts, Conversations, Ephemerals, Groups, Ids, InboxSync, Invites, Messages, Moments, People,
+    Accounts, Conversations, Ephemerals, Groups, Ids, InboxSync, Invites, Messages, Moments, People, SignUp,
 };
-use crate::config::{Config, LimitsSection, ServerSection, SignUp};
+use crate::config::{Config, LimitsSection, ServerSection};
 use crate::domain::{Clock, Uid};
 use crate::telemetry::Metrics;
 

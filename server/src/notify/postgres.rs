@@ -54,15 +54,15 @@ pub enum HintsError {
     Database(#[from] sqlx::Error),
     /// Notifications do not come back.
     #[error(
-        "notifications of the database do not come back, so servers could not wake each other's devices; a pooler in transaction \
-         mode swallows them: let [storage] listen_url lead to PostgreSQL itself"
+        "notifications of the database do not arrive, so servers could not wake each other's devices; a pooler in \
+         transaction mode drops them: set [storage] listen_url to the address of PostgreSQL itself"
     )]
     Deaf,
     /// An import fills it.
-    #[error("an import fills the database; start the server when that has ended")]
+    #[error("an import into the database is running; start the server when it has ended")]
     Filled,
     /// Servers serve it, or an import fills it.
-    #[error("servers are at work on the database, or an import is; stop all of them first")]
+    #[error("servers or an import are using the database; stop all of them first")]
     Served,
 }
 
@@ -265,7 +265,10 @@ impl HintChannel {
                 () = too_late => format!("no answer within {} s", PATIENCE.as_secs()),
             };
             if let Some(left_out) = log.pass() {
-                warn!(error = failure, left_out, "other servers cannot be told of new rows now; tried again");
+                warn!(
+                    error = failure,
+                    left_out, "other servers cannot be notified of new rows; trying again"
+                );
             }
             hints.into_iter().for_each(|hint| waiting.outbox().put(hint));
             closed.run_until_cancelled(sleep(PAUSE)).await;
@@ -308,7 +311,10 @@ impl HintChannel {
         loop {
             let failure = self.hear(&mut listener, &hear, &overhear).await;
             if let Some(left_out) = log.pass() {
-                warn!(error = failure, left_out, "other servers are not heard; listening anew");
+                warn!(
+                    error = failure,
+                    left_out, "notifications of other servers do not arrive; listening again"
+                );
             }
             drop(listener);
             listener = loop {
@@ -317,7 +323,7 @@ impl HintChannel {
                     Ok(Err(_)) | Err(_) => sleep(PAUSE).await,
                 }
             };
-            info!("other servers are heard again");
+            info!("notifications of other servers arrive again");
             if hear.send(Heard::Gap).await.is_err() {
                 return;
             }

@@ -14,6 +14,9 @@ use crate::store::SharedRates;
 /// Milliseconds.
 const DAY: i64 = 86_400_000;
 
+/// Accounts for which a server that is alone counts at a time.
+const REMEMBERED: usize = 100_000;
+
 /// The part of an account's shared rate for a day that one takes. A day gives back less than one, so nobody gets one more.
 const OF_ONE: Duration = Duration::from_millis(DAY.cast_unsigned());
 
@@ -29,8 +32,8 @@ pub struct DailyLimit {
 
 /// Where it is counted.
 enum Counts {
-    /// In memory, for `remembered` accounts at a time.
-    Alone { remembered: usize, today: Mutex<Today> },
+    /// In memory.
+    Alone(Mutex<Today>),
     /// By all servers together.
     Shared(Arc<dyn SharedRates>),
 }
@@ -62,18 +65,16 @@ pub enum Refused {
 }
 
 impl DailyLimit {
-    /// Lets each account have `most` of `what` in a day (0: any number). A server that is alone counts for `remembered` accounts at a
-    /// time; others count together, by `rates`.
+    /// Lets each account have `most` of `what` in a day (0: any number). Servers of one database count together, by `rates`.
     pub fn new(
         what: &'static str,
         most: u32,
-        remembered: usize,
         clock: Clock,
         rates: Option<Arc<dyn SharedRates>>,
     ) -> DailyLimit {
         let counts = match rates {
             Some(rates) => Counts::Shared(rates),
-            None => Counts::Alone { remembered, today: Mutex::default() },
+            None => Counts::Alone(Mutex::default()),
         };
         DailyLimit { what, most, clock, counts }
     }
@@ -101,9 +102,9 @@ impl DailyLimit {
         // More than the limit would be the first of a caller, which no rate refuses.
         let is_within = how_many <= self.most
             && match &self.counts {
-                Counts::Alone { remembered, today } => {
+                Counts::Alone(today) => {
                     let mut today = today.lock().unwrap_or_else(PoisonError::into_inner);
-                    today.count(counted, self.most, *remembered)
+                    today.count(counted, self.most)
                 }
                 Counts::Shared(rates) => rates
                     .take(&self.caller(counted), OF_ONE * how_many, OF_ONE * self.most)
@@ -123,7 +124,7 @@ impl DailyLimit {
             return;
         }
         match &self.counts {
-            Counts::Alone { today, .. } => {
+            Counts::Alone(today) => {
                 today.lock().unwrap_or_else(PoisonError::into_inner).give_back(counted);
             }
             Counts::Shared(rates) => {
@@ -140,11 +141,11 @@ impl DailyLimit {
 
 impl Today {
     /// Whether there is room for them.
-    fn count(&mut self, Counted { by, day, how_many }: Counted, most: u32, remembered: usize) -> bool {
+    fn count(&mut self, Counted { by, day, how_many }: Counted, most: u32) -> bool {
         if self.day != day {
             *self = Today { day, counts: HashMap::new() };
         }
-        if self.counts.len() >= remembered && !self.counts.contains_key(&by) {
+        if self.counts.len() >= REMEMBERED && !self.counts.contains_key(&by) {
             self.counts.clear();
         }
         let so_far = self.counts.entry(by).or_default();
@@ -189,7 +190,7 @@ mod tests {
     #[tokio::test]
     async fn while_nothing_can_be_counted_with_the_others_everything_counted_is_refused_for_the_moment() {
         let clock = Clock::new(|| Timestamp(DAY));
-        let limit = DailyLimit::new("tests", 2, 10, clock, Some(Arc::new(Failing)));
+        let limit = DailyLimit::new("tests", 2, clock, Some(Arc::new(Failing)));
         assert_eq!(limit.count(Uid(1), 1).await, Err(Refused::Unavailable));
         let nothing = limit.count(Uid(1), 0).await.expect("nothing to count");
         limit.give_back(nothing).await;
@@ -201,7 +202,7 @@ mod tests {
         let now = Arc::new(AtomicI64::new(DAY * 3 + 1_000));
         let read = Arc::clone(&now);
         let clock = Clock::new(move || Timestamp(read.load(Ordering::Relaxed)));
-        let limit = DailyLimit::new("tests", 2, 10, clock, None);
+        let limit = DailyLimit::new("tests", 2, clock, None);
         let counted = limit.count(Uid(1), 2).await.expect("within the limit");
         let refused = Err(Refused::TooMany(Duration::from_millis(DAY.cast_unsigned() - 1_000)));
         assert_eq!(limit.count(Uid(1), 1).await, refused);

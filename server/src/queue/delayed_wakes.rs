@@ -26,6 +26,10 @@ const AT_ONCE: usize = 256;
 /// Without a further row for so long, those who wait are woken. Nobody notices it, and an author's next moment comes in it.
 const SETTLE: Duration = Duration::from_millis(50);
 
+/// For how long those who get a moment together with many others are woken later than it is stored, at most, while more moments follow:
+/// they are told of together.
+pub(super) const PAUSE: Duration = Duration::from_secs(1);
+
 /// The receivers to wake; at most one entry for each user.
 pub(super) struct DelayedWakes {
     notifier: Arc<dyn Notifier>,

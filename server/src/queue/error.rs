@@ -8,14 +8,14 @@ use crate::domain::{EmojiError, SettingError, SocialError, TextError};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     /// The sender's queue is full (I9).
-    #[error("too much is waiting to be stored; try again in a moment with the same client_id")]
+    #[error("too many writes are waiting to be stored; try again in a moment with the same client_id")]
     Busy,
     /// Storage or the sequence service does not answer now. A send may nevertheless have been stored: the same
     /// `client_id` finds out.
     #[error("nothing can be stored right now; try again in a moment with the same client_id")]
     Unavailable,
     /// An earlier one of the same connection or batch was refused for the moment and has not been sent again (I12).
-    #[error("an earlier message was refused for the moment; send that one again first, then this one")]
+    #[error("an earlier message was refused temporarily; send that one again first, then this one")]
     OutOfOrder,
     /// The server is going down.
     #[error("the server is stopping; try again in a moment with the same client_id")]
@@ -39,28 +39,28 @@ pub enum SendError {
     #[error("message_id must be a row of that conversation in your own inbox")]
     NotInConversation,
     /// The row is there, and it is no message that others could be told of.
-    #[error("this row is no message that can be edited, taken back, answered or reacted to")]
+    #[error("this row is not a message that can be edited, recalled, answered or reacted to")]
     NoMessage,
     /// The message was taken back.
-    #[error("this message was taken back")]
+    #[error("this message was recalled")]
     Recalled,
     /// Somebody else sent the message.
-    #[error("only who sent a message can edit it or take it back")]
+    #[error("only the sender can edit or recall a message")]
     NotYours,
     /// The message is too old for it.
-    #[error("a message can be changed like this for {} after it was sent", spoken(*.0))]
+    #[error("this change is possible only for {} after the message was sent", spoken(*.0))]
     TooLate(Duration),
     /// The emoji of a reaction break a rule.
     #[error(transparent)]
     Emoji(#[from] EmojiError),
     /// The receiver takes nothing from the sender.
-    #[error("this person takes no messages from you")]
+    #[error("this person accepts no messages from you")]
     Blocked,
     /// The sender has blocked the receiver.
     #[error("you have blocked this person; end the block first")]
     Blocks,
     /// The receiver takes messages from friends alone.
-    #[error("this person takes messages from friends alone; send a friend request first")]
+    #[error("this person accepts messages only from friends; send a friend request first")]
     FriendsOnly,
     /// A setting's value breaks a rule.
     #[error(transparent)]
@@ -75,7 +75,7 @@ pub enum SendError {
     #[error("there is no such moment or comment among those that you can see")]
     UnknownMoment,
     /// Somebody else posted it.
-    #[error("only who posted something can delete it")]
+    #[error("only its author can delete a post")]
     NotYourMoment,
     /// A group's name breaks a rule.
     #[error("a group's name has 1 to 80 characters, all of them visible, and single spaces between them")]
@@ -92,7 +92,7 @@ pub enum SendError {
     #[error("only the owner of the group can do this")]
     OwnerOnly,
     /// The owner is neither removed nor banned, and has no other role before somebody else is the owner.
-    #[error("this user owns the group; the owner hands it over to another member first, or leaves")]
+    #[error("this user owns the group; the owner must hand it over to another member first, or leave")]
     OwnerStays,
     /// The person is banned from the group.
     #[error("this user is banned from the group; its owner or an administrator can lift the ban")]
@@ -101,14 +101,14 @@ pub enum SendError {
     #[error("you were removed from this group after the invitation was made; ask a member to add you")]
     RemovedSince,
     /// The account has had too much stored with groups and friends.
-    #[error("too much was stored with many people; try again in {} s", .0.as_secs() + 1)]
+    #[error("too much was sent to many people; try again in {} s", .0.as_secs() + 1)]
     TooMuchStored(Duration),
     /// The person lets friends alone put them into groups.
-    #[error("this user is put into groups by friends alone; send an invitation instead")]
+    #[error("only friends can add this user to groups; send an invitation instead")]
     FriendsAddOnly,
     /// The caller has put as many strangers into groups as one account may in a day.
     #[error(
-        "you can put at most {most} people into groups in a day who are no friends of yours and never wrote to you; send an invitation instead, or try again tomorrow"
+        "you can add at most {most} people a day to groups who are not your friends and never wrote to you; send an invitation instead, or try again tomorrow"
     )]
     TooManyStrangers {
         /// In a day.
@@ -118,16 +118,14 @@ pub enum SendError {
     },
     /// The sender has written to as many strangers for the first time as one account may in a day.
     #[error(
-        "you can write to at most {most} people in a day who are no friends of yours and with whom you have no messages yet; try again tomorrow, or send a friend request"
+        "you can write to at most {most} new people a day who are not your friends; try again tomorrow, or send a friend request"
     )]
     TooManyFirstMessages {
         /// In a day.
         most: u32,
     },
     /// The account has had as much stored as it may in a day.
-    #[error(
-        "this account has had {kib} KiB stored today, as much as one account may in a day; try again tomorrow"
-    )]
+    #[error("this account has stored {kib} KiB today, the limit for one account; try again tomorrow")]
     QuotaReached {
         /// In a day.
         kib: u32,
@@ -139,7 +137,7 @@ pub enum SendError {
     #[error("at most {0} messages can be pinned in a conversation; unpin another one first")]
     TooManyPins(usize),
     /// The person has starred as many messages as one account may.
-    #[error("at most {0} messages can be starred; take the star from another one first")]
+    #[error("at most {0} messages can be starred; unstar another one first")]
     TooManyStars(usize),
     /// The group would be too large.
     #[error("a group has at most {0} members")]
@@ -154,7 +152,7 @@ pub enum SendError {
     #[error("the group was changed by others at the same moment; try again")]
     GroupChanged,
     /// The sender's sequence has come to its end.
-    #[error("this account's sequence has come to its end")]
+    #[error("this account's sequence has reached its end")]
     Exhausted,
     /// The database refused the row for good.
     #[error("this message cannot be stored; the server's log says why")]

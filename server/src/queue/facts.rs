@@ -89,7 +89,7 @@ fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
             if let Amendment::Star { starred: true, .. } = amendment {
                 facts.push(Fact::Stars(who));
             }
-            if matches!(amendment, Amendment::Edit(_) | Amendment::React(_) | Amendment::Pin(_)) {
+            if amendment.must_be_taken() {
                 facts.extend(permission(who, *conversation));
             }
         }
@@ -189,7 +189,7 @@ impl QueueWriter<'_> {
         people.extend(heirs(requests, &facts));
         people.sort_unstable();
         people.dedup();
-        let read = all_or_each(&people, |uids| directory.shown_names(uids)).await;
+        let read = all_or_each(&people, |uids| Box::pin(directory.shown_names(uids))).await;
         for (&uid, name) in people.iter().zip(read) {
             match name {
                 Ok(Some(name)) => {
@@ -348,7 +348,7 @@ impl QueueWriter<'_> {
             }
             SendError::Unavailable
         } else {
-            error!(%error, ?what, "requests are refused for good: what they rest on cannot be read");
+            error!(%error, ?what, "requests are refused: the stored facts that they need are unreadable");
             SendError::Rejected
         }
     }

@@ -115,7 +115,7 @@ mod tests {
             body: Body::text(&"x".repeat(733), 1_000).expect("short"),
             sent_at: Timestamp(0),
         };
-        let quota = || Quota::new(0, DailyLimit::new("chunks", 0, 1, Clock::new(|| Timestamp(0)), None));
+        let quota = || Quota::new(0, DailyLimit::new("chunks", 0, Clock::new(|| Timestamp(0)), None));
         let fan_out = FanOut::new(1_000, quota());
         let now = Instant::now();
         let may = |who, now| fan_out.check(who, &to(Conversation::Group(GroupId(7))), now);

@@ -76,7 +76,7 @@ impl QueueWriter<'_> {
         match self.write_copies(&behind, deliveries).await {
             Ok(left) => self.leave_behind(left),
             Err(setback) => {
-                warn!(%setback, queue = self.shard.index, "a copy for somebody who joins a group is not written yet");
+                warn!(%setback, queue = self.shard.index, "a copy for a joining member is not written yet");
                 self.recover(true).await;
             }
         }
@@ -129,7 +129,7 @@ impl QueueWriter<'_> {
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(StoreError::unavailable("the inbox of somebody who joins keeps getting rows").into())
+        Err(StoreError::unavailable("the inbox of a joining member keeps getting rows").into())
     }
 
     /// The rows before the copy; none if they can never be read: the joining must not wait for them for ever.
@@ -148,7 +148,7 @@ impl QueueWriter<'_> {
         };
         match look.run(content, to).await {
             Err(error) if !error.is_retryable() => {
-                error!(%error, receiver = %to.uid, "somebody joins a group without its history, which cannot be read");
+                error!(%error, receiver = %to.uid, "a member joins a group without its history, which cannot be read");
                 Ok(Vec::new())
             }
             looked => looked,

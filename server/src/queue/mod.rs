@@ -61,9 +61,18 @@ use request::{Queued, RequestAnswer};
 pub use daily::{Counted, DailyLimit, Refused};
 pub use error::SendError;
 pub use friend_lists::{FriendList, FriendLists};
-pub use pipeline::Pipeline;
+pub use pipeline::{Pipeline, RESEND_WAIT};
 pub use request::{Amend, Draft, GroupAction, Post, Publish, Request, SendAck};
 pub use watermark::{Watermark, Watermarks};
+
+/// How long a batch waits for its numbers. Copies whose numbers do not come stay owed, senders are refused.
+pub const NUMBER_WAIT: Duration = Duration::from_millis(500);
+
+/// The first pause after a failure; doubled up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+
+/// The longest pause between two tries.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// How many, how long, how much at once. Every field is a limit with its default (I9).
 #[derive(Clone, Copy, Debug)]
@@ -72,26 +81,17 @@ pub struct Options {
     pub queues: usize,
     /// Requests that may wait in one queue; beyond it senders are refused at once. Default 4,096.
     pub length: usize,
-    /// Deliveries from other queues that may wait in one; beyond it those queues accept no more. Default 1,024.
-    pub deliveries: usize,
     /// Requests, and deliveries, of one commit. Default 512.
     pub batch: usize,
     /// Rows after which a batch takes no further request. Default 8,192.
     pub batch_rows: usize,
     /// Copies of one moment that are written at once while others write, too. Default 256.
     pub slice_rows: usize,
-    /// For how long those who get a moment together with many others are woken later than it is stored, at most, while more moments follow:
-    /// they are told of together. Default 1 s.
-    pub wake_pause: Duration,
-    /// How long a batch waits for its numbers. Copies whose numbers do not come stay owed, senders are refused. Default 500 ms.
-    pub number_wait: Duration,
     /// Bytes of the messages that may wait for the numbers of their receivers, over all queues; beyond it requests that would add to
     /// them are refused. Default 64 MiB.
     pub owed_bytes: usize,
-    /// For how long the sends of a connection wait for one of them that was refused to be sent again. Default 30 s.
-    pub resend_wait: Duration,
     /// Characters of a text. Default 8,000.
-    pub text: usize,
+    pub text_characters: usize,
     /// Members of a group. Default 500.
     pub members: usize,
     /// Bytes of rows that one account has stored with groups and friends in a second, in the long run; 0 lifts the limit. Default 0.
@@ -100,8 +100,6 @@ pub struct Options {
     pub stored_kib_a_day: u32,
     /// People to whom one account writes for the first time in a day, who are no friends of it; 0 lifts the limit. Default 0.
     pub first_messages: u32,
-    /// Accounts for which a server that is alone counts either at a time. Default 100,000.
-    pub remembered_accounts: usize,
     /// Messages that somebody gets who joins a group whose history is visible; 0: none. Default 100.
     pub history_messages: usize,
     /// Bytes of all that such a one gets. Default 256 KiB.
@@ -112,15 +110,6 @@ pub struct Options {
     pub edit: Duration,
     /// For how long a message may be taken back. Default one day.
     pub recall: Duration,
-    /// The first pause after a failure; doubled up to `longest_pause`. Default 50 ms.
-    pub first_pause: Duration,
-    /// The longest pause between two tries. Default 5 s.
-    pub longest_pause: Duration,
-    /// For how long it is waited, before authors in a group are told how many have read: at most one row in that time, over all servers.
-    /// Default 1 s.
-    pub read_count_pause: Duration,
-    /// How often copies are looked for that a commit left owed, where the store may leave some. Default 2 s.
-    pub look_for_owed: Duration,
 }
 
 impl Default for Options {
@@ -128,29 +117,20 @@ impl Default for Options {
         Options {
             queues: 1,
             length: 4_096,
-            deliveries: 1_024,
             batch: 512,
             batch_rows: 8_192,
             slice_rows: 256,
-            wake_pause: Duration::from_secs(1),
-            number_wait: Duration::from_millis(500),
             owed_bytes: 64 << 20,
-            resend_wait: Duration::from_secs(30),
-            text: 8_000,
+            text_characters: 8_000,
             members: 500,
             fan_out_bytes: 0,
             stored_kib_a_day: 0,
             first_messages: 0,
-            remembered_accounts: 100_000,
             history_messages: 100,
             history_bytes: 256 << 10,
             stars: 1_000,
             edit: Duration::from_secs(86_400),
             recall: Duration::from_secs(86_400),
-            first_pause: Duration::from_millis(50),
-            longest_pause: Duration::from_secs(5),
-            read_count_pause: Duration::from_secs(1),
-            look_for_owed: Duration::from_secs(2),
         }
     }
 }
@@ -163,7 +143,7 @@ pub struct QueueParts {
     /// Step 2.
     pub store: Arc<dyn MessageStore>,
     /// The accounts that exist.
-    pub directory: Arc<dyn Directory>,
+    pub directory: Arc<Directory>,
     /// Step 3.
     pub notifier: Arc<dyn Notifier>,
     /// Latest committed ids.
@@ -183,7 +163,6 @@ pub struct Queues {
     outages: Arc<Outages>,
     fan_out: Arc<FanOut>,
     friends: Arc<FriendLists>,
-    resend_wait: Duration,
     closing: CancellationToken,
     tasks: TaskTracker,
 }
@@ -193,7 +172,7 @@ impl Queues {
     pub fn start(parts: QueueParts, options: Options) -> Queues {
         let (closing, tasks) = (CancellationToken::new(), TaskTracker::new());
         let (parts, outages) = (Arc::new(parts), Arc::new(Outages::new()));
-        let chunks = daily_limit("stored chunks", CHUNKS, &parts, &options);
+        let chunks = daily_limit("stored chunks", CHUNKS, &parts);
         let quota = Quota::new(options.stored_kib_a_day, chunks);
         let fan_out = Arc::new(FanOut::new(options.fan_out_bytes, quota));
         let friends = Arc::new(FriendLists::new(parts.numbers.come_from_the_store()));
@@ -202,12 +181,11 @@ impl Queues {
         let shared = (&fan_out, &friends, &wakes);
         let lanes = shard::start_all(&parts, &outages, shared, &marks, &options, &closing, &tasks);
         let (watched, numbers, closed) = (Arc::clone(&outages), parts.numbers.clone(), closing.clone());
-        tasks.spawn(async move { watched.watch(&numbers, &options, &closed).await });
+        tasks.spawn(async move { watched.watch(&numbers, &closed).await });
         let closed = closing.clone();
-        tasks.spawn(async move { wakes.run(options.wake_pause, &closed).await });
-        let resend_wait = options.resend_wait;
-        let queues = Queues { lanes: lanes.into(), outages, fan_out, friends, resend_wait, closing, tasks };
-        let counter = Counter::new(&parts, queues.clone(), options.read_count_pause);
+        tasks.spawn(async move { wakes.run(delayed_wakes::PAUSE, &closed).await });
+        let queues = Queues { lanes: lanes.into(), outages, fan_out, friends, closing, tasks };
+        let counter = Counter::new(&parts, queues.clone());
         queues.tasks.spawn(counter.run(moved, queues.closing.clone()));
         queues.tasks.close();
         queues
@@ -230,7 +208,7 @@ impl Queues {
 
     /// The sends of one connection or batch, which keep their order also when one of them is refused for the moment.
     pub fn pipeline(&self) -> Pipeline {
-        Pipeline::new(self.resend_wait)
+        Pipeline::default()
     }
 
     /// Like [`submit`](Self::submit), in its place of `pipeline`.
@@ -292,8 +270,8 @@ impl Queues {
 }
 
 /// So many of `what` in a day for each account, counted as the queues count.
-fn daily_limit(what: &'static str, most: u32, parts: &QueueParts, options: &Options) -> DailyLimit {
-    DailyLimit::new(what, most, options.remembered_accounts, parts.clock.clone(), parts.rates.clone())
+fn daily_limit(what: &'static str, most: u32, parts: &QueueParts) -> DailyLimit {
+    DailyLimit::new(what, most, parts.clock.clone(), parts.rates.clone())
 }
 
 /// The queue of a user, the same for every row of the inbox.

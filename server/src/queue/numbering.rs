@@ -106,7 +106,7 @@ impl QueueWriter<'_> {
             all_well || (!out.contains_key(&source.section_of(uid)) && (own || !behind.contains(&uid)))
         };
         let asked: Vec<Uid> = wanted.iter().filter(|one| may_ask(one)).map(|(uid, _)| *uid).collect();
-        let outcomes = source.each(&asked, self.outages.patience(&self.options)).await;
+        let outcomes = source.each(&asked, self.outages.patience()).await;
         let mut outcomes = asked.into_iter().zip(outcomes);
         let (mut numbers, mut fell) = (Vec::with_capacity(wanted.len()), HashSet::new());
         for one in wanted {
@@ -146,7 +146,7 @@ impl QueueWriter<'_> {
             Number::Taken(id) => Some(id),
             Number::Late => None,
             Number::Exhausted => {
-                error!(%uid, "a sequence has come to its end; the copy stays owed");
+                error!(%uid, "a sequence has reached its end; the copy stays pending");
                 None
             }
         };
@@ -173,7 +173,7 @@ impl Numbering<'_> {
                 Number::Taken(id) => rows.push(row(recipient, id)),
                 Number::Late => late += 1,
                 Number::Exhausted => {
-                    error!(uid = %recipient.uid, "a sequence has come to its end; the copy stays owed");
+                    error!(uid = %recipient.uid, "a sequence has reached its end; the copy stays pending");
                 }
             }
         }

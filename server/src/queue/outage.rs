@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::Options;
+use super::{FIRST_PAUSE, NUMBER_WAIT};
 use crate::domain::Uid;
 use crate::seq::{NumberError, Numbers, UidSection};
 
@@ -60,10 +60,10 @@ impl Outages {
 
     /// How long a batch may wait for its numbers. While there is trouble only a tenth, so that sections which fail one after the
     /// other do not add up.
-    pub(super) fn patience(&self, options: &Options) -> Duration {
+    pub(super) fn patience(&self) -> Duration {
         let state = self.state();
         let wary = !state.out.is_empty() || state.wary_until.is_some_and(|until| Instant::now() < until);
-        if wary { options.number_wait / 10 } else { options.number_wait }
+        if wary { NUMBER_WAIT / 10 } else { NUMBER_WAIT }
     }
 
     /// Numbers for `uid` did not come in time.
@@ -72,7 +72,7 @@ impl Outages {
         if state.out.len() < MOST_SECTIONS && !state.out.contains_key(&section) {
             Arc::make_mut(&mut state.out).insert(section, uid);
             drop(state);
-            warn!(%section, %error, "a section has no numbers; its users' messages wait, all others go on");
+            warn!(%section, %error, "a section has no ids; messages to its users wait, all others go on");
             self.begun.notify_one();
         }
     }
@@ -95,18 +95,15 @@ impl Outages {
 
     /// Asks for a number of each section that is out, with growing pauses, until all are in service again; then waits for the next
     /// outage. The numbers that come are gaps.
-    pub(super) async fn watch(&self, numbers: &Numbers, options: &Options, closing: &CancellationToken) {
+    pub(super) async fn watch(&self, numbers: &Numbers, closing: &CancellationToken) {
         let forever = async {
             loop {
                 self.begun.notified().await;
-                let mut pause = options.first_pause;
+                let mut pause = FIRST_PAUSE;
                 while !self.out().is_empty() {
                     sleep(pause).await;
-                    pause = if self.probe(numbers, options).await {
-                        options.first_pause
-                    } else {
-                        (pause * 2).min(LONGEST_PAUSE)
-                    };
+                    pause =
+                        if self.probe(numbers).await { FIRST_PAUSE } else { (pause * 2).min(LONGEST_PAUSE) };
                 }
             }
         };
@@ -114,11 +111,11 @@ impl Outages {
     }
 
     /// Whether any section is in service again.
-    async fn probe(&self, numbers: &Numbers, options: &Options) -> bool {
+    async fn probe(&self, numbers: &Numbers) -> bool {
         let asked: Vec<(UidSection, Uid)> =
             self.out().iter().map(|(section, uid)| (*section, *uid)).collect();
         let uids: Vec<Uid> = asked.iter().map(|(_, uid)| *uid).collect();
-        let outcomes = numbers.each(&uids, options.number_wait).await;
+        let outcomes = numbers.each(&uids, NUMBER_WAIT).await;
         let served = asked.into_iter().zip(outcomes);
         let served = served.filter(|(_, outcome)| !matches!(outcome, Err(NumberError::Unavailable(_))));
         let served: Vec<UidSection> = served.map(|((section, _), _)| section).collect();
@@ -128,7 +125,7 @@ impl Outages {
         let mut state = self.state();
         let out = Arc::make_mut(&mut state.out);
         out.retain(|section, _| !served.contains(section));
-        info!(in_service = served.len(), still_out = out.len(), "sections have numbers again");
+        info!(in_service = served.len(), still_out = out.len(), "sections have ids again");
         state.wary_until = Some(Instant::now() + WARY);
         drop(state);
         self.ended.send_replace(());

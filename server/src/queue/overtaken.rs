@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 
+use super::NUMBER_WAIT;
 use super::writer::QueueWriter;
 use crate::domain::Uid;
 use crate::seq::NumberError;
@@ -25,7 +26,7 @@ impl QueueWriter<'_> {
         let rows = writes.iter_mut().flat_map(Write::rows_mut);
         let mut rows: Vec<&mut Row> = rows.filter(|row| late.contains(&row.receiver)).collect();
         let uids: Vec<Uid> = rows.iter().map(|row| row.receiver).collect();
-        let numbers = self.parts.numbers.each(&uids, self.options.number_wait).await;
+        let numbers = self.parts.numbers.each(&uids, NUMBER_WAIT).await;
         for (row, number) in rows.iter_mut().zip(numbers) {
             row.message_id = number.map_err(refused)?;
         }

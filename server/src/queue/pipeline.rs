@@ -17,11 +17,14 @@ use crate::domain::ClientId;
 /// Refusals whose followers are remembered. A client that waits for its answers before it sends again leaves one at most.
 const REMEMBERED: usize = 16;
 
-/// Sends that keep their order. A cheap clone is the same one.
-#[derive(Clone, Debug)]
+/// For how long the sends of a connection wait for one of them that was refused to be sent again.
+pub const RESEND_WAIT: Duration = Duration::from_secs(30);
+
+/// Sends of one connection or batch that keep their order. One that was refused is waited for at most [`RESEND_WAIT`]. A cheap clone is
+/// the same one.
+#[derive(Clone, Debug, Default)]
 pub struct Pipeline {
     state: Arc<Mutex<PipelineState>>,
-    resend_wait: Duration,
 }
 
 #[derive(Debug, Default)]
@@ -50,16 +53,11 @@ pub(super) struct PipelinePlace {
 }
 
 impl Pipeline {
-    /// Sends of one connection or batch. One that was refused is waited for at most `resend_wait`.
-    pub(super) fn new(resend_wait: Duration) -> Pipeline {
-        Pipeline { state: Arc::default(), resend_wait }
-    }
-
     /// Takes the next send in. The first refused one, sent again, takes the order up again.
     pub(super) fn enter(&self, client_id: ClientId) -> Result<PipelinePlace, SendError> {
         let mut state = self.state();
         if let Some(refused) = &state.refused {
-            if refused.client_id != client_id && refused.since.elapsed() < self.resend_wait {
+            if refused.client_id != client_id && refused.since.elapsed() < RESEND_WAIT {
                 return Err(SendError::OutOfOrder);
             }
             let late = refused.at..state.next;

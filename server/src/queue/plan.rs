@@ -22,7 +22,7 @@ use super::{Amend, Draft, Post, Publish, Request, SendAck, SendError};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PlanLimits {
     /// Characters of a text.
-    pub(super) text: usize,
+    pub(super) text_characters: usize,
     /// Members of a group.
     pub(super) members: usize,
     /// For how long a message may be edited.
@@ -158,8 +158,8 @@ impl Planner {
         let (recipients, group_version) = self.recipients(who, to)?;
         self.pass(who, to)?;
         let body = match reply_to {
-            None => Body::text(text, self.limits.text)?,
-            Some(row) => Body::reply(text, self.limits.text, self.message_in(who, to, row)?)?,
+            None => Body::text(text, self.limits.text_characters)?,
+            Some(row) => Body::reply(text, self.limits.text_characters, self.message_in(who, to, row)?)?,
         };
         let body = body.with_mentions(&self.members_among(to, mentions));
         self.used.insert(key, (at, digest));
@@ -289,28 +289,18 @@ impl Planner {
             Under::Answered(decision) => return Ok(*decision),
             Under::Nothing(unused) => unused,
         };
-        let (recipients, group_version) = match amendment {
-            // Also where the caller may not write any more.
-            Amendment::Delete | Amendment::Star { .. } => {
-                (vec![Recipient { uid: who, epoch: MembershipEpoch(0) }], None)
-            }
-            _ => self.recipients(who, conversation)?,
+        let (recipients, group_version) = match amendment.is_private() {
+            true => (vec![Recipient { uid: who, epoch: MembershipEpoch(0) }], None),
+            false => self.recipients(who, conversation)?,
         };
-        if matches!(amendment, Amendment::Edit(_) | Amendment::React(_) | Amendment::Pin(_)) {
+        if amendment.must_be_taken() {
             self.pass(who, conversation)?;
         }
         let row = self.row_in(who, conversation, message_id)?;
         // Marks are taken from what is gone, too.
-        let is_fine = match row.kind {
-            Kind::Recalled => matches!(
-                amendment,
-                Amendment::Delete | Amendment::Pin(false) | Amendment::Star { starred: false, .. }
-            ),
-            Kind::Deleted => {
-                matches!(amendment, Amendment::Pin(false) | Amendment::Star { starred: false, .. })
-            }
-            _ => false,
-        };
+        let is_unmarked = amendment.kind().is_state() && !amendment.adds();
+        let is_deleted_now = row.kind.is_deletable() && *amendment == Amendment::Delete;
+        let is_fine = row.kind.is_gone() && (is_unmarked || is_deleted_now);
         let message = if is_fine { row } else { self.message_in(who, conversation, message_id)? };
         let age = Duration::from_millis(self.now.0.saturating_sub(message.sent_at.0).max(0).cast_unsigned());
         match amendment {
@@ -334,7 +324,7 @@ impl Planner {
             self.may_star(who, of, starred)?;
         }
         let message = self.row_in(who, conversation, message_id)?;
-        let body = Body::amendment(amendment, of, message, self.limits.text)?;
+        let body = Body::amendment(amendment, of, message, self.limits.text_characters)?;
         let content = self.content(amendment.kind(), who, conversation, Some(client_id), body);
         // Later requests of the batch find the amended message.
         if let Some(amended) = message.amended(&content) {

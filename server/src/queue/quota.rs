@@ -98,7 +98,7 @@ mod tests {
         let read = Arc::clone(&now);
         let clock = Clock::new(move || Timestamp(read.load(Ordering::Relaxed)));
         // A chunk has a kibibyte.
-        let quota = Quota::new(32, DailyLimit::new("chunks", CHUNKS, 10, clock, None));
+        let quota = Quota::new(32, DailyLimit::new("chunks", CHUNKS, clock, None));
         quota.look(ann).await.expect("the first chunk");
         quota.charge(ann, 1_023);
         quota.look(ann).await.expect("a byte is left");
@@ -112,7 +112,7 @@ mod tests {
         quota.look(ann).await.expect("another day");
         quota.charge(ann, 33 * 1_024);
         quota.look(ann).await.expect_err("more than a day's at once");
-        let lifted = Quota::new(0, DailyLimit::new("chunks", CHUNKS, 10, Clock::new(|| Timestamp(0)), None));
+        let lifted = Quota::new(0, DailyLimit::new("chunks", CHUNKS, Clock::new(|| Timestamp(0)), None));
         lifted.charge(ann, usize::MAX);
         lifted.look(ann).await.expect("lifted");
     }

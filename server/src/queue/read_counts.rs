@@ -30,6 +30,9 @@ use crate::store::{MessageStore, SharedRates, StoreError};
 /// Markers that may wait for the task.
 const MOST_MARKS: usize = 4_096;
 
+/// For how long it is waited, before authors in a group are told how many have read: at most one row in that time, over all servers.
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// Groups that may wait for their turn, and readers of one of them; what is more is counted with the next read.
 const MOST_GROUPS: usize = 10_000;
 const MOST_READERS: usize = 16;
@@ -70,9 +73,7 @@ impl Marks {
 
     /// Takes in what was stored, if it is a read marker of a group.
     pub(super) fn moved(&self, content: &Content) {
-        if let (Kind::ReadMarker, Conversation::Group(gid), Some(read_to)) =
-            (content.kind, content.target, content.body.read_to())
-        {
+        if let (Conversation::Group(gid), Some(read_to)) = (content.target, content.read_to()) {
             // One that finds no room is counted with the next one.
             let _ = self.0.try_send(Mark { gid, reader: content.sender, read_to });
         }
@@ -119,7 +120,6 @@ pub(super) struct Counter {
     /// Gives leave to all servers of the database; `None` where this one is alone.
     rates: Option<Arc<dyn SharedRates>>,
     /// Between two rows for one author in one group.
-    pause: Duration,
     /// How far people had read when they were looked at last.
     seen: Cache<(Uid, GroupId), MessageId>,
     log: LogLimit,
@@ -131,9 +131,9 @@ fn caller(author: Uid, gid: GroupId) -> [u8; 32] {
 }
 
 impl Counter {
-    pub(super) fn new(parts: &QueueParts, queues: Queues, pause: Duration) -> Counter {
+    pub(super) fn new(parts: &QueueParts, queues: Queues) -> Counter {
         let (store, rates) = (Arc::clone(&parts.store), parts.rates.clone());
-        Counter { store, queues, rates, pause, seen: Cache::new(REMEMBERED), log: LogLimit::default() }
+        Counter { store, queues, rates, seen: Cache::new(REMEMBERED), log: LogLimit::default() }
     }
 
     /// Works until the queues close.
@@ -144,7 +144,7 @@ impl Counter {
             tokio::select! {
                 biased;
                 () = closing.cancelled() => return,
-                Some(mark) = moved.recv() => waiting.add(mark, Instant::now() + self.pause),
+                Some(mark) = moved.recv() => waiting.add(mark, Instant::now() + PAUSE),
                 () = async { sleep_until(next.expect("guarded")).await }, if next.is_some() => {
                     let Some((gid, readers)) = waiting.take() else { continue };
                     let told = tokio::select! {
@@ -153,9 +153,9 @@ impl Counter {
                     };
                     let again = told.unwrap_or_else(|error| {
                         if let Some(left_out) = self.log.pass() {
-                            warn!(%error, left_out, "how many have read is told later: storage does not answer");
+                            warn!(%error, left_out, "read counts are delayed: storage does not answer");
                         }
-                        Some(self.pause)
+                        Some(PAUSE)
                     });
                     if let Some(wait) = again {
                         let due = Instant::now() + wait;
@@ -211,13 +211,13 @@ impl Counter {
             return Ok(None);
         }
         if let Some(rates) = &self.rates
-            && let Some(wait) = rates.take(&caller(author, gid), self.pause, self.pause).await?
+            && let Some(wait) = rates.take(&caller(author, gid), PAUSE, PAUSE).await?
         {
-            return Ok(Some(wait.min(self.pause)));
+            return Ok(Some(wait.min(PAUSE)));
         }
         let told = self.queues.submit(author, Request::ReadCounts { gid, counts }).await;
         // Refused for good: the author has left meanwhile.
-        Ok(told.is_err_and(|refusal| refusal.is_retryable()).then_some(self.pause))
+        Ok(told.is_err_and(|refusal| refusal.is_retryable()).then_some(PAUSE))
     }
 
     /// The counts that the author knows already.

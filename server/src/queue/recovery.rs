@@ -11,11 +11,11 @@ use std::collections::{HashMap, HashSet};
 use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
-use super::SendError;
 use super::numbering::LeftBehind;
 use super::request::refuse;
 use super::shard::Delivery;
 use super::writer::QueueWriter;
+use super::{FIRST_PAUSE, LONGEST_PAUSE, SendError};
 use crate::domain::Uid;
 use crate::store::{CommitError, Pending, PendingKey, Recipient, StoreError};
 
@@ -56,21 +56,21 @@ impl QueueWriter<'_> {
         if self.parts.store.refuses_early_copies() {
             self.shard.pass.get_or_insert_default();
             if let Err(setback) = self.settle().await {
-                warn!(%setback, queue = self.shard.index, "watermarks are read again later");
+                warn!(%setback, queue = self.shard.index, "watermarks cannot be read; trying again later");
             }
             return;
         }
-        let mut pause = self.options.first_pause;
+        let mut pause = FIRST_PAUSE;
         while let Err(setback) = self.try_to_recover(hand_on).await {
             if self.closing.is_cancelled() {
-                warn!(%setback, queue = self.shard.index, "what is owed is left for the next start");
+                warn!(%setback, queue = self.shard.index, "pending copies are left for the next start");
                 self.shard.requests.close();
                 self.refuse_waiting();
                 return;
             }
-            warn!(%setback, queue = self.shard.index, "recovery waits");
+            warn!(%setback, queue = self.shard.index, "recovery failed; trying again");
             self.refuse_until(Instant::now() + pause).await;
-            pause = (pause * 2).min(self.options.longest_pause);
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 
@@ -110,7 +110,7 @@ impl QueueWriter<'_> {
             Err(setback) => Err(setback),
         };
         if let Err(setback) = caught_up {
-            warn!(%setback, queue = self.shard.index, "what is owed waits");
+            warn!(%setback, queue = self.shard.index, "pending copies wait");
             // The next look begins anew.
             self.shard.pass = None;
             if !self.parts.store.refuses_early_copies() {

@@ -9,8 +9,8 @@ use tokio::sync::oneshot;
 use super::SendError;
 use super::pipeline::PipelinePlace;
 use crate::domain::{
-    Amendment, Body, ClientId, Conversation, Digest, GroupId, History, Kind, Mentions, MessageId, Progress,
-    ReadCount, Role, Timestamp, Uid,
+    Amendment, Body, ClientId, Conversation, Digest, GroupId, GroupSetting, Kind, Mentions, MessageId,
+    Progress, ReadCount, Role, Timestamp, Uid,
 };
 
 /// A request to write something.
@@ -77,11 +77,7 @@ impl Request {
     pub(super) fn needs_room(&self, who: Uid) -> bool {
         match self {
             Request::Read { .. } | Request::Seen { .. } | Request::ReadCounts { .. } => false,
-            Request::Amend(Amend { amendment, .. }) => match amendment {
-                Amendment::React(emoji) => !emoji.is_empty(),
-                Amendment::Edit(_) | Amendment::Pin(true) | Amendment::Star { starred: true, .. } => true,
-                _ => false,
-            },
+            Request::Amend(Amend { amendment, .. }) => amendment.adds(),
             Request::Publish(Publish { kind: Kind::Setting, .. }) => false,
             Request::Group { action, .. } => !matches!(
                 action,
@@ -155,14 +151,7 @@ pub struct Amend {
 
 impl Amend {
     pub(super) fn digest(&self) -> Digest {
-        let what = match &self.amendment {
-            Amendment::Edit(text) => format!("edit\0{text}"),
-            Amendment::Recall => "recall".to_owned(),
-            Amendment::Delete => "delete".to_owned(),
-            Amendment::React(emoji) => format!("react\0{}", emoji.join(" ")),
-            Amendment::Pin(pinned) => format!("pin\0{pinned}"),
-            Amendment::Star { starred, .. } => format!("star\0{starred}"),
-        };
+        let what = self.amendment.words();
         Digest::of(self.conversation, &format!("\0amend\0{}\0{what}", self.message_id))
     }
 }
@@ -235,12 +224,8 @@ pub enum GroupAction {
     },
     /// Put somebody out; oneself: leave.
     Remove(Uid),
-    /// Give it another name.
-    Rename(String),
-    /// Set its topic.
-    Topic(String),
-    /// Set whether new members see earlier messages.
-    History(History),
+    /// Give it another name, topic or such.
+    Set(GroupSetting),
     /// Give a member another role.
     Role(Uid, Role),
     /// Keep somebody out; a member is put out.
@@ -253,10 +238,7 @@ impl GroupAction {
     /// The user that it names; none for a making.
     pub(super) fn concerns(&self) -> Option<Uid> {
         match *self {
-            GroupAction::Create { .. }
-            | GroupAction::Rename(_)
-            | GroupAction::Topic(_)
-            | GroupAction::History(_) => None,
+            GroupAction::Create { .. } | GroupAction::Set(_) => None,
             GroupAction::Add(uid)
             | GroupAction::Admit { guest: uid, .. }
             | GroupAction::Remove(uid)
@@ -275,9 +257,7 @@ impl GroupAction {
             }
             GroupAction::Add(uid) | GroupAction::Admit { guest: uid, .. } => (gid, format!("add\0{uid}")),
             GroupAction::Remove(uid) => (gid, format!("remove\0{uid}")),
-            GroupAction::Rename(name) => (gid, format!("rename\0{name}")),
-            GroupAction::Topic(topic) => (gid, format!("topic\0{topic}")),
-            GroupAction::History(history) => (gid, format!("history\0{}", history.as_str())),
+            GroupAction::Set(setting) => (gid, setting.words()),
             GroupAction::Role(uid, role) => (gid, format!("role\0{uid}\0{}", role.as_str())),
             GroupAction::Ban(uid) => (gid, format!("ban\0{uid}")),
             GroupAction::Unban(uid) => (gid, format!("unban\0{uid}")),

@@ -25,11 +25,17 @@ use super::recovery::Pass;
 use super::request::Queued;
 use super::slices::Slices;
 use super::writer::QueueWriter;
-use super::{Options, QueueParts, daily_limit};
+use super::{FIRST_PAUSE, LONGEST_PAUSE, Options, QueueParts, daily_limit};
 use crate::domain::{Content, Uid};
 use crate::log_limit::LogLimit;
 use crate::store::{AcceptanceId, Recipient};
 use crate::workers::watched;
+
+/// Deliveries from other queues that may wait in one; beyond it those queues accept no more.
+const DELIVERIES: usize = 1_024;
+
+/// How often copies are looked for that a commit left owed, where the store may leave some.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Copies of one acceptance that this queue owes to its receivers.
 #[derive(Clone, Debug)]
@@ -95,10 +101,9 @@ pub(super) fn start_all(
     let queues = options.queues.max(1);
     let permissions =
         Arc::new(WritePermissions::new(parts.numbers.come_from_the_store(), Arc::clone(friends)));
-    let limit = daily_limit("first messages", options.first_messages, parts, options);
+    let limit = daily_limit("first messages", options.first_messages, parts);
     let first_messages = Arc::new(FirstMessages::new(limit));
-    let (peers, inboxes): (Vec<_>, Vec<_>) =
-        (0..queues).map(|_| mpsc::channel(options.deliveries.max(1))).unzip();
+    let (peers, inboxes): (Vec<_>, Vec<_>) = (0..queues).map(|_| mpsc::channel(DELIVERIES)).unzip();
     let start = |(index, deliveries)| {
         let (lane, requests) = mpsc::channel(options.length.max(1));
         let shard = Shard {
@@ -113,7 +118,7 @@ pub(super) fn start_all(
             owed: 0,
             pass: None,
             ended: outages.subscribe(),
-            looks: looks(options.look_for_owed),
+            looks: looks(),
             log: LogLimit::default(),
             unsettled: Vec::new(),
         };
@@ -134,16 +139,15 @@ pub(super) fn start_all(
     inboxes.into_iter().enumerate().map(start).collect()
 }
 
-fn looks(every: Duration) -> Interval {
-    let mut looks = interval_at(Instant::now() + every, every);
+fn looks() -> Interval {
+    let mut looks = interval_at(Instant::now() + LOOK_EVERY, LOOK_EVERY);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     looks
 }
 
 /// Runs a writer, and another one each time it panics, until one returns.
 async fn keep_alive(shard: Arc<Mutex<Shard>>, around: Around) {
-    let Options { first_pause, longest_pause, .. } = around.options;
-    let mut pause = first_pause;
+    let mut pause = FIRST_PAUSE;
     for replaced in 0_u64.. {
         let (shard, around) = (Arc::clone(&shard), around.clone());
         let began = Instant::now();
@@ -179,11 +183,11 @@ async fn keep_alive(shard: Arc<Mutex<Shard>>, around: Around) {
             Err(end) if end.is_panic() => {
                 error!(replaced, "a queue's writer panicked; another one replaces it");
                 // The cause of the panic may lie in the store: do not spin on it. After a long life the pauses begin anew.
-                if began.elapsed() > longest_pause {
-                    pause = first_pause;
+                if began.elapsed() > LONGEST_PAUSE {
+                    pause = FIRST_PAUSE;
                 }
                 tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(longest_pause);
+                pause = (pause * 2).min(LONGEST_PAUSE);
             }
             _ => return,
         }

@@ -205,8 +205,9 @@ impl QueueWriter<'_> {
         let (requests, late): (Vec<Queued>, _) = requests.into_iter().partition(Queued::is_in_order);
         refuse(late, &SendError::OutOfOrder);
         let (facts, unread) = self.facts(&requests).await;
-        let Options { text, members, edit, recall, history_messages, stars, .. } = self.options;
-        let limits = PlanLimits { text, members, edit, recall, history: history_messages > 0, stars };
+        let Options { text_characters, members, edit, recall, history_messages, stars, .. } = self.options;
+        let limits =
+            PlanLimits { text_characters, members, edit, recall, history: history_messages > 0, stars };
         let mut planner = Planner::new(facts, limits, self.parts.clock.now());
         let (mut batch, mut plans) = (Batch::new(requests), Vec::new());
         let (mut at, mut rows, mut is_full, now) = (0, 0, false, Instant::now());
@@ -291,7 +292,7 @@ impl QueueWriter<'_> {
                 woken.push((row.receiver, row.message_id));
             }
             if let Outcome::Rejected(why) = outcome {
-                error!(why, "the database refuses a write for good");
+                error!(why, "the database rejects a write permanently");
             }
         }
         self.parts.notifier.notify(&now);
@@ -321,7 +322,7 @@ impl QueueWriter<'_> {
             }
             Err(CommitError::Unknown(error)) => {
                 if let Some(left_out) = self.shard.log.pass() {
-                    error!(%error, left_out, "the outcome of a commit is unknown; looking what is there");
+                    error!(%error, left_out, "the outcome of a commit is unknown; reading what is stored");
                 }
                 self.recover(true).await;
                 let (store, places) = (&self.parts.store, accepts.iter().map(|accepting| accepting.at));

@@ -30,10 +30,10 @@ pub use sequences::Sequences;
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum NumberError {
     /// Not now; nothing was taken.
-    #[error("no number can be had now: {0}")]
+    #[error("no id is available: {0}")]
     Unavailable(String),
     /// This user's sequence has come to its end at 2^53 − 1.
-    #[error("the sequence has come to its end")]
+    #[error("the sequence has reached its end")]
     Exhausted,
 }
 
@@ -106,7 +106,7 @@ impl Numbers {
         if let Some((uid, id)) = latest.first() {
             warn!(
                 inboxes = latest.len(), %uid, latest = %id,
-                "the sequence was behind the rows of inboxes, one of them this; it goes on above them"
+                "the sequence was behind the rows of inboxes, such as this one; it continues above them"
             );
         }
         Ok(())

@@ -1,11 +1,9 @@
-//! The seam to where access keys of tables are kept.
+//! Access keys of tables.
 
 use std::fmt;
 
-use async_trait::async_trait;
-use sqlx::{FromRow, Row};
-
-use super::StoreError;
+use super::sql::{SqlRow, sql};
+use super::{Directory, StoreError};
 use crate::domain::{Timestamp, Uid};
 
 /// An id and a secret, with which a program signs its requests to tables. The key belongs to one instance.
@@ -34,34 +32,53 @@ impl fmt::Debug for AccessKey {
     }
 }
 
-/// Access keys. Every change is durable when the call returns.
-#[async_trait]
-pub trait AccessKeys: Send + Sync + 'static {
+/// The columns that [`key_of`] reads.
+const KEYS: &str = "SELECT id, secret, instance, may_write, inbox, created_at, sign_outs FROM access_keys";
+
+/// Access keys.
+impl Directory {
     /// Keeps a new one.
-    async fn put_access_key(&self, key: AccessKey) -> Result<(), StoreError>;
+    pub async fn put_access_key(&self, key: AccessKey) -> Result<(), StoreError> {
+        let insert = sql(
+            "INSERT INTO access_keys (id, secret, instance, may_write, inbox, created_at, sign_outs) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        );
+        let insert = insert.bind(key.id).bind(key.secret).bind(key.instance).bind(key.may_write);
+        self.db.change(insert.bind(key.inbox).bind(key.created_at).bind(key.sign_outs)).await.map(drop)
+    }
 
     /// The one of this id.
-    async fn access_key(&self, id: &str) -> Result<Option<AccessKey>, StoreError>;
+    pub async fn access_key(&self, id: &str) -> Result<Option<AccessKey>, StoreError> {
+        let key = sql(format!("{KEYS} WHERE id = $1")).bind(id);
+        self.db.row(key).await?.as_ref().map(key_of).transpose()
+    }
 
     /// Those after `after` by id, at most `limit`.
-    async fn access_keys(&self, after: &str, limit: usize) -> Result<Vec<AccessKey>, StoreError>;
+    pub async fn access_keys(&self, after: &str, limit: usize) -> Result<Vec<AccessKey>, StoreError> {
+        let keys = sql(format!("{KEYS} WHERE id > $1 ORDER BY id LIMIT $2")).bind(after).bind(limit);
+        self.db.rows(keys).await?.iter().map(key_of).collect()
+    }
 
     /// Ends all sign-ins with the one of this id.
-    async fn sign_out(&self, id: &str) -> Result<(), StoreError>;
+    pub async fn sign_out(&self, id: &str) -> Result<(), StoreError> {
+        let count = sql("UPDATE access_keys SET sign_outs = sign_outs + 1 WHERE id = $1").bind(id);
+        self.db.change(count).await.map(drop)
+    }
 
     /// Removes the one of this id. `false`: there is none.
-    async fn remove_access_key(&self, id: &str) -> Result<bool, StoreError>;
+    pub async fn remove_access_key(&self, id: &str) -> Result<bool, StoreError> {
+        Ok(self.db.change(sql("DELETE FROM access_keys WHERE id = $1").bind(id)).await? > 0)
+    }
 }
 
-/// id, secret, instance, may_write, inbox, created_at, sign_outs.
-type AccessKeyColumns = (String, String, String, bool, Option<i64>, i64, i64);
-
-/// Reads an access key from a row that has the columns of the table in their order, on either database.
-pub(super) fn access_key<'r, R: Row>(row: &'r R) -> Result<AccessKey, StoreError>
-where
-    AccessKeyColumns: FromRow<'r, R>,
-{
-    let (id, secret, instance, may_write, inbox, created_at, sign_outs) = AccessKeyColumns::from_row(row)?;
-    let inbox = inbox.map(|uid| u32::try_from(uid).map(Uid)).transpose().map_err(StoreError::corrupt)?;
-    Ok(AccessKey { id, secret, instance, may_write, inbox, created_at: Timestamp(created_at), sign_outs })
+fn key_of(row: &SqlRow) -> Result<AccessKey, StoreError> {
+    let inbox: Option<i64> = row.get("inbox")?;
+    Ok(AccessKey {
+        id: row.get("id")?,
+        secret: row.get("secret")?,
+        instance: row.get("instance")?,
+        may_write: row.get("may_write")?,
+        inbox: inbox.map(|uid| u32::try_from(uid).map(Uid)).transpose().map_err(StoreError::corrupt)?,
+        created_at: row.time("created_at")?,
+        sign_outs: row.get("sign_outs")?,
+    })
 }

@@ -265,7 +265,7 @@ pub enum RestoreError {
     NotEmpty,
     /// An import of another file was begun.
     #[error(
-        "the import of another file was begun here; go on with that one, or empty the data directory or database"
+        "the import of another file was started here; continue with that file, or empty the data directory or database"
     )]
     OtherSource,
     /// Storage failed; nothing of this call counts.

@@ -47,7 +47,7 @@ pub enum CommitError {
     Behind(Box<Behind>),
     /// Nothing of it is stored: another process has changed what these writes (places in the call, at least one) were decided on.
     /// Decide again, on facts read anew.
-    #[error("nothing was stored: what {} of the writes were decided on has changed", .0.len())]
+    #[error("nothing was stored: the facts behind {} of the writes have changed", .0.len())]
     Stale(Vec<usize>),
     /// It may or may not be stored. The store has reopened; look before you write again.
     #[error("the outcome of a commit is unknown: {0}")]

@@ -1,10 +1,10 @@
-//! The durable state: rows, acceptances, groups and accounts survive a power cut. Its traits, and their implementations.
+//! The durable state: rows, acceptances, groups and accounts survive a power cut.
 //!
-//! [`MessageStore`] holds everything that is stamped by sequences; the queues alone write to it. [`Directory`] holds accounts
-//! and sessions, [`Invites`] invitations, [`tables::TableStore`] tables, [`AccessKeys`] the keys that open them;
-//! [`directory`] also has tickets and rates, which servers of one database share, and [`archive`] moves data in and out.
-//! SQLite and PostgreSQL implement them for real, `memory` for tests; one suite (`conformance`) is run by each. This layer
-//! knows neither sequences nor sockets.
+//! [`MessageStore`] holds everything that is stamped by sequences; the queues alone write to it. [`tables::TableStore`] holds
+//! tables, and [`archive`] moves data in and out. SQLite and PostgreSQL implement them for real, `memory` for tests; one suite
+//! (`conformance`) is run by each. [`Directory`] holds everything else, such as accounts, sessions and invitations: one text of
+//! SQL for both databases (`sql`). `sessions` also has tickets and rates, which servers of one database share. This layer knows
+//! neither sequences nor sockets.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,38 +16,42 @@ use crate::domain::{
     PageLimit, RangeQuery, Timestamp, Uid,
 };
 
-pub mod access_keys;
+mod access_keys;
 pub mod archive;
 mod changes;
 #[cfg(test)]
 pub mod conformance;
-pub mod credentials;
-pub mod deletions;
-pub mod directory;
+mod credentials;
+mod deletions;
+mod directory;
 pub mod error;
 #[cfg(any(test, feature = "test-support"))]
 pub mod faulty;
-pub mod invites;
+mod group_settings;
+mod invites;
 pub mod marked;
 #[cfg(any(test, feature = "test-support"))]
 pub mod memory;
 mod migrations;
+mod name_index;
 mod names;
 pub mod page;
 pub mod postgres;
+mod sessions;
 mod sql;
 pub mod sqlite;
 mod summary;
+mod table_definitions;
 pub mod tables;
 mod write;
 
-pub use access_keys::{AccessKey, AccessKeys};
-pub use credentials::{CodeHash, CredentialStore, SignUpInvite, SignedUp};
-pub use deletions::{Deletions, Forgotten, ShownName};
-pub use directory::{Account, Directory, NewAccount, Session, SharedRates, Tickets};
+pub use access_keys::AccessKey;
+pub use credentials::{CodeHash, SignUpInvite, SignedUp};
+pub use deletions::{Forgotten, ShownName};
+pub use directory::{Account, Directory, NewAccount};
 pub use error::{Behind, CommitError, StoreError};
-pub use invites::Invites;
 pub use page::{Filling, Page};
+pub use sessions::{Session, SharedRates, Tickets};
 pub use summary::Summary;
 pub use tables::TableStore;
 pub use write::{Accept, CopyOutcome, Deliver, Earlier, Outcome, Recipient, Row, Write};

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use sqlx::{FromRow, Row};
 
 use super::{CommitError, StoreError};
 use crate::domain::{Direction, PartitionKey, Timestamp};
@@ -26,19 +25,6 @@ pub struct TableRecord {
     pub definition: String,
     /// When it was made.
     pub created_at: Timestamp,
-}
-
-/// id, instance, name, definition, created_at.
-type TableColumns = (i64, String, String, String, i64);
-
-/// Reads a table from a row that has its columns in this order, on either database.
-pub(super) fn table_record<'r, R: Row>(row: &'r R) -> Result<TableRecord, StoreError>
-where
-    TableColumns: FromRow<'r, R>,
-{
-    let (id, instance, name, definition, created_at) = TableColumns::from_row(row)?;
-    let (id, created_at) = (TableId(id.cast_unsigned()), Timestamp(created_at));
-    Ok(TableRecord { id, instance, name, definition, created_at })
 }
 
 /// The outcome of an attempt to make a table.
@@ -184,7 +170,7 @@ pub struct TableScan {
     pub end: Vec<u8>,
     /// Which way.
     pub direction: Direction,
-    /// At most so many rows.
+    /// The largest number of rows.
     pub rows: usize,
     /// At most so many bytes of keys and rows; the first row always goes.
     pub bytes: usize,

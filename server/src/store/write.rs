@@ -29,7 +29,7 @@ impl Row {
             let next = MessageId::new(latest.get() + 1);
             self.message_id = next.ok_or_else(|| {
                 Outcome::Rejected(format!(
-                    "the inbox of user {} has come to the end of its ids",
+                    "the inbox of user {} has reached the end of its ids",
                     self.receiver
                 ))
             })?;

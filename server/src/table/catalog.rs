@@ -2,15 +2,22 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tidemark_table::operations::no_table;
 use tidemark_table::{TableDefinition, TableError};
 use tokio::time::Instant;
 
 use super::error::{unread, unreadable};
-use super::{Caller, Options, inbox};
+use super::{Caller, inbox};
 use crate::domain::Timestamp;
 use crate::store::tables::{TableId, TableRecord, TableStore};
+
+/// For how long a table is taken as it was read, although another server may have changed it.
+const REMEMBER: Duration = Duration::from_secs(1);
+
+/// Tables that are remembered.
+const REMEMBERED: usize = 1_024;
 
 /// A table.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +42,6 @@ impl Table {
 /// See the module.
 pub(super) struct Catalog {
     store: Arc<dyn TableStore>,
-    options: Options,
     remembered: Mutex<Remembered>,
     /// The inboxes of the chat.
     inbox: Arc<Table>,
@@ -50,8 +56,8 @@ struct Remembered {
 }
 
 impl Catalog {
-    pub(super) fn new(store: Arc<dyn TableStore>, options: Options) -> Catalog {
-        Catalog { store, options, remembered: Mutex::default(), inbox: Arc::new(inbox::table()) }
+    pub(super) fn new(store: Arc<dyn TableStore>) -> Catalog {
+        Catalog { store, remembered: Mutex::default(), inbox: Arc::new(inbox::table()) }
     }
 
     /// The one place where an operation finds what it is about.
@@ -63,7 +69,7 @@ impl Catalog {
         let (read, forgotten) = {
             let remembered = self.remembered();
             if let Some((read, table)) = remembered.tables.get(&key)
-                && read.elapsed() < self.options.remember_table
+                && read.elapsed() < REMEMBER
             {
                 return Ok(Arc::clone(table));
             }
@@ -71,7 +77,7 @@ impl Catalog {
         };
         let table = self.load(caller, name).await?;
         let mut remembered = self.remembered();
-        if remembered.tables.len() >= self.options.remembered_tables {
+        if remembered.tables.len() >= REMEMBERED {
             remembered.tables.clear();
         }
         if remembered.forgotten == forgotten {

@@ -10,10 +10,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::error;
 
-use super::Options;
 use super::error::busy;
 use super::job::{Answering, Job};
 use super::writer::{Lane, LaneWriter};
+use super::{FIRST_PAUSE, LONGEST_PAUSE, Options};
 use crate::domain::Clock;
 use crate::log_limit::LogLimit;
 use crate::store::tables::TableStore;
@@ -38,8 +38,7 @@ pub(super) fn start(
     let start = |_| {
         let (lane, jobs) = mpsc::channel(options.length.max(1));
         let lane_of_writer = Lane { jobs, log: LogLimit::default() };
-        let writer =
-            LaneWriter { store: Arc::clone(store), clock: clock.clone(), options, closing: closing.clone() };
+        let writer = LaneWriter { store: Arc::clone(store), clock: clock.clone(), closing: closing.clone() };
         tasks.spawn(keep_alive(Arc::new(Mutex::new(lane_of_writer)), writer));
         lane
     };
@@ -98,10 +97,9 @@ impl Lanes {
 
 /// Runs a writer, and another one each time it panics, until one returns.
 async fn keep_alive(lane: Arc<Mutex<Lane>>, writer: LaneWriter) {
-    let mut pause = writer.options.first_pause;
+    let mut pause = FIRST_PAUSE;
     for replaced in 0_u64.. {
         let (lane, writer) = (Arc::clone(&lane), writer.clone());
-        let Options { first_pause, longest_pause, .. } = writer.options;
         let began = Instant::now();
         let work = async move { writer.run(&mut *lane.lock_owned().await).await };
         let life = tokio::spawn(watched("table writer", work));
@@ -109,11 +107,11 @@ async fn keep_alive(lane: Arc<Mutex<Lane>>, writer: LaneWriter) {
             Err(end) if end.is_panic() => {
                 error!(replaced, "a writer of tables panicked; another one replaces it");
                 // The cause of the panic may lie in the store: do not spin on it. One that has lived for long begins anew.
-                if began.elapsed() > longest_pause {
-                    pause = first_pause;
+                if began.elapsed() > LONGEST_PAUSE {
+                    pause = FIRST_PAUSE;
                 }
                 tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(longest_pause);
+                pause = (pause * 2).min(LONGEST_PAUSE);
             }
             _ => return,
         }

@@ -50,6 +50,12 @@ use lanes::Lanes;
 use meter::{Meter, RowAccess};
 use rates::OperationRates;
 
+/// The first pause after a failure; doubled up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+
+/// The longest pause between two tries.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
 /// How many, how long, how much at once. Every field is a limit with its default (I9).
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -59,10 +65,6 @@ pub struct Options {
     pub table_operations: u32,
     /// KiB a second that the requests with one access key read and write; 0: any number. Default 0; the configuration has 16,384.
     pub kib_a_second: u32,
-    /// For how long a table is taken as it was read, although another server may have changed it. Default 1 s.
-    pub remember_table: Duration,
-    /// Tables that are remembered. Default 1,024.
-    pub remembered_tables: usize,
     /// Writers: how many commits may be under way. Default 4.
     pub writers: usize,
     /// Jobs that may wait for one writer; beyond it writes are refused at once. Default 1,024.
@@ -70,18 +72,8 @@ pub struct Options {
     /// Bytes of the writes that may wait for all writers and, past them, for the store; beyond it writes are refused at once. Default
     /// 64 MiB.
     pub waiting_bytes: usize,
-    /// Rows after which a batch takes no further job. Default 1,024.
-    pub batch_rows: usize,
-    /// Bytes after which a batch takes no further job. Default 8 MiB.
-    pub batch_bytes: usize,
-    /// The first pause after a failure; doubled up to `longest_pause`. Default 50 ms.
-    pub first_pause: Duration,
-    /// The longest pause between two tries. Default 5 s.
-    pub longest_pause: Duration,
     /// How often what is past its TTL is looked for. Default 10 s.
     pub sweep_every: Duration,
-    /// Rows that are looked at each time. Default 10,000.
-    pub sweep_rows: usize,
     /// Rows of deleted tables that one transaction removes. Default 1,000.
     pub forget_rows: usize,
     /// How long an operation may take that writes nothing. Default 30 s.
@@ -96,17 +88,10 @@ impl Default for Options {
             tables: 64,
             table_operations: 10,
             kib_a_second: 0,
-            remember_table: Duration::from_secs(1),
-            remembered_tables: 1_024,
             writers: 4,
             length: 1_024,
             waiting_bytes: 64 << 20,
-            batch_rows: 1_024,
-            batch_bytes: 8 << 20,
-            first_pause: Duration::from_millis(50),
-            longest_pause: Duration::from_secs(5),
             sweep_every: Duration::from_secs(10),
-            sweep_rows: 10_000,
             forget_rows: 1_000,
             read_within: Duration::from_secs(30),
             split_bytes: 1 << 30,
@@ -148,7 +133,7 @@ impl TableService {
     pub fn start(store: Arc<dyn TableStore>, clock: Clock, options: Options) -> TableService {
         let (closing, tasks) = (CancellationToken::new(), TaskTracker::new());
         let lanes = lanes::start(&store, &clock, options, &closing, &tasks);
-        let catalog = Arc::new(Catalog::new(Arc::clone(&store), options));
+        let catalog = Arc::new(Catalog::new(Arc::clone(&store)));
         let sweeper = sweeper::Sweeper::new(Arc::clone(&store), clock.clone(), lanes.clone(), options);
         tasks.spawn(closing.clone().run_until_cancelled_owned(sweeper.run()));
         let rates = Arc::new(OperationRates::new(options.table_operations));

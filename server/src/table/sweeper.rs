@@ -23,6 +23,8 @@ use crate::log_limit::LogLimit;
 use crate::store::StoreError;
 use crate::store::tables::{StoredRow, TableId, TableScan, TableStore};
 
+/// Rows that are looked at each time.
+const SWEEP_ROWS: usize = 10_000;
 /// Rows of one scan.
 const PAGE_ROWS: usize = 500;
 /// Bytes of one scan.
@@ -62,7 +64,7 @@ impl Sweeper {
             if let Err(error) = done
                 && let Some(left_out) = self.log.pass()
             {
-                warn!(%error, left_out, "what is past its TTL was not removed");
+                warn!(%error, left_out, "expired values were not removed");
             }
         }
     }
@@ -83,7 +85,7 @@ impl Sweeper {
     /// Looks at so many rows, from where the last pass ended.
     async fn pass(&mut self) -> Result<(), StoreError> {
         let mut rows = 0;
-        while rows < self.options.sweep_rows {
+        while rows < SWEEP_ROWS {
             let after = TableId(self.table.0.saturating_sub(u64::from(self.start.is_some())));
             let Some(record) = self.store.tables_after(after, 1).await?.pop() else {
                 // The last table was the last one: the next pass begins with the first.

@@ -14,10 +14,10 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
-use super::Options;
 use super::error::{busy, timeout, unread};
 use super::job::Job;
 use super::plan::{BatchPlan, Facts, rows_to_read};
+use super::{FIRST_PAUSE, LONGEST_PAUSE};
 use crate::domain::Clock;
 use crate::log_limit::LogLimit;
 use crate::store::tables::{TableOutcome, TableStore, TableWrite};
@@ -27,6 +27,10 @@ use crate::workers::{ROW, aside_at_once};
 /// How often a batch is decided before those of its jobs are refused whose grounds keep changing. Each time another process has stored
 /// something, so that one of them goes on; it is many, since the same one may be first again and again.
 pub(super) const MOST_TRIES: usize = 64;
+
+/// Rows, and bytes, after which a batch takes no further job.
+const BATCH_ROWS: usize = 1_024;
+const BATCH_BYTES: usize = 8 << 20;
 
 /// A lane, apart from the writer that works it.
 pub(super) struct Lane {
@@ -40,7 +44,6 @@ pub(super) struct Lane {
 pub(super) struct LaneWriter {
     pub(super) store: Arc<dyn TableStore>,
     pub(super) clock: Clock,
-    pub(super) options: Options,
     pub(super) closing: CancellationToken,
 }
 
@@ -62,7 +65,7 @@ impl LaneWriter {
             }
         };
         let (mut rows, mut bytes, mut jobs) = (first.rows(), first.bytes, vec![first]);
-        while rows < self.options.batch_rows && bytes < self.options.batch_bytes {
+        while rows < BATCH_ROWS && bytes < BATCH_BYTES {
             let Ok(job) = lane.jobs.try_recv() else { break };
             rows += job.rows();
             bytes += job.bytes;
@@ -133,14 +136,14 @@ impl LaneWriter {
 
     /// Waits until the store answers, with growing pauses, and refuses what comes meanwhile.
     async fn recover(&self, lane: &mut Lane) {
-        let mut pause = self.options.first_pause;
+        let mut pause = FIRST_PAUSE;
         while let Err(error) = self.store.ping().await {
             if self.closing.is_cancelled() {
                 return;
             }
             warn!(%error, "a writer of tables waits for the store");
             self.refuse_for(lane, pause).await;
-            pause = (pause * 2).min(self.options.longest_pause);
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 

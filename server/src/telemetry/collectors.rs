@@ -29,12 +29,16 @@ impl fmt::Debug for QueueDepths {
 impl Collector for QueueDepths {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let whole = |count: usize| ConstGauge::<i64>::new(i64::try_from(count).unwrap_or(i64::MAX));
-        let help = "Sections whose users get no numbers now";
+        let help = "Sections whose users get no ids now";
         gauge(&mut encoder, "tidemark_sections_without_numbers", help, whole(self.0.sections_out()))?;
-        let help = "Bytes of messages that wait for the numbers of their receivers";
+        let help = "Bytes of messages that wait for ids of their receivers";
         gauge(&mut encoder, "tidemark_owed_bytes", help, whole(self.0.owed_bytes()))?;
-        let mut depths =
-            encoder.encode_descriptor("tidemark_queue_depth", "Orders waiting", None, MetricType::Gauge)?;
+        let mut depths = encoder.encode_descriptor(
+            "tidemark_queue_depth",
+            "Requests waiting in a queue",
+            None,
+            MetricType::Gauge,
+        )?;
         for (queue, depth) in self.0.depths().enumerate() {
             whole(depth).encode(depths.encode_family(&[("queue", queue.to_string())])?)?;
         }
@@ -71,10 +75,15 @@ impl Collector for StoreHealth {
         }
         if let Some(since) = health.since_commit {
             let since = ConstGauge::<f64>::new(since.as_secs_f64());
-            gauge(&mut encoder, "tidemark_seconds_since_commit", "Since the last commit", since)?;
+            gauge(
+                &mut encoder,
+                "tidemark_seconds_since_commit",
+                "Time since the last commit, in seconds",
+                since,
+            )?;
         }
         let damaged = ConstGauge::<i64>::new(i64::try_from(health.damaged.len()).unwrap_or(i64::MAX));
-        let help = "Pages of the database's files that are not as they were written, as far as was read";
+        let help = "Damaged pages in the database's files, of those that were read";
         gauge(&mut encoder, "tidemark_storage_damaged_pages", help, damaged)?;
         if let Some(free) = health.free_bytes {
             let free = ConstGauge::<i64>::new(i64::try_from(free).unwrap_or(i64::MAX));
@@ -158,11 +167,15 @@ fn of_cluster(client: &Client, mut encoder: DescriptorEncoder<'_>) -> fmt::Resul
         ("seqsvr_client_numbers", "Numbers taken from the cluster", numbers),
         ("seqsvr_client_frames", "Requests sent; calls at the same time share one", frames),
         ("seqsvr_client_retries", "Attempts beyond the first", retries),
-        ("seqsvr_client_not_owner", "Answers: another process serves it", not_owner),
-        ("seqsvr_client_unavailable", "Answers: not now", unavailable),
+        ("seqsvr_client_not_owner", "Refusals because another process serves the uid", not_owner),
+        ("seqsvr_client_unavailable", "Refusals for the moment", unavailable),
         ("seqsvr_client_lost", "Requests without an answer", lost),
-        ("seqsvr_client_tables", "Newer routing tables taken over", tables),
-        ("seqsvr_client_regressions", "Answers that went back; anything but 0 is an alarm", regressions),
+        ("seqsvr_client_tables", "Newer routing tables received", tables),
+        (
+            "seqsvr_client_regressions",
+            "Answers below an earlier one; anything but 0 is an alarm",
+            regressions,
+        ),
     ] {
         counter(&mut encoder, name, help, count)?;
     }
@@ -177,10 +190,15 @@ fn of_embedded(embedded: &Embedded, mut encoder: DescriptorEncoder<'_>) -> fmt::
     let version = i64::try_from(embedded.epoch().version).unwrap_or(i64::MAX);
     gauge(&mut encoder, "seqsvr_route_version", "Version of the assignment", ConstGauge::new(version))?;
     let lease = ConstGauge::new(f64::INFINITY);
-    gauge(&mut encoder, "seqsvr_lease_remaining_seconds", "Until serving would stop", lease)?;
+    gauge(
+        &mut encoder,
+        "seqsvr_lease_remaining_seconds",
+        "Time until serving would stop, in seconds",
+        lease,
+    )?;
     let buckets: Vec<(f64, u64)> =
         RAISE_BUCKETS.into_iter().chain([f64::INFINITY]).zip(now.raise_buckets).collect();
-    let help = "Time of one call that raises ceilings";
+    let help = "Duration of a call that raises ceilings, in seconds";
     let mut seconds = encoder.encode_descriptor("seqsvr_raise_seconds", help, None, MetricType::Histogram)?;
     seconds.encode_histogram::<NoLabelSet>(now.raise_time.as_secs_f64(), now.raise_calls, &buckets, None)?;
     let mut refusals =

@@ -74,8 +74,7 @@ impl Metrics {
         registry.register("tidemark_messages", "Messages accepted", messages.clone());
         registry.register("tidemark_heartbeats", "Heartbeats answered", heartbeats.clone());
         let cursors_ahead = Counter::default();
-        let help =
-            "Heartbeats beyond the latest id of their inbox: older files were restored, or a client is wrong";
+        let help = "Heartbeats beyond the latest id of their inbox: older files were restored, or a client is faulty";
         registry.register("tidemark_cursors_ahead", help, cursors_ahead.clone());
         let pauses = Family::<Labels, Counter>::default();
         let help = "WebSockets that were not read for a while, because of too many control frames or sends";
@@ -87,10 +86,14 @@ impl Metrics {
         let refusals_delayed = Counter::default();
         let help = "Requests that waited because too many of their address were refused";
         registry.register("tidemark_refusals_delayed", help, refusals_delayed.clone());
-        registry.register("tidemark_send_seconds", "From taking a send to its answer", send_seconds.clone());
+        registry.register(
+            "tidemark_send_seconds",
+            "Time from taking a send to its answer, in seconds",
+            send_seconds.clone(),
+        );
         registry.register(
             "tidemark_deliver_seconds",
-            "From acceptance to handing the row to a connected receiver",
+            "Time from acceptance to handing the row to a connected receiver, in seconds",
             deliver_seconds.clone(),
         );
         registry.register("tidemark_connections", "Open WebSockets", connections.clone());
@@ -98,7 +101,7 @@ impl Metrics {
         registry.register("tidemark_http_requests", "Requests answered", requests.clone());
         let request_seconds =
             Family::new_with_constructor((|| Histogram::new(REQUEST_BUCKETS)) as fn() -> Histogram);
-        let help = "From the head of a request to the head of its answer";
+        let help = "Time from the head of a request to the head of its answer, in seconds";
         registry.register("tidemark_http_request_seconds", help, request_seconds.clone());
         registry.register_collector(Box::new(PollSeconds));
         let tables = TableMetrics::new(&mut registry);

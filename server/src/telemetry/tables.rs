@@ -24,7 +24,7 @@ impl TableMetrics {
         let seconds = Histogram::new(exponential_buckets(0.000_05, 1.7, 24));
         let help = "Requests to tables answered, by operation and result";
         registry.register("tidemark_table_requests", help, requests.clone());
-        let help = "From the head of a request to a table to its answer";
+        let help = "Time from the head of a request to a table to its answer, in seconds";
         registry.register("tidemark_table_seconds", help, seconds.clone());
         TableMetrics { requests, seconds }
     }

@@ -55,7 +55,7 @@ pub fn check(path: &Path, adjacent: u32, progress: &ProgressBar) -> Result<Check
         progress.set_position(rules.totals.all());
         if let ArchiveLine::Footer(footer) = line {
             if reader.next()?.is_some() {
-                return Err(reader.fault("stands behind the footer".to_owned()));
+                return Err(reader.fault("comes after the footer".to_owned()));
             }
             let records = rules.totals.all();
             let uid = rules.accounts.iter().copied().max().unwrap_or(Uid(0));
@@ -135,7 +135,7 @@ impl Rules {
         if let Some(last) = &self.last
             && (last.section(), last) >= (key.section(), &key)
         {
-            return Err("is out of order, or there twice".to_owned());
+            return Err("is out of order, or a duplicate".to_owned());
         }
         self.last = Some(key);
         self.totals.count(record);
@@ -154,7 +154,7 @@ impl Rules {
             }
             Record::Group(group) => {
                 if group.gid.0 == 0 || group.gid.0 > MessageId::MAX.get() {
-                    return Err(format!("gid {} is not within 1 and {}", group.gid, MessageId::MAX));
+                    return Err(format!("gid {} is not between 1 and {}", group.gid, MessageId::MAX));
                 }
                 self.groups.insert(group.gid);
                 group.members.iter().try_for_each(|member| self.knows(member.uid))
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn what_no_installation_can_hold_is_refused() {
         for (part, instead, why) in [
-            ("\"message_id\":9", "\"message_id\":7", "is out of order, or there twice"),
+            ("\"message_id\":9", "\"message_id\":7", "is out of order, or a duplicate"),
             ("\"message_id\":9", "\"message_id\":1000000002001", "message_id 1000000002001 is implausible"),
             ("\"sender\":10002", "\"sender\":10003", "u:10002"),
             ("\"uid\":10001", "\"uid\":7", "uid 7 is reserved"),

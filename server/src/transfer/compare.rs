@@ -37,7 +37,7 @@ pub enum Look {
 /// When rows cannot be read.
 pub async fn latest_ids(
     store: &dyn MessageStore,
-    directory: &dyn Directory,
+    directory: &Directory,
     adjacent: u32,
     look: Look,
 ) -> Result<Vec<(Uid, MessageId)>, TransferError> {
@@ -49,7 +49,7 @@ pub async fn latest_ids(
 
 async fn latest_of_samples(
     store: &dyn MessageStore,
-    directory: &dyn Directory,
+    directory: &Directory,
     adjacent: u32,
 ) -> Result<Vec<(Uid, MessageId)>, TransferError> {
     let mut samples: Vec<BoxFuture<'_, Largest>> = Vec::new();
@@ -68,7 +68,7 @@ async fn latest_of_samples(
 
 async fn latest_of_all(
     store: &dyn MessageStore,
-    directory: &dyn Directory,
+    directory: &Directory,
     adjacent: u32,
 ) -> Result<Vec<(Uid, MessageId)>, TransferError> {
     let mut rows: Vec<(Uid, MessageId)> = Vec::new();
@@ -89,7 +89,7 @@ async fn latest_of_all(
     }
 }
 
-async fn uids_after(directory: &dyn Directory, after: Uid, most: usize) -> Result<Vec<Uid>, TransferError> {
+async fn uids_after(directory: &Directory, after: Uid, most: usize) -> Result<Vec<Uid>, TransferError> {
     let accounts = directory.accounts(after, most).await?;
     Ok(accounts.into_iter().map(|account| account.uid).collect())
 }
@@ -128,7 +128,7 @@ async fn overtake(sequencer: &dyn Sequencer, uid: Uid, latest: MessageId) -> Res
     if last >= latest.get() {
         return Ok(false);
     }
-    warn!(%uid, %latest, last, "the sequence is behind the rows of its section; it goes on above them");
+    warn!(%uid, %latest, last, "the sequence is behind the rows of its section; it continues above them");
     sequencer.advance(uid, latest.get()).await?;
     Ok(true)
 }
@@ -145,13 +145,13 @@ mod tests {
     use crate::domain::Timestamp;
     use crate::store::NewAccount;
     use crate::store::conformance::send_text;
-    use crate::store::memory::{MemoryDirectory, MemoryStore};
+    use crate::store::memory::MemoryStore;
 
     const ADJACENT: u32 = 10_000;
 
     /// Users 19,950 to 21,099 and 50,000, each with rows up to the own uid: three sections, one of more than a page.
-    async fn some_rows() -> (MemoryStore, MemoryDirectory) {
-        let (store, directory) = (MemoryStore::new(), MemoryDirectory::new());
+    async fn some_rows() -> (MemoryStore, Directory) {
+        let (store, directory) = (MemoryStore::new(), Directory::in_memory());
         for n in (19_950..21_100).chain([50_000]) {
             let account =
                 NewAccount { name: n.to_string(), password_hash: String::new(), created_at: Timestamp(0) };

@@ -118,7 +118,7 @@ impl InterruptedExport {
         let header = match reader.next()? {
             Some(ArchiveLine::Header(header)) => header,
             None if reader.is_empty()? => return Ok(InterruptedExport::Nothing),
-            _ => return Err(refuse("it is no interrupted export: its header is missing".to_owned())),
+            _ => return Err(refuse("it is not an interrupted export: its header is missing".to_owned())),
         };
         if header.history != about.history.0 {
             return Err(refuse("it is an export of another installation, or of another history".to_owned()));

@@ -1,31 +1,24 @@
-//! The record of a group in an export: its name and topic, and everybody who was ever in it or is banned. Only `record` uses it.
+//! The record of a group in an export: its settings, and everybody who was ever in it or is banned. Only `record` uses it.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::record::time;
-use crate::domain::{Group, GroupId, History, Member, MembershipEpoch, Role, Standing, Uid};
+use crate::domain::{Group, GroupId, GroupSettings, Member, MembershipEpoch, Role, Standing, Uid};
 use crate::store::archive::Record;
 
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct GroupLine {
     #[serde(rename = "type")]
     tag: String,
     gid: u64,
-    name: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    topic: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    history: Option<HistoryPart>,
+    #[serde(flatten)]
+    settings: GroupSettings,
     version: u64,
     members: Vec<MemberPart>,
-}
-
-/// Which earlier messages new members see; absent: none.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum HistoryPart {
-    Visible,
+    /// Fields that are not known: serde does not refuse them beside a flattened part.
+    #[serde(flatten)]
+    others: Map<String, Value>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -55,22 +48,23 @@ impl GroupLine {
         GroupLine {
             tag: "group".into(),
             gid: group.gid.0,
-            name: group.name.clone(),
-            topic: group.topic.clone(),
-            history: (group.history == History::Visible).then_some(HistoryPart::Visible),
+            settings: group.settings.clone(),
             version: group.version,
             members: group.members.iter().map(MemberPart::of).collect(),
+            others: Map::new(),
         }
     }
 
     pub(super) fn read(self) -> Result<Record, String> {
+        if let Some(field) = self.others.keys().next() {
+            return Err(format!("unknown field `{field}`"));
+        }
         let mut members = self.members.iter().map(MemberPart::read).collect::<Result<Vec<_>, _>>()?;
         // Binary searches rely on the order, and a file may have any.
         members.sort_by_key(|member| member.uid);
         members.dedup_by_key(|member| member.uid);
-        let GroupLine { gid, name, topic, history, version, .. } = self;
-        let history = history.map_or(History::Hidden, |HistoryPart::Visible| History::Visible);
-        Ok(Record::Group(Group { gid: GroupId(gid), name, topic, history, version, members }))
+        let GroupLine { gid, settings, version, .. } = self;
+        Ok(Record::Group(Group { gid: GroupId(gid), settings, version, members }))
     }
 }
 

@@ -69,7 +69,7 @@ pub async fn import(
             Some(ArchiveLine::Header(_)) => {}
             Some(ArchiveLine::Footer(footer)) if footer.sha256 == checked.source => break,
             Some(ArchiveLine::Footer(_)) => {
-                return Err(reader.fault("the file was changed meanwhile".to_owned()));
+                return Err(reader.fault("the file was changed during the import".to_owned()));
             }
             None => return Err(reader.cut_off()),
         }

@@ -272,7 +272,7 @@ mod tests {
     fn a_line_of_an_unknown_type_is_refused() {
         assert_eq!(
             ArchiveLine::read(r#"{"type":"poll"}"#).expect_err("unknown"),
-            "`poll` is no type of record"
+            "`poll` is not a type of record"
         );
         assert!(ArchiveLine::read("{\"type\":").is_err());
     }

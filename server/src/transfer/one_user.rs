@@ -28,7 +28,7 @@ pub struct Installation<'a> {
     /// Says which groups there are, and how far the user has read.
     pub store: &'a dyn MessageStore,
     /// Says which people there are.
-    pub directory: &'a dyn Directory,
+    pub directory: &'a Directory,
     /// Numbers the rows; `None`: each gets the next id of its inbox.
     pub sequencer: Option<&'a dyn Sequencer>,
 }
@@ -174,7 +174,7 @@ impl<'a> Mover<'a> {
                 None => {
                     let number = numbers.next().and_then(MessageId::new);
                     let message_id = number
-                        .ok_or_else(|| StoreError::corrupt("the inbox has come to the end of its ids"))?;
+                        .ok_or_else(|| StoreError::corrupt("the inbox has reached the end of its ids"))?;
                     self.done.stored += 1;
                     rows.push(Entry { receiver: self.into, message_id, content: Arc::new(content) });
                     message_id
@@ -194,8 +194,9 @@ impl<'a> Mover<'a> {
             Kind::Setting if matches!(content.body.setting(), Some(Setting::Hide)) => {
                 return Ok(true);
             }
-            Kind::Friend | Kind::Setting | Kind::Seen | Kind::Pin | Kind::Star => {}
-            _ => return Ok(false),
+            // What a read marker says is compared by ids.
+            kind if !kind.is_state() || kind == Kind::ReadMarker => return Ok(false),
+            _ => {}
         }
         let Some(key) = content.compaction_key(self.into) else { return Ok(false) };
         Ok(self.to.store.newest(&[(self.into, key)]).await?.pop().flatten().is_some())
@@ -222,62 +223,31 @@ impl<'a> Mover<'a> {
             Conversation::User(uid) => Conversation::User(own(uid)),
             group => group,
         };
-        let body = match entry.content.kind {
-            Kind::Membership => self.renamed(&entry.content.body, &["/uid", "/by"]),
-            Kind::Message
-            | Kind::Edit
-            | Kind::Recall
-            | Kind::Reaction
-            | Kind::Like
-            | Kind::Comment
-            | Kind::Delete
-            | Kind::Seen
-            | Kind::Pin
-            | Kind::Star => {
-                const SENDERS: [&str; 3] = ["/of/sender", "/reply_to/of/sender", "/body/reply_to/of/sender"];
-                const MENTIONS: [&str; 2] = ["/mentions/users", "/body/mentions/users"];
-                self.renamed_among(&self.renamed(&entry.content.body, &SENDERS), &MENTIONS)
-            }
-            _ => entry.content.body.clone(),
-        };
         let target = Content::target_of(self.into, sender, conversation);
+        let body = self.renamed(&entry.content.body);
         Content { sender, target, body, ..Content::clone(&entry.content) }
     }
 
-    /// A body with the old uid replaced in these places.
-    fn renamed(&self, body: &Body, places: &[&str]) -> Body {
-        self.replaced(body, |value| {
-            places.iter().filter(|place| self.replace(value.pointer_mut(place))).count()
-        })
-    }
-
-    /// A body with the old uid replaced in these lists.
-    fn renamed_among(&self, body: &Body, lists: &[&str]) -> Body {
-        self.replaced(body, |value| {
-            let mut count = 0;
-            for list in lists {
-                let uids = value.pointer_mut(list).and_then(Value::as_array_mut);
-                count += uids
-                    .into_iter()
-                    .flatten()
-                    .filter_map(|uid| self.replace(Some(uid)).then_some(()))
-                    .count();
+    /// A body with the new uid wherever bodies name the old one. The body of a program names nobody: all of it lies under its kind.
+    fn renamed(&self, body: &Body) -> Body {
+        const UIDS: [&str; 5] =
+            ["/uid", "/by", "/of/sender", "/reply_to/of/sender", "/body/reply_to/of/sender"];
+        const LISTS: [&str; 2] = ["/mentions/users", "/body/mentions/users"];
+        let Ok(mut value) = serde_json::from_str::<Value>(body.as_json()) else { return body.clone() };
+        let mut is_other = false;
+        let mut rename = |uid: &mut Value| {
+            if uid.as_u64() == Some(self.from.0.into()) {
+                *uid = self.into.0.into();
+                is_other = true;
             }
-            count
-        })
-    }
-
-    /// A body in which `work` has replaced so many things.
-    fn replaced(&self, body: &Body, work: impl FnOnce(&mut Value) -> usize) -> Body {
-        let Ok(mut value) = serde_json::from_str(body.as_json()) else { return body.clone() };
-        if work(&mut value) > 0 { Body::from_stored(value.to_string()) } else { body.clone() }
-    }
-
-    /// Puts the new uid where the old one stands.
-    fn replace(&self, uid: Option<&mut Value>) -> bool {
-        let Some(uid) = uid.filter(|uid| uid.as_u64() == Some(self.from.0.into())) else { return false };
-        *uid = self.into.0.into();
-        true
+        };
+        for place in UIDS {
+            value.pointer_mut(place).into_iter().for_each(&mut rename);
+        }
+        for list in LISTS {
+            value.pointer_mut(list).and_then(Value::as_array_mut).into_iter().flatten().for_each(&mut rename);
+        }
+        if is_other { Body::from_stored(value.to_string()) } else { body.clone() }
     }
 
     /// A read marker with the new id of the row that it names, or of the last one before it; `None` when it leads no

@@ -117,7 +117,7 @@ pub(super) fn read(tag: &str, text: &str) -> Result<Record, String> {
         "table" => parse::<TableLine>(text)?.read(),
         "counter" => parse::<CounterLine>(text)?.read(),
         "table_row" => parse::<TableRowLine>(text)?.read(),
-        other => Err(format!("`{other}` is no type of record")),
+        other => Err(format!("`{other}` is not a type of record")),
     }
 }
 
@@ -254,7 +254,7 @@ fn kind(word: &str) -> Result<Kind, String> {
     Kind::ALL
         .into_iter()
         .find(|kind| kind.as_str() == word)
-        .ok_or_else(|| format!("`{word}` is no kind of row"))
+        .ok_or_else(|| format!("`{word}` is not a kind of row"))
 }
 
 fn conversation(text: &str) -> Result<Conversation, String> {
@@ -262,12 +262,12 @@ fn conversation(text: &str) -> Result<Conversation, String> {
 }
 
 pub(super) fn time(text: &str) -> Result<Timestamp, String> {
-    Timestamp::from_rfc3339(text).ok_or_else(|| format!("`{text}` is no time; expected RFC 3339"))
+    Timestamp::from_rfc3339(text).ok_or_else(|| format!("`{text}` is not a time; expected RFC 3339"))
 }
 
 fn message_id(value: u64) -> Result<MessageId, String> {
     let within = MessageId::new(value).filter(|id| *id > MessageId::ZERO);
-    within.ok_or_else(|| format!("message_id {value} is not within 1 and {}", MessageId::MAX))
+    within.ok_or_else(|| format!("message_id {value} is not between 1 and {}", MessageId::MAX))
 }
 
 fn body(raw: &RawValue) -> Result<Body, String> {
@@ -291,7 +291,7 @@ fn unhex(text: &str) -> Option<[u8; 16]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Group, History, Member, Role, Standing};
+    use crate::domain::{Group, GroupSettings, History, Member, Role, Standing};
 
     fn content(target: Conversation, text: &str) -> Arc<Content> {
         Arc::new(Content {
@@ -338,9 +338,11 @@ mod tests {
             Record::Account(gone, Timestamp(5), None),
             Record::Group(Group {
                 gid: GroupId(1),
-                name: "walkers".into(),
-                topic: "Sundays".into(),
-                history: History::Visible,
+                settings: GroupSettings {
+                    name: "walkers".into(),
+                    topic: "Sundays".into(),
+                    history: History::Visible,
+                },
                 version: 4,
                 members: (10_001..).zip(standings).map(member).collect(),
             }),

@@ -122,22 +122,22 @@ fn table(number: u64) -> Result<TableId, String> {
     let is_one = (1..=LARGEST_ASSIGNED.cast_unsigned()).contains(&number);
     is_one
         .then_some(TableId(number))
-        .ok_or_else(|| format!("table {number} is not within 1 and {LARGEST_ASSIGNED}"))
+        .ok_or_else(|| format!("table {number} is not between 1 and {LARGEST_ASSIGNED}"))
 }
 
 fn number(number: i64) -> Result<i64, String> {
     let is_one = (1..=LARGEST_ASSIGNED).contains(&number);
     is_one
         .then_some(number)
-        .ok_or_else(|| format!("the number {number} is not within 1 and {LARGEST_ASSIGNED}"))
+        .ok_or_else(|| format!("the number {number} is not between 1 and {LARGEST_ASSIGNED}"))
 }
 
 fn partition_key(text: &str) -> Result<PartitionKey, String> {
-    PartitionKey::parse(text).ok_or_else(|| format!("`{text}` is no partition key; expected 4 hex digits"))
+    PartitionKey::parse(text).ok_or_else(|| format!("`{text}` is not a partition key; expected 4 hex digits"))
 }
 
 fn bytes(text: &str) -> Result<Vec<u8>, String> {
-    STANDARD.decode(text).map_err(|why| format!("no base64: {why}"))
+    STANDARD.decode(text).map_err(|why| format!("not base64: {why}"))
 }
 
 #[cfg(test)]

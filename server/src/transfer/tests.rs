@@ -15,10 +15,8 @@ use crate::domain::{HistoryId, MessageId, Timestamp};
 use crate::store::archive::{ExportSnapshot, Restore};
 use crate::store::conformance::compare::same_answers;
 use crate::store::conformance::history::{Move, MoveHistory, moves};
-use crate::store::postgres::{PgDb, PgDirectory, PgExportSnapshot, PgOptions, PgRestore, PostgresStore};
-use crate::store::sqlite::{
-    Db, SqliteDirectory, SqliteExportSnapshot, SqliteOptions, SqliteRestore, SqliteStore,
-};
+use crate::store::postgres::{PgDb, PgExportSnapshot, PgOptions, PgRestore, PostgresStore};
+use crate::store::sqlite::{Db, SqliteExportSnapshot, SqliteOptions, SqliteRestore, SqliteStore};
 use crate::store::{CommitError, Directory, MessageStore, NewAccount, Write};
 
 mod tables;
@@ -57,18 +55,18 @@ impl Place {
         Db::open_with(&self.file(), &self.options).await.expect("opened")
     }
 
-    async fn open(&self) -> (Arc<dyn Directory>, Arc<dyn MessageStore>) {
+    async fn open(&self) -> (Arc<Directory>, Arc<dyn MessageStore>) {
         let history = HistoryId(Uuid::from_u128(1));
         match &self.url {
             None => {
                 let db = self.sqlite().await;
-                let directory = Arc::new(SqliteDirectory::new(Arc::clone(&db), 10));
+                let directory = Arc::new(Directory::on_sqlite(Arc::clone(&db), 10));
                 let store = SqliteStore::open(db, self.options.clone(), history).await.expect("opened");
                 (directory, Arc::new(store))
             }
             Some(url) => {
                 let db = PgDb::open(url, &PgOptions::default()).await.expect("opened");
-                let directory = Arc::new(PgDirectory::new(Arc::clone(&db), 10));
+                let directory = Arc::new(Directory::on_postgres(Arc::clone(&db), 10));
                 (directory, Arc::new(PostgresStore::open(db, history, false).await.expect("opened")))
             }
         }
@@ -76,7 +74,7 @@ impl Place {
 
     async fn snapshot(&self) -> Box<dyn ExportSnapshot> {
         match &self.url {
-            None => Box::new(SqliteExportSnapshot::take(&self.file(), &self.options).await.expect("taken")),
+            None => Box::new(SqliteExportSnapshot::take(&self.file()).await.expect("taken")),
             Some(url) => Box::new(PgExportSnapshot::take(url, &PgOptions::default()).await.expect("taken")),
         }
     }

@@ -184,7 +184,6 @@ impl TestApp {
             }
         }
         config.accounts.password_memory_kib = 8;
-        config.accounts.password_passes = 1;
         change(&mut config);
         config.check().expect("a good configuration");
         let time = Arc::new(AtomicI64::new(FIRST_MOMENT + clock_is_off.as_millis() as i64));

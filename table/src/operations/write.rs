@@ -76,7 +76,7 @@ impl WriteRequest {
         let ReceivedRow { key, cells, delete } = decode_row(&self.row)?;
         if delete && self.kind != WriteKind::Delete {
             return Err(TableError::invalid(
-                "The row is marked as to be deleted, and the operation is another one.",
+                "The row is marked for deletion, but the operation is another one.",
             ));
         }
         let condition = check::condition(self.condition.as_ref())?;
@@ -215,14 +215,12 @@ fn change(cell: ReceivedCell) -> Result<ColumnChange, TableError> {
 fn wrong_parts(cell: &ReceivedCell) -> TableError {
     let what = match cell.operation {
         None => "has no value to put",
-        Some(CellOperation::DeleteAll) => {
-            "is to be deleted, which UpdateRow does, without value and timestamp"
-        }
+        Some(CellOperation::DeleteAll) => "can be deleted only by UpdateRow, without value and timestamp",
         Some(CellOperation::DeleteOne) => {
-            "is to lose a version, which UpdateRow does, with its timestamp and without value"
+            "can lose a version only by UpdateRow, with its timestamp and without value"
         }
         Some(CellOperation::Increment) => {
-            "is to be incremented, which UpdateRow does, by an integer and without timestamp"
+            "can be incremented only by UpdateRow, with an integer and without timestamp"
         }
     };
     TableError::invalid(format!("Column '{}' {what}.", cell.name))

@@ -36,7 +36,7 @@ pub enum BoundValue {
 
 /// Bytes that are no key of this table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("these bytes are no key of the table")]
+#[error("these bytes are not a key of the table")]
 pub struct Unreadable;
 
 /// The bytes of a key, or of some of its columns.
@@ -157,21 +157,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{KeyColumnDefinition, ReservedThroughput, TableOptions};
 
     fn table(kinds: &[KeyType]) -> TableDefinition {
-        let column = |(at, kind): (usize, &KeyType)| KeyColumnDefinition {
-            name: format!("k{at}"),
-            kind: *kind,
-            auto_increment: false,
-        };
-        TableDefinition {
-            name: "t".to_owned(),
-            key: kinds.iter().enumerate().map(column).collect(),
-            columns: Vec::new(),
-            options: TableOptions::default(),
-            reserved: ReservedThroughput::default(),
-        }
+        let columns: Vec<_> = kinds.iter().map(|kind| ("k", *kind)).collect();
+        TableDefinition::of_test(&columns, false)
     }
 
     fn of_kind(kind: KeyType) -> BoxedStrategy<KeyValue> {

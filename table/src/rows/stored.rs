@@ -18,7 +18,7 @@ pub struct Columns {
 
 /// Bytes that are no columns of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("these bytes are no columns of a row")]
+#[error("these bytes are not the columns of a row")]
 pub struct Unreadable;
 
 const FORMAT: u8 = 1;

@@ -20,7 +20,7 @@ pub fn decompress(bytes: &[u8], most: usize) -> Result<Vec<u8>, TableError> {
     ZlibDecoder::new(bytes)
         .take(one_more)
         .read_to_end(&mut whole)
-        .map_err(|_| TableError::invalid("The body cannot be decompressed: it is not whole zlib data."))?;
+        .map_err(|_| TableError::invalid("The body cannot be decompressed: it is incomplete zlib data."))?;
     if whole.len() > most {
         let message = format!("The decompressed body exceeds the limit of {most} bytes.");
         return Err(TableError::new(ErrorCode::RequestBodyTooLarge, message));

@@ -3,6 +3,8 @@
 //! A message that repeats an element of two bytes a million times becomes a hundred times as large when it is decoded. Where elements are
 //! limited, they are counted with [`WireFields`] first.
 
+use prost::encoding::{WireType, decode_key, decode_varint};
+
 use crate::error::TableError;
 
 /// One field of a message.
@@ -37,21 +39,6 @@ impl<'a> WireFields<'a> {
         WireFields { rest: message }
     }
 
-    fn varint(&mut self) -> Option<u64> {
-        let mut value = 0u64;
-        for shift in (0..64).step_by(7) {
-            let (byte, rest) = self.rest.split_first()?;
-            self.rest = rest;
-            let bits = u64::from(byte & 0x7F);
-            value |= bits << shift;
-            if byte & 0x80 == 0 {
-                // The tenth byte holds one bit.
-                return (shift < 63 || bits <= 1).then_some(value);
-            }
-        }
-        None
-    }
-
     fn slice(&mut self, length: u64) -> Option<&'a [u8]> {
         let (slice, rest) = self.rest.split_at_checked(usize::try_from(length).ok()?)?;
         self.rest = rest;
@@ -59,17 +46,16 @@ impl<'a> WireFields<'a> {
     }
 
     fn field(&mut self) -> Option<Field<'a>> {
-        let key = self.varint()?;
-        let number = u32::try_from(key >> 3).ok().filter(|number| *number > 0)?;
-        let value = match key & 7 {
-            0 => FieldValue::Varint(self.varint()?),
-            1 => self.slice(8).map(|_| FieldValue::Fixed)?,
-            2 => {
-                let length = self.varint()?;
+        let (number, kind) = decode_key(&mut self.rest).ok()?;
+        let value = match kind {
+            WireType::Varint => FieldValue::Varint(decode_varint(&mut self.rest).ok()?),
+            WireType::SixtyFourBit => self.slice(8).map(|_| FieldValue::Fixed)?,
+            WireType::LengthDelimited => {
+                let length = decode_varint(&mut self.rest).ok()?;
                 FieldValue::Bytes(self.slice(length)?)
             }
-            5 => self.slice(4).map(|_| FieldValue::Fixed)?,
-            _ => return None,
+            WireType::ThirtyTwoBit => self.slice(4).map(|_| FieldValue::Fixed)?,
+            WireType::StartGroup | WireType::EndGroup => return None,
         };
         Some(Field { number, value })
     }

@@ -30,28 +30,14 @@ impl Proxy {
     pub fn before(configuration: &str, servers: &[String]) -> Self {
         let (port, folder) = (free_port(), folder("haproxy"));
         let socket = folder.join(SOCKET);
-        let mut text = String::new();
-        for line in configuration.lines() {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            match words[..] {
-                ["chroot" | "user" | "group", ..] => continue,
-                ["bind", ":80"] => text += &format!("    bind 127.0.0.1:{}", free_port()),
-                ["bind", ":443", "ssl", ..] => text += &format!("    bind 127.0.0.1:{port}"),
-                ["stats", "socket", _, ..] => {
-                    text += &format!("    stats socket {} level admin", socket.display());
-                }
-                ["server", "chat-1", _] => {
-                    for (at, server) in servers.iter().enumerate() {
-                        text += &format!("    server chat-{} {server}\n", at + 1);
-                    }
-                }
-                ["server", ..] => continue,
-                _ => text += line,
-            }
-            text.push('\n');
-        }
-        let changed = [&format!("127.0.0.1:{port}"), "stats socket", "server chat-1 "];
-        assert!(changed.iter().all(|part| text.contains(*part)), "a line to replace is missing: {text}");
+        let replaced = |words: &[&str]| match *words {
+            ["bind", ":80"] => Some(format!("    bind 127.0.0.1:{}", free_port())),
+            ["bind", ":443", "ssl", ..] => Some(format!("    bind 127.0.0.1:{port}")),
+            ["stats", "socket", ..] => Some(format!("    stats socket {} level admin", socket.display())),
+            ["server", "chat-1", _] => Some(listed("chat-", servers)),
+            _ => None,
+        };
+        let text = here(configuration, replaced, &["stats socket", "server chat-1 "], port);
         Self::start(&text, port, folder)
     }
 
@@ -77,23 +63,14 @@ impl Proxy {
     /// When the configuration does not have the lines that are replaced, or the proxy does not start.
     pub fn to_primary(configuration: &str, nodes: &[(u16, u16)]) -> Self {
         let (port, folder) = (free_port(), folder("haproxy"));
-        let mut text = String::new();
-        for line in configuration.lines() {
-            match line.split_whitespace().collect::<Vec<_>>()[..] {
-                ["chroot" | "user" | "group", ..] => continue,
-                ["bind", "127.0.0.1:5432"] => text += &format!("    bind 127.0.0.1:{port}"),
-                ["server", "node1", ..] => {
-                    for (at, (postgres, rest)) in nodes.iter().enumerate() {
-                        text += &format!("    server node{} 127.0.0.1:{postgres} port {rest}\n", at + 1);
-                    }
-                }
-                ["server", ..] => continue,
-                _ => text += line,
-            }
-            text.push('\n');
-        }
-        let changed = [&format!("127.0.0.1:{port}"), "server node1 127.0.0.1:"];
-        assert!(changed.iter().all(|part| text.contains(*part)), "a line to replace is missing: {text}");
+        let nodes: Vec<String> =
+            nodes.iter().map(|(postgres, rest)| format!("127.0.0.1:{postgres} port {rest}")).collect();
+        let replaced = |words: &[&str]| match *words {
+            ["bind", "127.0.0.1:5432"] => Some(format!("    bind 127.0.0.1:{port}")),
+            ["server", "node1", ..] => Some(listed("node", &nodes)),
+            _ => None,
+        };
+        let text = here(configuration, replaced, &["server node1 127.0.0.1:"], port);
         Self::start(&text, port, folder)
     }
 
@@ -140,4 +117,34 @@ impl Proxy {
         socket.read_to_string(&mut answer).expect("it answers in text");
         answer
     }
+}
+
+/// The configuration for this machine, where no user is changed. `replaced`: what stands in the place of a line with these words, if
+/// something does. `needed`: what must stand there then, beside the port.
+fn here(
+    configuration: &str,
+    replaced: impl Fn(&[&str]) -> Option<String>,
+    needed: &[&str],
+    port: u16,
+) -> String {
+    let mut text = String::new();
+    for line in configuration.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match (replaced(&words), words.first()) {
+            (Some(instead), _) => text += &instead,
+            (None, Some(&("chroot" | "user" | "group" | "server"))) => continue,
+            (None, _) => text += line,
+        }
+        text.push('\n');
+    }
+    let address = format!("127.0.0.1:{port}");
+    let mut needed = needed.iter().copied().chain([address.as_str()]);
+    assert!(needed.all(|part| text.contains(part)), "a line to replace is missing: {text}");
+    text
+}
+
+/// A line for each of these servers.
+fn listed(prefix: &str, servers: &[String]) -> String {
+    let line = |(at, server): (usize, &String)| format!("    server {prefix}{} {server}\n", at + 1);
+    servers.iter().enumerate().map(line).collect()
 }

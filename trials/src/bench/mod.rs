@@ -4,7 +4,6 @@
 //! `measure` for each run, which answers samples with their baselines measured beside them.
 
 mod baseline;
-mod http;
 mod machine;
 mod report;
 mod results;
@@ -13,17 +12,19 @@ mod tables;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use futures_util::future::try_join_all;
 use indicatif::{ProgressBar, ProgressStyle};
 
 pub use report::ReportRow;
-use report::{rows_of, table};
+use report::{Sample, rows_of, table};
 pub use results::Files;
 use results::merged;
 use scenario::Scenario;
 
-use crate::{Failure, Result, server};
+use crate::server::Server;
+use crate::{Failure, Result, program};
 
 /// The scenarios to measure, and how.
 #[derive(Clone, Debug)]
@@ -54,17 +55,6 @@ impl Context {
         if self.quick { (full / 10).max(1) } else { full }
     }
 
-    /// The program of the sequence service, which lies beside the server's.
-    pub(crate) fn sequence_binary(&self) -> Result<PathBuf> {
-        let path = self.binary.with_file_name("seqsvr");
-        match path.is_file() {
-            true => Ok(path),
-            false => {
-                Err(Failure::new(format!("{} is not there; `cargo xtask bench` builds it", path.display())))
-            }
-        }
-    }
-
     /// A fresh folder.
     pub(crate) fn fresh(&self) -> Result<tempfile::TempDir> {
         Ok(tempfile::Builder::new().prefix("trial-").tempdir_in(&self.folder)?)
@@ -82,7 +72,7 @@ pub async fn run(plan: &BenchPlan) -> Result<Vec<ReportRow>> {
     let earlier = plan.files.earlier()?;
     let order: Vec<&str> = [machine::NAME].into_iter().chain(scenarios().map(|(name, _)| name)).collect();
     // Beside the program: /tmp may be memory, where syncing costs nothing.
-    let binary = server::beside_this_program()?;
+    let binary = program("tidemark")?;
     let folder = binary.with_file_name("trials");
     fs::create_dir_all(&folder)?;
     let context = Context { binary, quick: plan.quick, folder };
@@ -105,24 +95,37 @@ pub async fn run(plan: &BenchPlan) -> Result<Vec<ReportRow>> {
     Ok(rows)
 }
 
-/// Serves the baseline's echo until the process is killed.
-pub async fn serve_echo() -> Result<()> {
-    baseline::echo::serve().await
+/// Is a part of a measurement that has a process of its own, until that is killed: the server of a baseline, or the client that floods.
+pub async fn be(part: &[String]) -> Result<()> {
+    match part.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["echo"] => baseline::echo::serve().await,
+        ["grpc"] => baseline::grpc::serve().await,
+        ["table"] => baseline::table::http::serve(None).await,
+        ["table", file] => baseline::table::http::serve(Some(Path::new(file))).await,
+        ["flood", way, file] => scenario::flood::flood(way, Path::new(file)).await,
+        _ => Err(Failure::new(format!("no measurement has a part {}", part.join(" ")))),
+    }
 }
 
-/// Serves the bare gRPC baseline until the process is killed.
-pub async fn serve_grpc() -> Result<()> {
-    baseline::grpc::serve().await
+/// Runs tasks at the same time, which do something so many times in all; how often a second.
+pub(crate) async fn rate<T>(times: usize, tasks: impl IntoIterator<Item = T>) -> Result<f64>
+where
+    T: Future<Output = Result<()>> + Send + 'static,
+{
+    let began = Instant::now();
+    for done in try_join_all(tasks.into_iter().map(tokio::spawn)).await? {
+        done?;
+    }
+    Ok(times as f64 / began.elapsed().as_secs_f64())
 }
 
-/// Serves the bare baseline of tables until the process is killed; with `file`, rows are appended to it.
-pub async fn serve_table(file: Option<&Path>) -> Result<()> {
-    baseline::table::http::serve(file).await
+/// The most memory that a server ever had.
+pub(crate) fn peak_memory(metric: impl Into<String>, server: &Server) -> Result<Sample> {
+    Ok(Sample::new(metric, mib(server.peak_memory()?), "MiB"))
 }
 
-/// Floods in the way of this name, until the process is killed; whom and as whom stands in `file`.
-pub async fn flood(way: &str, file: &Path) -> Result<()> {
-    scenario::flood::flood(way, file).await
+pub(crate) fn mib(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
 }
 
 fn choose(names: &[String]) -> Result<Vec<&'static Scenario>> {

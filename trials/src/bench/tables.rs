@@ -2,7 +2,6 @@
 //! they are measured, so that the load costs the machine little.
 
 use prost::Message;
-use tidemark_table::client::{Credentials, path};
 use tidemark_table::rows::key;
 use tidemark_table::rows::stored::Columns;
 use tidemark_table::wire::plain_buffer::{KeyPart, ReceivedCell, ReceivedRow, encode_sent};
@@ -11,8 +10,7 @@ use tidemark_table::{
     Cell, KeyColumnDefinition, KeyType, KeyValue, ReservedThroughput, TableDefinition, TableOptions, Value,
 };
 
-use crate::Result;
-use crate::table_setup::{create_table, now};
+use crate::table_setup::create_table;
 
 /// The instance.
 pub(crate) const INSTANCE: &str = "bench";
@@ -113,15 +111,4 @@ pub(crate) fn stored_row(bytes: usize, at: i64) -> Vec<u8> {
     let body = Value::String("x".repeat(bytes));
     let cells = vec![Cell { name: BODY.to_owned(), value: body, timestamp: at }];
     Columns { written_at: at, cells }.encode()
-}
-
-/// A whole request: signed now, which the server takes for a quarter of an hour.
-pub(crate) fn request(credentials: &Credentials, operation: &str, body: &[u8]) -> Result<Vec<u8>> {
-    let mut head =
-        format!("POST {} HTTP/1.1\r\nhost: tables\r\ncontent-length: {}\r\n", path(operation), body.len());
-    for (name, value) in credentials.headers(operation, body, &now()?) {
-        head += &format!("{name}: {value}\r\n");
-    }
-    head += "\r\n";
-    Ok([head.as_bytes(), body].concat())
 }

@@ -1,6 +1,6 @@
 //! `bench`: the measurements. `cargo xtask bench` builds what it needs and starts it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -30,21 +30,9 @@ struct BenchArguments {
     /// A tenth of the work: shows that it works, the numbers mean little
     #[arg(long)]
     quick: bool,
-    /// Be the baseline's echo server; the measurement starts it by itself
-    #[arg(long, hide = true)]
-    serve_echo: bool,
-    /// Be the baseline's bare gRPC server; the measurement starts it by itself
-    #[arg(long, hide = true)]
-    serve_grpc: bool,
-    /// Be the bare server of tables; the measurement starts it by itself
-    #[arg(long, hide = true)]
-    serve_table: bool,
-    /// The same, and rows are durable in this file before the answer
-    #[arg(long, hide = true, value_name = "FILE")]
-    serve_table_into: Option<PathBuf>,
-    /// Be the client that floods; the measurement starts it by itself
-    #[arg(long, hide = true, num_args = 2, value_names = ["WAY", "FILE"])]
-    flood: Vec<String>,
+    /// Be the server of a baseline, or the client that floods; the measurement starts it by itself
+    #[arg(long, hide = true, num_args = 1.., value_name = "PART")]
+    be: Vec<String>,
 }
 
 fn scenarios() -> String {
@@ -56,15 +44,9 @@ fn scenarios() -> String {
 #[tokio::main]
 async fn main() -> ExitCode {
     let arguments = BenchArguments::parse();
-    let BenchArguments { serve_echo, serve_grpc, serve_table, serve_table_into: file, flood, .. } =
-        &arguments;
-    let done = match (serve_echo, serve_grpc, serve_table, flood.as_slice()) {
-        (true, ..) => bench::serve_echo().await,
-        (_, true, ..) => bench::serve_grpc().await,
-        (_, _, true, _) => bench::serve_table(None).await,
-        _ if file.is_some() => bench::serve_table(file.as_deref()).await,
-        (.., [way, file]) => bench::flood(way, Path::new(file)).await,
-        _ => measure(arguments).await,
+    let done = match arguments.be.as_slice() {
+        [] => measure(arguments).await,
+        part => bench::be(part).await,
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

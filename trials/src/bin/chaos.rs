@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use tidemark_trials::{chaos, server};
+use tidemark_trials::{chaos, program};
 
 /// Breaks a running server on purpose, and checks that every promise holds
 #[derive(Parser)]
@@ -48,7 +48,7 @@ async fn main() -> ExitCode {
 async fn run(arguments: ChaosArguments) -> tidemark_trials::Result<()> {
     let seed = arguments.seed.unwrap_or_else(rand::random);
     let length = Duration::try_from_secs_f64(arguments.minutes * 60.0)?;
-    let binary = server::beside_this_program()?;
+    let binary = program("tidemark")?;
     let folder = binary.with_file_name("trials");
     std::fs::create_dir_all(&folder)?;
     let ChaosArguments { names, failovers, seeds, .. } = arguments;

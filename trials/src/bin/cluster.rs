@@ -8,9 +8,8 @@ use clap::{Parser, ValueEnum};
 use serde_json::{Value, json};
 use tidemark_test_support::servers::postgres;
 use tidemark_trials::cluster::{Cluster, ClusterMember, KeeperKind, Shape};
-use tidemark_trials::server::beside_this_program;
 use tidemark_trials::servers::{Servers, name};
-use tidemark_trials::{Failure, Result};
+use tidemark_trials::{Failure, Result, program};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Runs 3 stores, 3 AllocSvrs and 2 arbiters, or 3 chat servers, on free ports of the loopback, until Ctrl-C
@@ -70,11 +69,11 @@ async fn run(arguments: ClusterArguments) -> Result<()> {
         }
     };
     if arguments.chat {
-        let binary = beside_this_program()?;
+        let binary = program("tidemark")?;
         if !postgres::is_installed() {
             return Err(Failure::new("PostgreSQL is missing; apt-get install postgresql"));
         }
-        let servers = tokio::select! {
+        let mut servers = tokio::select! {
             servers = Servers::start(&binary, &folder, 3) => servers?,
             () = &mut asked => return Ok(()),
         };
@@ -82,7 +81,7 @@ async fn run(arguments: ClusterArguments) -> Result<()> {
         asked.await;
         return servers.stop_all().await;
     }
-    let binary = std::env::current_exe()?.with_file_name("seqsvr");
+    let binary = program("seqsvr")?;
     let shape = Shape { keeper, ..Shape::new(3, 2) };
     let cluster = tokio::select! {
         cluster = Cluster::start(&binary, &folder, &shape) => cluster?,

@@ -19,40 +19,24 @@ use super::stage::Joined;
 use super::view::EntryKey;
 use crate::{Failure, Result};
 
-/// The maker of rows of a kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Maker {
-    /// People, in fault runs.
-    People,
-    /// The server, out of rows that people changed.
-    Server,
-    /// Programs; the fault runs of tables have them.
-    Programs,
-}
-
-/// All kinds of rows. A new one belongs here, and where people make it, into `Contacts::action`.
-pub static KINDS: [(Kind, Maker); 17] = [
-    (Kind::Message, Maker::People),
-    (Kind::ReadMarker, Maker::People),
-    (Kind::Membership, Maker::People),
-    (Kind::Edit, Maker::People),
-    (Kind::Recall, Maker::People),
-    (Kind::Reaction, Maker::People),
-    (Kind::Setting, Maker::People),
-    (Kind::Friend, Maker::People),
-    (Kind::Moment, Maker::People),
-    (Kind::Like, Maker::People),
-    (Kind::Comment, Maker::People),
-    (Kind::Delete, Maker::People),
-    (Kind::Seen, Maker::People),
-    (Kind::Pin, Maker::People),
-    (Kind::Star, Maker::People),
-    (Kind::Recalled, Maker::Server),
-    (Kind::Deleted, Maker::Server),
+/// The kinds of rows that people make. For a new one there is an action in `Contacts::action`.
+pub static KINDS: [Kind; 15] = [
+    Kind::Message,
+    Kind::ReadMarker,
+    Kind::Membership,
+    Kind::Edit,
+    Kind::Recall,
+    Kind::Reaction,
+    Kind::Setting,
+    Kind::Friend,
+    Kind::Moment,
+    Kind::Like,
+    Kind::Comment,
+    Kind::Delete,
+    Kind::Seen,
+    Kind::Pin,
+    Kind::Star,
 ];
-
-/// The word for rows of programs, each of which has a kind of its own.
-pub const OF_PROGRAMS: (&str, Maker) = ("app", Maker::Programs);
 
 /// Rows that somebody remembers, to do something to them.
 const REMEMBERED: usize = 64;
@@ -398,10 +382,9 @@ fn one<T>(random: &mut StdRng, all: impl Iterator<Item = T> + Clone) -> Option<T
     if count == 0 { None } else { all.clone().nth(random.random_range(0..count)) }
 }
 
-/// The kinds of rows that people make, but messages.
+/// The same, but messages.
 pub(super) fn made_by_people() -> impl Iterator<Item = &'static Kind> {
-    let made = KINDS.iter().filter(|(kind, maker)| *maker == Maker::People && *kind != Kind::Message);
-    made.map(|(kind, _)| kind)
+    KINDS.iter().filter(|kind| **kind != Kind::Message)
 }
 
 /// Locks it, poisoned or not: no holder can leave it half-changed.

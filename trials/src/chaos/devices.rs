@@ -38,8 +38,7 @@ const DEVICES: usize = 10;
 const SERVERS: usize = 3;
 const PASSWORD: &str = "a password for a trial";
 /// Logging in twenty times need not cost much.
-const CHEAP_PASSWORDS: [(&str, &str); 2] =
-    [("TIDEMARK_ACCOUNTS__PASSWORD_MEMORY_KIB", "8"), ("TIDEMARK_ACCOUNTS__PASSWORD_PASSES", "1")];
+const CHEAP_PASSWORDS: (&str, &str) = ("TIDEMARK_ACCOUNTS__PASSWORD_MEMORY_KIB", "8");
 /// The longest pause between two steps of a device.
 const LONGEST_PAUSE: Duration = Duration::from_millis(60);
 /// Messages of one device that may be unsettled, as when it is offline.
@@ -87,42 +86,6 @@ impl fmt::Display for DevicesSummary {
     }
 }
 
-/// The servers behind the gates.
-enum DeviceServers {
-    One(Box<Server>),
-    Several(Box<Servers>),
-}
-
-impl DeviceServers {
-    async fn start(database: Database, binary: &Path, folder: &Path) -> Result<DeviceServers> {
-        let settings = CHEAP_PASSWORDS.map(|(name, value)| (name, value.to_owned()));
-        Ok(match database {
-            Database::Sqlite => {
-                DeviceServers::One(Box::new(Server::start_with(&settings, 0, binary, folder).await?))
-            }
-            Database::Postgres => {
-                let servers = Servers::start_with(binary, folder, SERVERS, settings.to_vec()).await?;
-                DeviceServers::Several(Box::new(servers))
-            }
-        })
-    }
-
-    /// The server of the `n`th device.
-    fn server(&self, n: usize) -> Result<&Server> {
-        match self {
-            DeviceServers::One(server) => Ok(server),
-            DeviceServers::Several(servers) => servers.server(n % SERVERS),
-        }
-    }
-
-    async fn stop(self) -> Result<()> {
-        match self {
-            DeviceServers::One(server) => server.stop().await.map(drop),
-            DeviceServers::Several(servers) => servers.stop_all().await,
-        }
-    }
-}
-
 impl DevicesRun {
     /// Carries it out over fresh data in `folder`.
     ///
@@ -130,13 +93,18 @@ impl DevicesRun {
     /// When devices or people disagree in the end, or when the run itself could not go on.
     pub async fn run(&self, binary: &Path, folder: &Path) -> Result<DevicesSummary> {
         let mut random = StdRng::seed_from_u64(self.seed);
-        let running = DeviceServers::start(self.database, binary, folder).await?;
+        let settings = vec![(CHEAP_PASSWORDS.0, CHEAP_PASSWORDS.1.to_owned())];
+        let mut running = Servers::over_files(binary, folder, settings.clone());
+        match self.database {
+            Database::Sqlite => running.add(None).await?,
+            Database::Postgres => running = Servers::start_with(binary, folder, SERVERS, settings).await?,
+        }
         let http = running.server(0)?.http()?;
         let accounts = [http.sign_up("ann", PASSWORD).await?, http.sign_up("bob", PASSWORD).await?];
         let known = known(&http, &accounts).await?;
         let mut devices = Vec::new();
         for n in 0..2 * DEVICES {
-            let server = running.server(n)?;
+            let server = running.server(n % running.count())?;
             let whose = n % 2;
             let account = server.http()?.log_in(&accounts[whose].name, PASSWORD).await?;
             let seed = random.random();
@@ -156,7 +124,7 @@ impl DevicesRun {
                 *summary.done.entry(kind.as_str().to_owned()).or_default() += count;
             }
         }
-        running.stop().await?;
+        running.stop_all().await?;
         Ok(summary)
     }
 }

@@ -8,6 +8,7 @@
 mod action;
 mod check;
 mod cluster;
+mod crowd;
 mod devices;
 #[cfg(feature = "simulation")]
 mod exploration;
@@ -29,12 +30,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tidemark_test_support::servers::patroni::is_installed as has_patroni;
 use tidemark_test_support::servers::postgres;
 
-pub use action::{KINDS, Maker, OF_PROGRAMS};
+pub use action::KINDS;
 pub use cluster::{AnswerHistory, ClusterRun, ClusterSummary, Load};
+pub use crowd::Summary;
 pub use devices::{DevicesRun, DevicesSummary};
 #[cfg(feature = "simulation")]
 pub use exploration::{ExplorationRun, ExplorationSummary};
-pub use fault::{FaultRun, Summary};
+pub use fault::FaultRun;
 pub use patroni::{Failover, PatroniRun};
 pub use rolling::{RollingRun, RollingSummary};
 pub use servers::ServersRun;
@@ -42,8 +44,8 @@ pub use servers::ServersRun;
 pub use simulation::{SimulationRun, SimulationSummary};
 pub use tables::{AccessKey, Database, TableLedger, TableLoad, TablesRun, TablesSummary};
 
-use crate::cluster::{KeeperKind, has_etcd};
-use crate::{Failure, Result};
+use crate::cluster::{KeeperKind, is_installed};
+use crate::{Failure, Result, program};
 
 /// How the server ends, again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,7 +168,7 @@ pub async fn run(plan: &ChaosPlan, binary: &Path, folder: &Path) -> Result<()> {
     println!("seed {}", plan.seed);
     for (name, run, _) in choose(&plan.names)? {
         let missing = match *run {
-            ChaosRun::Cluster(KeeperKind::Etcd) if !has_etcd() => {
+            ChaosRun::Cluster(KeeperKind::Etcd) if !is_installed("etcd") => {
                 Some("etcd is missing; apt-get install etcd-server")
             }
             ChaosRun::Servers
@@ -217,8 +219,7 @@ pub async fn run(plan: &ChaosPlan, binary: &Path, folder: &Path) -> Result<()> {
             }
             ChaosRun::Cluster(keeper) => {
                 let run = ClusterRun { keeper, seed, length, bar: bar.clone() };
-                let binary = binary.with_file_name("seqsvr");
-                run.run(&binary, data.path()).await.map(|summary| summary.to_string())
+                run.run(&program("seqsvr")?, data.path()).await.map(|summary| summary.to_string())
             }
             #[cfg(feature = "simulation")]
             ChaosRun::Simulation => {

@@ -2,8 +2,6 @@
 //! and a standby takes over. Replication is synchronous, so nothing that was answered or shown may be missing afterwards.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use indicatif::ProgressBar;
@@ -12,14 +10,11 @@ use rand::seq::SliceRandom as _;
 use rand::{RngExt, SeedableRng};
 use tidemark_test_support::servers::patroni::{NODES, PatroniCluster};
 use tidemark_test_support::until::until;
-use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::fault::{Summary, compare};
-use super::person::Participant;
-use super::stage::{Stage, USERS};
+use super::crowd::{Crowd, Summary};
+use crate::Result;
 use crate::servers::Servers;
-use crate::{Result, users};
 
 const SERVERS: usize = 2;
 /// So many messages are not on their way when the primary is lost: they were sent afterwards.
@@ -82,39 +77,28 @@ impl PatroniRun {
         let mut random = StdRng::seed_from_u64(self.seed);
         let url = cluster.new_database().await;
         let settings = vec![("TIDEMARK_STORAGE__REPLICATION", "synchronous".to_owned())];
-        let servers = Servers::start_at(url, binary, folder, SERVERS, settings).await?;
+        let mut servers = Servers::start_at(url, binary, folder, SERVERS, settings).await?;
         let http = servers.http()?;
-        let accounts = users::sign_up(&http, "person", USERS).await?;
-        let stage = Stage::set(&http, &accounts, &mut random).await?;
-        let (stop, stopped) = watch::channel(false);
-        let count = Arc::new(AtomicUsize::new(0));
-        let mut people = Vec::new();
-        for account in &accounts {
-            let known = stage.known(account.uid, &accounts);
-            let (stopped, count) = (stopped.clone(), Arc::clone(&count));
-            people.push(Participant::begin(&http, account, known, random.random(), stopped, count));
-        }
+        let crowd = Crowd::begin(&http, &mut random, |_| Ok(http.clone())).await?;
         for (at, failover) in self.failovers.iter().enumerate() {
             cluster.revive();
             cluster.until_whole().await;
-            more(&count).await;
-            self.bar.set_message(format!("{failover:?}; {} acknowledged", count.load(Ordering::Relaxed)));
+            more(&crowd).await;
+            self.bar.set_message(format!("{failover:?}; {} acknowledged", crowd.acknowledged()));
             failover.carry_out(cluster, &mut random).await;
-            more(&count).await;
+            more(&crowd).await;
             self.bar.set_position(at as u64 + 1);
         }
-        stop.send_replace(true);
-        self.bar.set_message("waiting until everything has arrived");
-        let (done, rows) = compare(people, &stage).await?;
+        let summary = crowd.end(self.failovers.len(), &self.bar).await?;
         servers.stop_all().await?;
-        Ok(Summary { faults: self.failovers.len(), acknowledged: count.load(Ordering::Relaxed), done, rows })
+        Ok(summary)
     }
 }
 
 /// Waits until messages are acknowledged that were sent after now.
-async fn more(count: &AtomicUsize) {
-    let before = count.load(Ordering::Relaxed);
-    until("messages are acknowledged", async || count.load(Ordering::Relaxed) > before + ENOUGH).await;
+async fn more(crowd: &Crowd) {
+    let before = crowd.acknowledged();
+    until("messages are acknowledged", async || crowd.acknowledged() > before + ENOUGH).await;
 }
 
 impl Failover {

@@ -7,19 +7,17 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use indicatif::ProgressBar;
+use rand::SeedableRng;
 use rand::rngs::StdRng;
-use rand::{RngExt, SeedableRng};
-use tidemark_client::{Account, Draft, Entry, Error, Http, RangeEnd, RangeQuery, Recipient};
+use tidemark_client::{Account, Draft, Error, Http, Recipient};
 use tidemark_test_support::servers::haproxy::Proxy;
 use tidemark_test_support::until::until;
 use tokio::sync::watch;
 
-use super::fault::compare;
-use super::person::Participant;
-use super::stage::{Stage, USERS};
+use super::crowd::{Crowd, Summary};
+use super::person::everything;
 use crate::servers::Servers;
 use crate::{Failure, Result, users};
 
@@ -72,22 +70,14 @@ impl RollingRun {
         let mut random = StdRng::seed_from_u64(self.seed);
         let mut servers = Servers::start(binary, folder, SERVERS).await?;
         let first = servers.server(0)?.http()?;
-        let accounts = users::sign_up(&first, "person", USERS).await?;
         let callers = users::sign_up(&first, "caller", CALLERS).await?;
-        let stage = Stage::set(&first, &accounts, &mut random).await?;
         let mut addresses = Vec::new();
         for at in 0..SERVERS {
             addresses.push(servers.server(at)?.address().replace("http://", ""));
         }
         let proxy = tokio::task::spawn_blocking(move || Proxy::before(PROXY, &addresses)).await?;
         let (stop, stopped) = watch::channel(false);
-        let count = Arc::new(AtomicUsize::new(0));
-        let mut people = Vec::new();
-        for account in &accounts {
-            let known = stage.known(account.uid, &accounts);
-            let (http, stopped, count) = (servers.http()?, stopped.clone(), Arc::clone(&count));
-            people.push(Participant::begin(&http, account, known, random.random(), stopped, count));
-        }
+        let crowd = Crowd::begin(&first, &mut random, |_| servers.http()).await?;
         let calling: Vec<_> = callers
             .iter()
             .zip(callers.iter().cycle().skip(1))
@@ -112,11 +102,12 @@ impl RollingRun {
             sent.push((caller, calling.await??));
         }
         compare_calls(&first, &sent).await?;
-        let (_, rows) = compare(people, &stage).await?;
+        let Summary { acknowledged, rows, .. } =
+            crowd.end(SERVERS * self.rounds, &ProgressBar::hidden()).await?;
         servers.stop_all().await?;
         Ok(RollingSummary {
             restarts: SERVERS * self.rounds,
-            acknowledged: count.load(Ordering::Relaxed),
+            acknowledged,
             rows,
             called: sent.iter().map(|(_, calls)| calls.acknowledged.len()).sum(),
             again: sent.iter().map(|(_, calls)| calls.again).sum(),
@@ -184,16 +175,4 @@ async fn compare_calls(server: &Http, sent: &[(&Account, Calls)]) -> Result<()> 
         }
     }
     Ok(())
-}
-
-async fn everything(http: &Http) -> Result<Vec<Entry>> {
-    let (mut rows, mut start) = (Vec::new(), RangeEnd::Min);
-    loop {
-        let page = http.range(&RangeQuery { start, ..RangeQuery::after(0) }).await?;
-        rows.extend(page.rows);
-        match page.next_start {
-            Some(next) => start = RangeEnd::At(next),
-            None => return Ok(rows),
-        }
-    }
 }

@@ -2,21 +2,16 @@
 //! while users write to each other over all servers.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use indicatif::ProgressBar;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use super::fault::{Summary, compare};
-use super::person::Participant;
-use super::stage::{Stage, USERS};
+use super::crowd::{Crowd, Summary};
+use crate::Result;
 use crate::servers::Servers;
-use crate::{Result, users};
 
 /// How many there are.
 pub(super) const SERVERS: usize = 3;
@@ -72,38 +67,23 @@ impl ServersRun {
         let mut random = StdRng::seed_from_u64(self.seed);
         let mut servers = Servers::start(binary, folder, SERVERS).await?;
         let first = servers.server(0)?.http()?;
-        let accounts = users::sign_up(&first, "person", USERS).await?;
-        let stage = Stage::set(&first, &accounts, &mut random).await?;
-        let (stop, stopped) = watch::channel(false);
-        let count = Arc::new(AtomicUsize::new(0));
-        let mut people = Vec::new();
-        for (n, account) in accounts.iter().enumerate() {
-            let known = stage.known(account.uid, &accounts);
-            let (stopped, count) = (stopped.clone(), Arc::clone(&count));
-            // Some go on with another server when theirs is gone, some wait until it is back.
-            let http = if n % 2 == 0 { servers.http()? } else { servers.server(n % SERVERS)?.http()? };
-            people.push(Participant::begin(&http, account, known, random.random(), stopped, count));
-        }
-        let faults = self.break_them(&mut servers, &mut random, &count).await?;
-        stop.send_replace(true);
-        self.bar.set_message("waiting until everything has arrived");
-        let (done, rows) = compare(people, &stage).await?;
+        // Some go on with another server when theirs is gone, some wait until it is back.
+        let reach =
+            |n: usize| if n.is_multiple_of(2) { servers.http() } else { servers.server(n % SERVERS)?.http() };
+        let crowd = Crowd::begin(&first, &mut random, reach).await?;
+        let faults = self.break_them(&mut servers, &mut random, &crowd).await?;
+        let summary = crowd.end(faults, &self.bar).await?;
         servers.stop_all().await?;
-        Ok(Summary { faults, acknowledged: count.load(Ordering::Relaxed), done, rows })
+        Ok(summary)
     }
 
-    async fn break_them(
-        &self,
-        servers: &mut Servers,
-        random: &mut StdRng,
-        count: &AtomicUsize,
-    ) -> Result<usize> {
+    async fn break_them(&self, servers: &mut Servers, random: &mut StdRng, crowd: &Crowd) -> Result<usize> {
         let began = Instant::now();
         let mut faults = 0;
         while began.elapsed() < self.length {
             sleep(Duration::from_millis(random.random_range(100..2_000))).await;
             let fault = ServersFault::draw(random);
-            self.bar.set_message(format!("{fault:?}; {} acknowledged", count.load(Ordering::Relaxed)));
+            self.bar.set_message(format!("{fault:?}; {} acknowledged", crowd.acknowledged()));
             carry_out(fault, servers, random.random_range(0..1_500)).await?;
             faults += 1;
             self.bar.set_position(began.elapsed().as_secs());

@@ -25,7 +25,7 @@ pub(super) struct ClusterPlan {
 }
 
 impl ClusterPlan {
-    pub(super) fn write(binary: &Path, folder: &Path, shape: &Shape) -> Result<ClusterPlan> {
+    pub(super) async fn write(binary: &Path, folder: &Path, shape: &Shape) -> Result<ClusterPlan> {
         let writer = ConfigWriter::new(binary, folder, shape);
         let mut wires = Wires { wired: shape.wired, links: Vec::new() };
         let mut plan = ClusterPlan {
@@ -39,17 +39,17 @@ impl ClusterPlan {
             match shape.keeper {
                 KeeperKind::Quorum => plan.stores.extend(writer.stores(set)?),
                 KeeperKind::Etcd => {
-                    plan.stores.extend(etcd_members(&set.stores, &set.peers, folder, &mut wires)?)
+                    plan.stores.extend(etcd_members(&set.stores, &set.peers, folder, &mut wires).await)
                 }
             }
         }
         for (alloc, metrics) in writer.allocators.iter().zip(&writer.metrics) {
-            plan.allocators.push(writer.allocator(alloc, metrics, &mut wires)?);
+            plan.allocators.push(writer.allocator(alloc, metrics, &mut wires).await?);
         }
         // Callers and probes find an AllocSvr by the same address, that in the table.
-        let seen = wires.lay_all("callers", &writer.allocators)?;
+        let seen = wires.lay_all("callers", &writer.allocators).await;
         for set in &writer.sets {
-            plan.arbiters.extend(writer.arbiters(set, &seen, &mut wires)?);
+            plan.arbiters.extend(writer.arbiters(set, &seen, &mut wires).await?);
         }
         plan.links = wires.links;
         plan.client_config = writer.client(&seen)?;
@@ -119,7 +119,7 @@ impl<'a> ConfigWriter<'a> {
         set.stores.iter().map(one).collect()
     }
 
-    fn allocator(
+    async fn allocator(
         &self,
         (name, addr): &NamedAddress,
         (_, metrics): &NamedAddress,
@@ -132,15 +132,14 @@ impl<'a> ConfigWriter<'a> {
         );
         text += &self.to_listen();
         for set in &self.sets {
-            let (number, lease) = (set.number, self.shape.timing.lease.as_millis());
-            text += &format!("\n[[sets]]\nnumber = {number}\nlease_ms = {lease}\n");
-            text += &self.keeper("sets.stores", &wires.lay_all(name, &set.stores)?);
+            text += &format!("\n[[sets]]\nnumber = {}\n", set.number);
+            text += &self.keeper("sets.stores", &wires.lay_all(name, &set.stores).await);
         }
         let alloc = self.member(ProcessRole::Alloc, name, addr, text)?;
         Ok(alloc.with_metrics(metrics.clone()))
     }
 
-    fn arbiters(
+    async fn arbiters(
         &self,
         set: &SetPlaces,
         allocators: &[NamedAddress],
@@ -155,9 +154,10 @@ impl<'a> ConfigWriter<'a> {
         for (index, ((name, addr), (_, metrics))) in set.arbiters.iter().zip(&set.arbiter_metrics).enumerate()
         {
             let mut text = format!(
-                "cluster = {CLUSTER:?}\nnumber = {index}\nlisten = {addr:?}\nmetrics_listen = {metrics:?}\n\n\
+                "cluster = {CLUSTER:?}\nnumber = {index}\npolicy = {:?}\nlisten = {addr:?}\nmetrics_listen = {metrics:?}\n\n\
                  [set]\nnumber = {}\nfirst_uid = {}\nlast_uid = {}\nlease_ms = {}\n\n\
                  [timing]\nprobe_every_ms = {}\nprobe_patience_ms = {}\ndead_after = {dead_after}\n",
+                self.shape.policy.word(),
                 set.number,
                 set.uids.start(),
                 set.uids.end(),
@@ -165,12 +165,13 @@ impl<'a> ConfigWriter<'a> {
                 probe_every.as_millis(),
                 probe_patience.as_millis()
             );
-            text += &self.shape.policy.of_arbiters();
+            text += &self.shape.policy.balance();
             if let Some(certificates) = &self.shape.certificates {
                 text += &(self.to_listen() + &certificates.of_operators());
             }
-            text +=
-                &(self.to_call("call") + &self.keeper("stores", &wires.lay_all(name, &set.stores)?) + &known);
+            text += &(self.to_call("call")
+                + &self.keeper("stores", &wires.lay_all(name, &set.stores).await)
+                + &known);
             all.push(self.member(ProcessRole::Arbiter, name, addr, text)?.with_metrics(metrics.clone()));
         }
         Ok(all)
@@ -182,7 +183,7 @@ impl<'a> ConfigWriter<'a> {
         if let Some(certificates) = &self.shape.certificates {
             text += &(self.to_call("security") + &certificates.of_operators());
         }
-        let policy = self.shape.policy.of_clients();
+        let policy = self.shape.policy.word();
         for set in &self.sets {
             let (first, last) = (set.uids.start(), set.uids.end());
             text += &format!(
@@ -246,34 +247,38 @@ struct Wires {
 
 impl Wires {
     /// Where `from` finds the process called `to` that listens on `addr`.
-    fn lay(&mut self, from: &str, to: &str, addr: &str) -> Result<String> {
+    async fn lay(&mut self, from: &str, to: &str, addr: &str) -> String {
         if !self.wired {
-            return Ok(addr.to_owned());
+            return addr.to_owned();
         }
-        let link = ClusterLink::lay(from, to, addr)?;
+        let link = ClusterLink::lay(from, to, addr).await;
         let addr = link.addr();
         self.links.push(link);
-        Ok(addr)
+        addr
     }
 
-    fn lay_all(&mut self, from: &str, all: &[(String, String)]) -> Result<Vec<(String, String)>> {
-        all.iter().map(|(name, addr)| Ok((name.clone(), self.lay(from, name, addr)?))).collect()
+    async fn lay_all(&mut self, from: &str, all: &[NamedAddress]) -> Vec<NamedAddress> {
+        let mut seen = Vec::new();
+        for (name, addr) in all {
+            seen.push((name.clone(), self.lay(from, name, addr).await));
+        }
+        seen
     }
 }
 
-fn etcd_members(
-    members: &[(String, String)],
-    peers: &[(String, String)],
+async fn etcd_members(
+    members: &[NamedAddress],
+    peers: &[NamedAddress],
     folder: &Path,
     wires: &mut Wires,
-) -> Result<Vec<ClusterMember>> {
+) -> Vec<ClusterMember> {
     let mut all = Vec::new();
     for ((name, addr), (_, peer)) in members.iter().zip(peers) {
-        let peer_seen = wires.lay("members", name, peer)?;
+        let peer_seen = wires.lay("members", name, peer).await;
         all.push(EtcdMember { name: name.clone(), addr: addr.clone(), peer: peer.clone(), peer_seen });
     }
     let member = |one: &EtcdMember| {
         ClusterMember::etcd(one.name.clone(), one.addr.clone(), one.words(&all, folder), folder)
     };
-    Ok(all.iter().map(member).collect())
+    all.iter().map(member).collect()
 }

@@ -1,9 +1,6 @@
-//! The command lines of etcd members in the place of StoreSvrs, and whether one is well.
+//! The command lines of etcd members in the place of StoreSvrs.
 
 use std::path::Path;
-
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 /// Votes are called early, so that a dead leader costs less than a lease.
 const TIMING: [&str; 4] = ["--heartbeat-interval", "50", "--election-timeout", "500"];
@@ -44,20 +41,8 @@ impl EtcdMember {
     }
 }
 
-/// Whether the program `etcd` is in the path.
-pub fn is_installed() -> bool {
+/// Whether this program is in the path.
+pub fn is_installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join("etcd").is_file())
-}
-
-/// Whether the member at `addr` has a leader.
-pub(super) async fn is_well(addr: &str) -> bool {
-    let ask = async {
-        let mut connection = TcpStream::connect(addr).await?;
-        connection.write_all(b"GET /health HTTP/1.0\r\n\r\n").await?;
-        let mut answer = String::new();
-        connection.read_to_string(&mut answer).await?;
-        std::io::Result::Ok(answer)
-    };
-    ask.await.is_ok_and(|answer| answer.contains(r#""health":"true""#))
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }

@@ -6,12 +6,11 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::TcpStream;
+use tidemark_client::Http;
+use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
-use super::etcd;
 use crate::{Failure, Result};
 
 /// How long a start or a stop may take.
@@ -177,12 +176,14 @@ impl ClusterMember {
             return Ok(());
         }
         let well = async {
-            while !etcd::is_well(&self.addr).await {
+            // One without a leader says so by its status.
+            while Http::new(&self.url())?.health().await.is_err() {
                 sleep(Duration::from_millis(20)).await;
             }
+            Ok(())
         };
         let late = |_| Failure::new(format!("{} is not well within {PATIENCE:?}", self.name));
-        timeout(PATIENCE, well).await.map_err(late)
+        timeout(PATIENCE, well).await.map_err(late)?
     }
 
     /// Ends it as a power cut would end the process: SIGKILL.
@@ -237,10 +238,7 @@ impl ClusterMember {
     pub async fn metric(&self, name: &str) -> Result<f64> {
         let addr =
             self.metrics.as_ref().ok_or_else(|| Failure::new(format!("{} has no metrics", self.name)))?;
-        let mut stream = TcpStream::connect(addr).await?;
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").await?;
-        let mut text = String::new();
-        stream.read_to_string(&mut text).await?;
+        let text = Http::new(&format!("http://{addr}"))?.metrics().await?;
         let values = text.lines().filter_map(|line| {
             let rest = line.strip_prefix(name).filter(|rest| rest.starts_with([' ', '{']))?;
             rest.rsplit(' ').next()?.parse::<f64>().ok()

@@ -18,8 +18,8 @@ use seqsvr_core::Uid;
 use tokio::process::Command;
 use tokio::time::{Instant, sleep};
 
-pub use etcd::is_installed as has_etcd;
-pub use links::{ClusterLink, Flow};
+pub use etcd::is_installed;
+pub use links::ClusterLink;
 pub use member::{ClusterMember, ProcessRole};
 pub use shape::{Certificates, KeeperKind, Policy, Shape, Timing};
 
@@ -50,8 +50,8 @@ pub struct Cluster {
 
 impl Cluster {
     /// Writes the files of `binary` in every role that `shape` asks for, with everything in `folder`, and starts nothing yet.
-    pub fn plan(binary: &Path, folder: &Path, shape: &Shape) -> Result<Cluster> {
-        let plan = config::ClusterPlan::write(binary, folder, shape)?;
+    pub async fn plan(binary: &Path, folder: &Path, shape: &Shape) -> Result<Cluster> {
+        let plan = config::ClusterPlan::write(binary, folder, shape).await?;
         Ok(Cluster {
             stores: plan.stores,
             allocators: plan.allocators,
@@ -70,7 +70,7 @@ impl Cluster {
 
     /// Does the same, starts all, and waits until numbers are served.
     pub async fn start(binary: &Path, folder: &Path, shape: &Shape) -> Result<Cluster> {
-        let mut cluster = Cluster::plan(binary, folder, shape)?;
+        let mut cluster = Cluster::plan(binary, folder, shape).await?;
         let starting = cluster.stores.iter_mut().map(|store| {
             let words: &[&str] = if store.role() == ProcessRole::Store { &["--init"] } else { &[] };
             store.start_with(words)

@@ -96,20 +96,16 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// The section `[policy]` of an arbiter.
-    pub(super) fn of_arbiters(self) -> String {
+    /// The section `[balance]` of an arbiter.
+    pub(super) fn balance(self) -> String {
         match self {
-            Policy::Spread => String::new(),
-            Policy::Balanced(least) => {
-                format!("\n[policy]\nkind = \"spread\"\nbalance_every_s = 5\nbalance_least = {least}\n")
-            }
-            Policy::Standby => "\n[policy]\nkind = \"standby\"\n".to_owned(),
-            Policy::StandbyByHash => "\n[policy]\nkind = \"standby\"\norder = \"hash\"\n".to_owned(),
+            Policy::Balanced(least) => format!("\n[balance]\nevery_s = 5\nleast = {least}\n"),
+            Policy::Spread | Policy::Standby | Policy::StandbyByHash => String::new(),
         }
     }
 
-    /// The clients' word for it.
-    pub(super) fn of_clients(self) -> &'static str {
+    /// The word for it in files.
+    pub(super) fn word(self) -> &'static str {
         match self {
             Policy::Spread | Policy::Balanced(_) => "spread",
             Policy::Standby => "standby",

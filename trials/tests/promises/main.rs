@@ -4,7 +4,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test whose stage cannot be set fails")]
 
-mod certificates;
 mod chat;
 mod load;
 mod operations;

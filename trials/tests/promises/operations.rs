@@ -126,7 +126,7 @@ async fn after_the_loss_of_all_stores_a_backup_gives_no_number_a_second_time() {
     let whole = std::fs::read_to_string(file).unwrap();
     let cut = folder.path().join("cut.backup");
     std::fs::write(&cut, &whole[..whole.len() / 2]).unwrap();
-    assert_says(&refusal(1, &["restore", cut.to_str().unwrap()], &arbiter).await, "it is not whole");
+    assert_says(&refusal(1, &["restore", cut.to_str().unwrap()], &arbiter).await, "it is incomplete");
     let restored = seqsvr(&["restore", file, "--ahead", "1000000", "--json"], &arbiter).await;
     assert_eq!(restored.code, Some(0), "{restored:?}");
     for member in cluster.allocators.iter_mut().chain(&mut cluster.arbiters) {

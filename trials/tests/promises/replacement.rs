@@ -13,7 +13,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
 use crate::support::{
-    RunningRole, altered, assert_says, eventually, every_number_held, held, program, refusal, seqsvr, shape,
+    RunningRole, altered, assert_says, eventually, every_number_held, program, refusal, seqsvr, shape,
 };
 
 /// A store beside those of the cluster. Dropping it kills it.
@@ -109,60 +109,15 @@ async fn a_dead_store_is_replaced_while_callers_take_numbers() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_lease_is_changed_while_callers_take_numbers_and_sections_change_hands() {
-    let folder = tempfile::tempdir().unwrap();
-    let (mut cluster, client, load) = under_load(folder.path()).await;
-    let arbiter = folder.path().join("arbiter1.toml");
-
-    // A shorter one, and while it is being settled an owner is paused, past its lease: its sections are taken over.
-    let words = ["store", "lease", "600", "--json"];
-    let settle = seqsvr(&words, &arbiter);
-    let take_over = async {
-        let held_now = || client.tables()[0].as_ref().map_or(0, |table| held(table, "alloc2"));
-        let before = held_now();
-        cluster.allocators[0].pause().unwrap();
-        let all = async || {
-            // The table comes with an answer.
-            client.next(Uid::new(42), 1).await.ok()?;
-            (held_now() > before).then_some(())
-        };
-        eventually("alloc2 takes over", all).await;
-        takes_numbers(&client).await;
-        cluster.allocators[0].resume().unwrap();
-    };
-    let (reported, ()) = tokio::join!(settle, take_over);
-    assert_eq!(reported.code, Some(0), "{reported:?}");
-    assert_says(&reported.out, "\"configuration\":3");
-    let longer = seqsvr(&["store", "lease", "2500"], &arbiter).await;
-    assert_says(&longer.out, "2500 ms is the lease from now on; configuration 4");
-    cluster.allocators[1].kill().await.unwrap();
-    takes_numbers(&client).await;
-    every_number_held(load).await;
-
-    // A role that starts with the file from before says which lease to set; without the key it uses the stored one.
-    let alloc = folder.path().join("alloc2.toml");
-    let mut running = RunningRole::start("alloc", &alloc);
-    running
-        .says("has lease_ms = 2500, but this role's file has 1500; set lease_ms = 2500, or leave it out")
-        .await;
-    running.kill().await;
-    // Not the directory of the one that is just ending.
-    let unset = altered(&alloc, "unsaid", &[("lease_ms = 1500\n", ""), ("/alloc2\"", "/alloc2-again\"")]);
-    let mut running = RunningRole::start("alloc", &unset);
-    running.says("the lease is as the stores say").await;
-    cluster.stop().await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_allocator_with_another_lease_serves_nothing_and_says_why() {
+async fn an_allocator_with_other_sections_serves_nothing_and_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let mut cluster = Cluster::start(&program("seqsvr"), folder.path(), &shape(2, 1)).await.unwrap();
     takes_numbers(&cluster.client().unwrap()).await;
     configured(folder.path()).await;
     cluster.allocators[1].stop().await.unwrap();
     let alloc = folder.path().join("alloc2.toml");
-    let shorter = altered(&alloc, "shorter", &[("lease_ms = 1500", "lease_ms = 1000")]);
-    let mut running = RunningRole::start("alloc", &shorter);
-    running.says("but this role's file has 1000; set lease_ms = 1500").await;
+    let other = altered(&alloc, "other", &[("[[sets]]\n", "[[sets]]\nstep = 77\n")]);
+    let mut running = RunningRole::start("alloc", &other);
+    running.says("but this role's file has section_size 100000 and step 77").await;
     cluster.stop().await.unwrap();
 }

@@ -4,10 +4,28 @@ use std::path::Path;
 
 use futures_util::future::join_all;
 use seqsvr_core::Uid;
+use tidemark_test_support::servers::certificates::issue;
 use tidemark_trials::cluster::{Certificates, Cluster, Shape};
 
-use crate::certificates;
 use crate::support::{Changes, RunningRole, altered, assert_says, program, refusal, seqsvr, shape};
+
+/// Certificates and tokens for a cluster on the loopback, made anew.
+fn issued(folder: &Path) -> Certificates {
+    std::fs::create_dir_all(folder).unwrap();
+    let token = |name: &str| {
+        let path = folder.join(name);
+        std::fs::write(&path, format!("{:032x}", rand::random::<u128>())).unwrap();
+        path
+    };
+    let files = issue(folder);
+    Certificates {
+        authority: files.authority,
+        certificate: files.certificate,
+        key: files.key,
+        token: token("token"),
+        admin_token: token("admin-token"),
+    }
+}
 
 /// A line of a configuration.
 fn key(name: &str, path: &Path) -> String {
@@ -17,8 +35,8 @@ fn key(name: &str, path: &Path) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_tls_and_tokens_everybody_works_and_nobody_else() {
     let folder = tempfile::tempdir().unwrap();
-    let certificates = certificates::issue(&folder.path().join("own"));
-    let foreign = certificates::issue(&folder.path().join("foreign"));
+    let certificates = issued(&folder.path().join("own"));
+    let foreign = issued(&folder.path().join("foreign"));
     let shape = Shape { certificates: Some(certificates.clone()), ..shape(2, 2) };
     let mut cluster = Cluster::start(&program("seqsvr"), folder.path(), &shape).await.unwrap();
     let config = cluster.client_config().to_owned();
@@ -120,7 +138,7 @@ async fn roles_say_what_they_lack(
 #[tokio::test]
 async fn beyond_loopback_no_role_starts_without_tls_and_tokens() {
     let folder = tempfile::tempdir().unwrap();
-    let certificates = certificates::issue(&folder.path().join("own"));
+    let certificates = issued(&folder.path().join("own"));
     // Not a port that could be listened on: what is refused must be refused before.
     let stores = "stores = { replicas = [\"http://127.0.0.1:1\"] }";
     let roles = [

@@ -175,7 +175,7 @@ async fn uids_move_from_one_set_to_another_and_no_number_comes_again() {
         (given.code == Some(0)).then_some(given)
     })
     .await;
-    assert_says(&given.out, "which Set 0 has no more");
+    assert_says(&given.out, "which Set 0 no longer has");
     let restore = ["restore", file.as_str()];
     assert_says(&refusal(2, &restore, &arbiter("lower")).await, "is for Set 1 of cluster");
     let taken = eventually("the other one is, too", async || {
@@ -183,7 +183,7 @@ async fn uids_move_from_one_set_to_another_and_no_number_comes_again() {
         (taken.code == Some(0)).then_some(taken)
     })
     .await;
-    assert_says(&taken.out, "uids 2000000000 to 2147399999 are taken in");
+    assert_says(&taken.out, "uids 2000000000 to 2147399999 are added: Set 1");
     assert_says(&refusal(1, &restore, &arbiter("upper")).await, "the file was used before");
     for (set, (from, to)) in [("lower", changes[0]), ("upper", changes[1])] {
         let text = std::fs::read_to_string(arbiter(set)).unwrap();

@@ -26,13 +26,9 @@ pub(crate) fn shape(allocators: usize, arbiters: usize) -> Shape {
     Shape { timing, ..Shape::new(allocators, arbiters) }
 }
 
-/// The program that the workspace's build leaves beside its tests.
+/// A program that the workspace's build leaves.
 pub(crate) fn program(name: &str) -> PathBuf {
-    let own = std::env::current_exe().unwrap();
-    let folder = own.parent().and_then(|deps| deps.parent()).expect("tests lie in target/PROFILE/deps");
-    let binary = folder.join(name);
-    assert!(binary.is_file(), "{} is missing; build it first: cargo build --workspace", binary.display());
-    binary
+    tidemark_trials::program(name).unwrap_or_else(|missing| panic!("{missing}"))
 }
 
 /// The output of a command, and how it ended.
@@ -72,7 +68,7 @@ pub(crate) async fn refusal(code: i32, words: &[&str], config: &Path) -> String 
 /// A role beside those of the cluster. Dropping it kills it.
 #[derive(Debug)]
 pub(crate) struct RunningRole {
-    process: Child,
+    _process: Child,
     log: Lines<BufReader<ChildStderr>>,
 }
 
@@ -84,12 +80,7 @@ impl RunningRole {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut process = command.spawn().unwrap();
         let log = BufReader::new(process.stderr.take().unwrap()).lines();
-        RunningRole { process, log }
-    }
-
-    /// Kills it, and waits until it has let go of its address.
-    pub(crate) async fn kill(mut self) {
-        self.process.kill().await.unwrap();
+        RunningRole { _process: process, log }
     }
 
     /// Waits for a line of its log.

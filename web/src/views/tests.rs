@@ -5,7 +5,7 @@ use super::*;
 const HOSTILE: &str = "<script>alert(1)</script>\"'&";
 
 const SHELL: Shell<'static> =
-    Shell { uid: 10_001, name: "Ada", text_limit: 8_000, invites: true, chosen: None };
+    Shell { uid: 10_001, name: "Ada", text_characters: 8_000, invites: true, chosen: None };
 const LOG_IN: SignIn<'static> =
     SignIn { way: CardPurpose::LogIn, next: "/", sign_up: SignUp::Open, invite: "", has_ended: false };
 
@@ -72,7 +72,7 @@ fn the_shell_tells_the_scripts_whose_page_it_is() {
     let page = shell(&SHELL, Language::ENGLISH);
     assert!(page.contains(r#"data-uid="10001""#));
     assert!(page.contains(r#"data-name="Ada""#));
-    assert!(page.contains(r#"data-text-limit="8000""#));
+    assert!(page.contains(r#"data-text-characters="8000""#));
 }
 
 #[test]

@@ -18,9 +18,8 @@ fn uids(uids: impl IntoIterator<Item = u32>) -> Vec<Uid> {
 
 /// Short pauses, so that trouble is over soon; but time for an answer on a busy machine: one that is given up leaves a gap.
 fn quick(mut config: ClientConfig) -> Client {
-    config.limits.call_ms = 10_000;
-    config.limits.answer_ms = 5_000;
-    config.limits.pause_longest_ms = 10;
+    config.call_ms = 10_000;
+    config.answer = Duration::from_secs(5);
     Client::new(&config).expect("a good configuration")
 }
 
@@ -105,7 +104,7 @@ async fn a_call_outlasts_a_takeover_and_goes_to_the_new_owner() {
 async fn a_silent_process_is_given_up_and_another_one_asked() {
     let (world, mut a, b, _) = two().await;
     let mut config = config(&[&a]);
-    config.limits.answer_ms = 300;
+    config.answer = Duration::from_millis(300);
     let client = Client::new(&config).expect("a good configuration");
     client.next_each(&uids([1, 60_000])).await.expect("served");
     a.fall_silent().await;
@@ -290,7 +289,7 @@ async fn a_queued_call_is_done_when_the_section_is_served_again_and_a_full_queue
 async fn as_a_sequencer_it_asks_for_many_uids_in_few_frames_and_each_has_an_outcome_of_its_own() {
     let (world, a, b, _) = two().await;
     let mut config = config(&[&a, &b]);
-    config.limits.uids_per_call = 4;
+    config.uids_per_call = 4;
     let client = quick(config);
     client.next_each(&uids([1, 60_000])).await.expect("served");
     let (sequencer, before) = (ClusterSequencer::new(client.clone()), client.metrics().frames);

@@ -153,14 +153,8 @@ impl SetWorld {
             ..Options::default()
         };
         let rules = rules(name, LEASE, &options);
-        let settings = Settings {
-            set: self.set,
-            rules,
-            lease: Some(LEASE),
-            options,
-            drain_wait: Duration::ZERO,
-            clock: clock::now,
-        };
+        let settings =
+            Settings { set: self.set, rules, options, drain_wait: Duration::ZERO, clock: clock::now };
         let record = DataDir::open(folder.path()).expect("nobody else has it").record(self.set);
         let tables = Arc::clone(&self.store.behind) as _;
         Shell::new(

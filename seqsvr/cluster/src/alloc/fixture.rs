@@ -44,8 +44,7 @@ impl FixtureNode {
     pub fn start(store: &Arc<Memory>, record: ServingRecord, name: &str, incarnation: u64) -> Self {
         let options = Options { section_size: SIZE, step: 1_000, incarnation, ..Options::default() };
         let rules = rules(name, LEASE, &options);
-        let settings =
-            Settings { set: 0, rules, lease: None, options, drain_wait: Duration::from_secs(5), clock };
+        let settings = Settings { set: 0, rules, options, drain_wait: Duration::from_secs(5), clock };
         let stores = Stores {
             sections: Arc::clone(store) as _,
             tables: Arc::clone(store) as _,
@@ -76,8 +75,6 @@ pub fn rules(name: &str, lease: Duration, options: &Options) -> NodeRules {
         name: name.to_owned(),
         incarnation: options.incarnation,
         lease,
-        poll: lease / 4,
-        retry: lease / 40,
         layout: options.layout(),
         flaws: Flaws::default(),
     }

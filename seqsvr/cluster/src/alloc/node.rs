@@ -29,10 +29,6 @@ pub struct NodeRules {
     pub incarnation: u64,
     /// How long a read of the table lets it serve, while the stores say nothing of it; the same for all nodes of the Set.
     pub lease: Duration,
-    /// How long a read waits for news; half the lease at most, so that one lost answer does not end it.
-    pub poll: Duration,
-    /// The pause after a failure.
-    pub retry: Duration,
     /// The layout, which gives the numbers of sections their meaning.
     pub layout: Layout,
     /// Broken rules, in the simulation.
@@ -190,13 +186,15 @@ impl Node {
             NodeEvent::Wake => {}
             NodeEvent::Read { asked, outcome } => self.read(now, asked, outcome, &mut actions),
             NodeEvent::Claimed { owner, outcome } => {
+                let retry = self.retry();
                 if let Some(hold) = self.holds.get_mut(&owner.epoch) {
-                    hold.claimed(now, outcome, self.rules.retry);
+                    hold.claimed(now, outcome, retry);
                 }
             }
             NodeEvent::Recorded => self.serve(&mut actions),
             NodeEvent::Released { owner, outcome } => {
-                self.releases.released(owner.epoch, outcome, now, self.rules.retry);
+                let retry = self.retry();
+                self.releases.released(owner.epoch, outcome, now, retry);
             }
             NodeEvent::Lost { owner, section } => self.lose(now, owner.epoch, section, &mut actions),
             NodeEvent::Drained => self.releases.drained(),
@@ -266,7 +264,7 @@ impl Node {
             return;
         }
         let Ok(reading) = outcome else {
-            self.reads = Reads::At(now + self.rules.retry);
+            self.reads = Reads::At(now + self.retry());
             return;
         };
         self.revisions = reading.revisions;
@@ -292,7 +290,13 @@ impl Node {
                 hold.look_again(now);
             }
         }
-        actions.push(self.ask(self.rules.poll.min(self.lease.length() / 2)));
+        // One lost answer does not end the lease.
+        actions.push(self.ask(self.lease.length() / 4));
+    }
+
+    /// The pause after a failure.
+    fn retry(&self) -> Duration {
+        self.lease.length() / 40
     }
 
     fn ask(&mut self, wait: Duration) -> Action {

@@ -54,16 +54,16 @@ impl Collector for SetMetrics {
             }
         }
         let gauges: [(&str, &str, Gauge); 4] = [
-            ("seqsvr_sections_given", "Sections that the routing table gives to this process", |server| {
+            ("seqsvr_sections_given", "Sections that the routing table assigns to this process", |server| {
                 f64::from(server.given().all)
             }),
-            ("seqsvr_sections_unserved", "Those of them that are not served yet", |server| {
+            ("seqsvr_sections_unserved", "Assigned sections that are not served yet", |server| {
                 f64::from(if server.is_lapsed() { server.given().all } else { server.given().unserved() })
             }),
-            ("seqsvr_lease_remaining_seconds", "Until serving stops", |server| {
+            ("seqsvr_lease_remaining_seconds", "Time until serving stops, in seconds", |server| {
                 server.lease_remaining().as_secs_f64()
             }),
-            ("seqsvr_route_version", "Count of changes of the routing table", |server| {
+            ("seqsvr_route_version", "Version of the routing table", |server| {
                 server.view().table().map_or(0.0, |table| table.version.version as f64)
             }),
         ];
@@ -74,7 +74,7 @@ impl Collector for SetMetrics {
                 ConstGauge::new(value(server)).encode(family.encode_family(&label)?)?;
             }
         }
-        let help = "Time of one call that raises ceilings";
+        let help = "Duration of a call that raises ceilings, in seconds";
         let mut seconds =
             encoder.encode_descriptor("seqsvr_raise_seconds", help, None, MetricType::Histogram)?;
         for (set, _, metrics) in &servers {

@@ -73,12 +73,12 @@ impl ServingRecord {
         let Some((boot, read)) = parse(&text) else {
             tracing::warn!(
                 path = %self.path.display(),
-                "the record of serving is damaged and is not relied on"
+                "the record of serving is damaged and is ignored"
             );
             return None;
         };
         if self.boot.is_empty() || boot != self.boot {
-            tracing::info!(path = %self.path.display(), "another run of a machine recorded what it served: its lease is waited for");
+            tracing::info!(path = %self.path.display(), "the record of serving is of an earlier start of the machine; waiting for the end of its lease");
             return None;
         }
         Some(read)

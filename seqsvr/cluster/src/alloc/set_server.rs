@@ -154,9 +154,9 @@ impl SetServer {
             Some(why) => format!("the stores refuse the claim: {why}"),
             None if now < waiting.due => {
                 let left = waiting.due.since(now).as_millis();
-                format!("the node that served them before may have a lease for {left} ms more")
+                format!("the node that served them before may hold its lease for {left} ms more")
             }
-            None => "the claim is on its way".to_owned(),
+            None => "the claim is in progress".to_owned(),
         };
         (now.since(waiting.given), why)
     }

@@ -27,7 +27,7 @@ use seqsvr_core::clock::Moment;
 use seqsvr_core::config::Options;
 use seqsvr_core::ids::SectionId;
 use seqsvr_core::store::tables::{Reading, Revisions};
-use seqsvr_core::store::{Claimed, Owner, StoreError, Terms};
+use seqsvr_core::store::{Claimed, Owner, StoreError};
 
 /// Sections lost to newer owners whose news may wait for the core; a section that does not fit is closed all the same.
 const LOST_AT_A_TIME: usize = 1_024;
@@ -41,8 +41,6 @@ pub struct Settings {
     pub set: u32,
     /// The rules of the core.
     pub rules: NodeRules,
-    /// The lease that the file sets, if it sets one: must be as stored.
-    pub lease: Option<Duration>,
     /// How numbers are handed out and ceilings raised.
     pub options: Options,
     /// How long the arbiter has to move the sections elsewhere before a stop ends them.
@@ -135,7 +133,7 @@ impl Shell {
             tokio::select! {
                 Some(done) = self.work.join_next() => match done {
                     Ok(done) => self.done(done),
-                    Err(error) => error!(%error, "a call ended badly"),
+                    Err(error) => error!(%error, "a call panicked"),
                 },
                 Some((owner, section)) = self.lost.1.recv() => self.feed(NodeEvent::Lost { owner, section }),
                 () = sleep(wake.unwrap_or_default()), if wake.is_some() => self.feed(NodeEvent::Wake),
@@ -251,7 +249,7 @@ impl Shell {
         let lost = self.lost.0.clone();
         let means = Means {
             store: Arc::clone(&self.stores.sections),
-            options: self.settings.options.clone(),
+            options: Options { store_timeout: self.core.lease(), ..self.settings.options.clone() },
             counters: Arc::clone(&self.server.counters),
             // When there is no room the section is closed all the same, and the table will tell.
             lost: Box::new(move |section| {
@@ -296,8 +294,8 @@ impl Shell {
 
     fn read(&mut self, revisions: Revisions, wait: Duration) {
         let (stores, set) = (self.stores.clone(), self.settings.set);
-        let (layout, lease) = (self.settings.rules.layout, self.settings.lease);
-        let (asked, allowed) = (self.now(), wait + self.settings.options.store_timeout);
+        let layout = self.settings.rules.layout;
+        let (asked, allowed) = (self.now(), wait + self.core.lease());
         // Only a takeover waits for the release of the earlier owner.
         let takes_over = !self.core.waiting().is_empty();
         self.work.spawn(async move {
@@ -307,9 +305,9 @@ impl Shell {
                     false => stores.tables.read_table(&revisions, wait).await?,
                 };
                 let reading = fitting(reading, set, layout.section_size)?;
-                // Nothing is served by a table before it is known that all go by the same lease and layout.
+                // Nothing is served by a table before it is known that all go by the same layout.
                 if reading.table.is_some() {
-                    stores.agree(&Terms { lease, layout }).await?;
+                    stores.agree(layout).await?;
                 }
                 Ok(reading)
             };
@@ -320,7 +318,7 @@ impl Shell {
 
     fn claim(&mut self, sections: Runs, owner: Owner) {
         let (store, layout) = (Arc::clone(&self.stores.sections), self.settings.rules.layout);
-        let allowed = self.settings.options.store_timeout;
+        let allowed = self.core.lease();
         self.work.spawn(async move {
             let claimed = timeout(allowed, store.claim(sections.ranges(), owner, layout)).await;
             let outcome = claimed.unwrap_or_else(|_| Err(late(allowed)));
@@ -330,15 +328,17 @@ impl Shell {
 
     fn save(&mut self, serving: Vec<Serving>) {
         let record = self.record.clone();
-        let NodeRules { incarnation, lease, .. } = self.settings.rules;
+        let (incarnation, lease) = (self.settings.rules.incarnation, self.core.lease());
         self.work.spawn(async move {
             let saving = tokio::task::spawn_blocking(move || record.save(incarnation, &serving));
-            let cost = "serving without the record; the next start waits until the lease of this one is over";
+            let cost = "serving without the record; the next start waits until this lease ends";
             match timeout(lease / 2, saving).await {
                 Ok(Ok(Ok(()))) => {}
-                Ok(Ok(Err(error))) => error!(%error, "what is served cannot be recorded; {cost}"),
-                Ok(Err(error)) => error!(%error, "what is served cannot be recorded; {cost}"),
-                Err(_) => error!(waited = ?(lease / 2), "the disk does not take the record of what is served; {cost}"),
+                Ok(Ok(Err(error))) => error!(%error, "the record of serving cannot be written; {cost}"),
+                Ok(Err(error)) => error!(%error, "the record of serving cannot be written; {cost}"),
+                Err(_) => {
+                    error!(waited = ?(lease / 2), "the record of serving was not written in time; {cost}")
+                }
             }
             // A record that lacks something, or is of an earlier life, costs its reader a wait, never a number.
             TaskOutcome::Event(NodeEvent::Recorded)
@@ -347,7 +347,7 @@ impl Shell {
 
     fn release(&mut self, owner: Owner, sections: Runs) {
         let store = Arc::clone(&self.stores.sections);
-        let allowed = self.settings.options.store_timeout;
+        let allowed = self.core.lease();
         self.work.spawn(async move {
             let released = timeout(allowed, store.release(sections.ranges(), owner)).await;
             let outcome = released.unwrap_or_else(|_| Err(late(allowed)));
@@ -360,16 +360,13 @@ impl Shell {
         match outcome {
             Ok(reading) => {
                 let lease = reading.bounds.as_ref().map_or(self.settings.rules.lease, |bounds| bounds.lease);
-                if lease != self.core.lease() {
-                    info!(set, ?lease, "the lease is as the stores say");
-                }
                 let until = asked + lease;
                 if self.server.is_lapsed() {
                     self.server.tables_read_since.store(self.now().as_nanos(), Ordering::Release);
                 }
                 self.server.tables_read_until.store(until.as_nanos(), Ordering::Release);
                 if self.reading.replace(true) != Some(true) {
-                    info!(set, "the table is being read");
+                    info!(set, "the routing table is read");
                 }
             }
             Err(error) => {
@@ -378,7 +375,7 @@ impl Shell {
                 let told =
                     self.unread.as_ref().is_some_and(|(at, told)| *told == why || now < *at + TELL_AGAIN);
                 if is_new || !told {
-                    warn!(set, %error, "the table cannot be read; trying again");
+                    warn!(set, %error, "the routing table cannot be read; trying again");
                     self.unread = Some((now, why));
                 }
             }
@@ -390,7 +387,7 @@ impl Shell {
         let before = self.server.unclaimed.load_full();
         // The same reason is told once.
         if let Some(error) = why.as_ref().filter(|why| Some(*why) != before.as_deref()) {
-            warn!(set = self.settings.set, epoch = %owner.epoch, error, "sections are not claimed; trying again");
+            warn!(set = self.settings.set, epoch = %owner.epoch, error, "sections cannot be claimed; trying again");
         }
         self.server.unclaimed.store(why.map(Arc::new));
     }

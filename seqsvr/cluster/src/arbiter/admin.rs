@@ -98,8 +98,10 @@ impl Admin for AdminService {
             Err(line) => ChangeOutcome::Refused(line),
             Ok(change) => timeout(PATIENCE, self.handle.change(change))
                 .await
-                .map_err(|_| Status::unavailable("the stores do not confirm; ask again, it does no harm"))?
-                .ok_or_else(|| Status::unavailable("this arbiter stops; ask another"))?,
+                .map_err(|_| {
+                    Status::unavailable("the stores do not confirm the change; run the command again")
+                })?
+                .ok_or_else(|| Status::unavailable("this arbiter is stopping; ask another"))?,
         };
         let outcome = match outcome {
             ChangeOutcome::Done(table) => change_reply::Outcome::Done((&*table).into()),

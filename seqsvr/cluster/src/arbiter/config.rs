@@ -13,9 +13,13 @@ use super::leadership::{NODES, check_node};
 use super::plan::{Balance, Policy};
 use crate::store::StoresConfig;
 use seqsvr_core::routing::{Order, TableError};
+use seqsvr_core::store::configuration::LEASE;
 use seqsvr_core::store::{Layout, Moves, SetTerms};
 use seqsvr_rpc::connections::ConnectionsConfig;
 use seqsvr_rpc::security::{CallConfig, ListenConfig};
+
+/// How long there is no sign of the acting arbiter until another takes over.
+const TAKEOVER: Duration = Duration::from_secs(2);
 
 /// The file of `seqsvr arbiter --config`.
 #[derive(Clone, Debug, Deserialize)]
@@ -39,6 +43,9 @@ pub struct ArbiterConfig {
     /// The policy that assigns sections to nodes. Default: spread.
     #[serde(default)]
     pub(crate) policy: PolicyConfig,
+    /// When sections move for load.
+    #[serde(default)]
+    pub(crate) balance: BalanceConfig,
     /// How fast things are noticed.
     #[serde(default)]
     pub(crate) timing: TimingConfig,
@@ -72,8 +79,7 @@ pub struct SetConfig {
     /// By how much ceilings are raised, as the stores have it. Default 10,000 (S3).
     #[serde(default = "default_step")]
     pub(crate) step: u32,
-    /// The lease of a new Set, in milliseconds: 100 to 60,000. Default 2,000. `seqsvr store lease` changes the lease of a Set in
-    /// use.
+    /// The lease of a new Set, in milliseconds: 100 to 60,000. Default 2,000. Fixed from then on.
     #[serde(default = "default_lease")]
     pub(crate) lease_ms: u64,
 }
@@ -88,96 +94,52 @@ pub struct AllocatorConfig {
     pub addr: String,
 }
 
-/// The section `[policy]`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, tag = "kind", rename_all = "snake_case")]
+/// The policy that assigns sections to nodes; clients name it by the same words.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum PolicyConfig {
     /// Everyone is everyone's standby (S11).
-    Spread {
-        /// Seconds between two looks at the load: 5 and up, so that the rates of moved sections are known by the next; 0: no moves
-        /// for load. Default 30.
-        #[serde(default = "default_balance_every")]
-        balance_every_s: u64,
-        /// How busy, in percent of the average, the busiest node must be: 105 and up. Default 125.
-        #[serde(default = "default_balance_above")]
-        balance_above_percent: u64,
-        /// Numbers a second below which a node is not busy. Default 10,000.
-        #[serde(default = "default_balance_least")]
-        balance_least: u64,
-        /// The most sections that move at a time: 1 and up. Default 64.
-        #[serde(default = "default_balance_sections")]
-        balance_sections: usize,
-    },
-    /// One serves, the next stands by (S10).
-    Standby {
-        /// `list` (the default): the whole Set on one node, in the order of `allocators`; `hash`: each slice in its own order.
-        #[serde(default)]
-        order: OrderConfig,
-    },
+    #[default]
+    Spread,
+    /// One serves, the next stands by (S10): the whole Set on one node, in the order of `allocators`.
+    Standby,
+    /// The same for each slice, in an order of its own by consistent hash.
+    StandbyByHash,
 }
 
-/// The order of a standby Set.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum OrderConfig {
-    /// As listed.
-    #[default]
-    List,
-    /// By consistent hash.
-    Hash,
+/// The section `[balance]`, for `spread`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct BalanceConfig {
+    /// Seconds between two looks at the load: 5 and up, so that the rates of moved sections are known by the next; 0: no moves
+    /// for load. Default 30.
+    pub(crate) every_s: u64,
+    /// Numbers a second below which a node is not busy. Default 10,000.
+    pub(crate) least: u64,
 }
 
 /// The section `[timing]`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct TimingConfig {
-    /// Milliseconds without a sign of the acting arbiter until another takes over: 100 and up. Default 2,000.
-    pub(crate) takeover_ms: u64,
     /// Milliseconds between two probes of a node: 10 to 60,000. Default 200.
     pub(crate) probe_every_ms: u64,
     /// Milliseconds that an answer to a probe may take. Default: as `probe_every_ms`.
     pub(crate) probe_patience_ms: Option<u64>,
     /// Probes missed in a row until a node is dead: 1 to 1,000. Default 3.
     pub(crate) dead_after: u32,
-    /// Answers in a row until it is trusted again: 1 to 1,000. Default 15, which is 3 s: longer than others need to take over from
-    /// a node (0.6 s + 1.1 x lease), so that no section goes home while its taker still waits, and must be waited for anew.
-    pub(crate) back_after: u32,
-    /// The most answers that are asked for when it dies again and again: `back_after` to 100,000. Default 80.
-    pub(crate) back_most: u32,
-    /// Seconds between two deaths or restarts that are not held against a node. Default 60.
-    pub(crate) calm_s: u64,
-    /// Restarts in a row, without calm between them, until a node counts as dead: 2 and up. Default 4.
-    pub(crate) restarts: u32,
-    /// Milliseconds for which a node may answer probes and not serve sections that it could: 1,000 to 600,000. Default 5,000. After
-    /// them its sections move to others until it is restarted, or for a minute, then two, up to an hour.
-    pub(crate) unserved_ms: u64,
 }
 
 impl Default for TimingConfig {
     fn default() -> Self {
-        let health = HealthRules::default();
-        Self {
-            takeover_ms: 2_000,
-            probe_every_ms: 200,
-            probe_patience_ms: None,
-            dead_after: health.dead_after,
-            back_after: health.back_after,
-            back_most: health.back_most,
-            calm_s: health.calm.as_secs(),
-            restarts: health.restarts,
-            unserved_ms: health.unserved.as_millis() as u64,
-        }
+        Self { probe_every_ms: 200, probe_patience_ms: None, dead_after: HealthRules::default().dead_after }
     }
 }
 
-impl Default for PolicyConfig {
+impl Default for BalanceConfig {
     fn default() -> Self {
-        Self::Spread {
-            balance_every_s: default_balance_every(),
-            balance_above_percent: default_balance_above(),
-            balance_least: default_balance_least(),
-            balance_sections: default_balance_sections(),
-        }
+        let Balance { every, least, .. } = Balance::default();
+        Self { every_s: every.as_secs(), least }
     }
 }
 
@@ -198,23 +160,7 @@ const fn default_step() -> u32 {
 }
 
 const fn default_lease() -> u64 {
-    2_000
-}
-
-fn default_balance_every() -> u64 {
-    Balance::default().every.as_secs()
-}
-
-fn default_balance_above() -> u64 {
-    Balance::default().above_percent
-}
-
-fn default_balance_least() -> u64 {
-    Balance::default().least
-}
-
-fn default_balance_sections() -> usize {
-    Balance::default().sections
+    LEASE.as_millis() as u64
 }
 
 /// A mistake in the file.
@@ -254,7 +200,7 @@ impl ArbiterConfig {
     /// A lease or a step out of range.
     pub fn terms(&self) -> Result<SetTerms, ArbiterConfigError> {
         let SetConfig { section_size, step, lease_ms, first_uid, last_uid, .. } = self.set;
-        within("set.lease_ms", lease_ms, 100, 60_000, "within 100 and 60000")?;
+        within("set.lease_ms", lease_ms, 100, 60_000, "between 100 and 60000")?;
         within("set.step", step.into(), 2, u64::MAX, "2 or more")?;
         let (lease, uids) = (Duration::from_millis(lease_ms), first_uid..=last_uid);
         Ok(SetTerms { lease, layout: Layout { section_size, step }, uids, moves: Moves::default() })
@@ -268,31 +214,41 @@ impl ArbiterConfig {
     pub fn rules(&self) -> Result<ArbiterRules, ArbiterConfigError> {
         let seed = self.seed()?;
         let timing = &self.timing;
-        within("timing.takeover_ms", timing.takeover_ms, 100, u64::MAX, "100 or more")?;
-        within("timing.probe_every_ms", timing.probe_every_ms, 10, 60_000, "within 10 and 60000")?;
-        within("timing.probe_patience_ms", self.probe_patience_ms(), 10, 60_000, "within 10 and 60000")?;
-        within("timing.dead_after", timing.dead_after.into(), 1, 1_000, "within 1 and 1000")?;
-        within("timing.back_after", timing.back_after.into(), 1, 1_000, "within 1 and 1000")?;
-        let least = timing.back_after.into();
-        within("timing.back_most", timing.back_most.into(), least, 100_000, "within back_after and 100000")?;
-        within("timing.restarts", timing.restarts.into(), 2, u64::MAX, "2 or more")?;
-        within("timing.unserved_ms", timing.unserved_ms, 1_000, 600_000, "within 1000 and 600000")?;
+        within("timing.probe_every_ms", timing.probe_every_ms, 10, 60_000, "between 10 and 60000")?;
+        within("timing.probe_patience_ms", self.probe_patience_ms(), 10, 60_000, "between 10 and 60000")?;
+        within("timing.dead_after", timing.dead_after.into(), 1, 1_000, "between 1 and 1000")?;
         Ok(ArbiterRules {
             number: self.number,
-            takeover: Duration::from_millis(timing.takeover_ms),
+            takeover: TAKEOVER,
             retry: Duration::from_millis(100),
             probe_every: Duration::from_millis(timing.probe_every_ms),
-            health: HealthRules {
-                dead_after: timing.dead_after,
-                back_after: timing.back_after,
-                back_most: timing.back_most,
-                calm: Duration::from_secs(timing.calm_s),
-                restarts: timing.restarts,
-                unserved: Duration::from_millis(timing.unserved_ms),
-            },
-            policy: self.policy.check()?,
+            health: self.health(self.terms()?.lease),
+            policy: self.policy()?,
             seed,
         })
+    }
+
+    fn policy(&self) -> Result<Policy, ArbiterConfigError> {
+        let BalanceConfig { every_s, least } = self.balance;
+        if every_s > 0 {
+            within("balance.every_s", every_s, 5, 1_000_000, "0, or between 5 and 1000000")?;
+        }
+        Ok(match self.policy {
+            PolicyConfig::Standby => Policy::Standby(Order::List),
+            PolicyConfig::StandbyByHash => Policy::Standby(Order::Hash),
+            PolicyConfig::Spread => {
+                Policy::Spread(Balance { every: Duration::from_secs(every_s), least, ..Balance::default() })
+            }
+        })
+    }
+
+    /// A node that is back is trusted after others have taken over from it: no section goes home while its taker still waits, and
+    /// must be waited for anew.
+    fn health(&self, lease: Duration) -> HealthRules {
+        let TimingConfig { probe_every_ms, dead_after, .. } = self.timing;
+        let takeover = (lease.as_millis() as u64 * 11).div_ceil(10 * probe_every_ms) as u32;
+        let (back_after, health) = (dead_after + takeover + 1, HealthRules::default());
+        HealthRules { dead_after, back_after, back_most: health.back_most.max(back_after), ..health }
     }
 
     /// How long an answer to a probe may take.
@@ -306,9 +262,9 @@ impl ArbiterConfig {
 
     fn seed(&self) -> Result<Seed, ArbiterConfigError> {
         let set = &self.set;
-        within("set.section_size", set.section_size.into(), 10_000, 1 << 31, "within 10000 and 2^31")?;
+        within("set.section_size", set.section_size.into(), 10_000, 1 << 31, "between 10000 and 2^31")?;
         let nodes = self.allocators.len() as u64;
-        within("the number of [[allocators]]", nodes, 1, NODES as u64, "within 1 and 1024")?;
+        within("the number of [[allocators]]", nodes, 1, NODES as u64, "between 1 and 1024")?;
         let mut addrs = BTreeSet::new();
         let mut names = BTreeSet::new();
         for one in &self.allocators {
@@ -326,36 +282,6 @@ impl ArbiterConfig {
         };
         seed.blank().check()?;
         Ok(seed)
-    }
-}
-
-impl PolicyConfig {
-    fn check(&self) -> Result<Policy, ArbiterConfigError> {
-        Ok(match *self {
-            Self::Standby { order: OrderConfig::List } => Policy::Standby(Order::List),
-            Self::Standby { order: OrderConfig::Hash } => Policy::Standby(Order::Hash),
-            Self::Spread { balance_every_s, balance_above_percent, balance_least, balance_sections } => {
-                if balance_every_s > 0 {
-                    within(
-                        "policy.balance_every_s",
-                        balance_every_s,
-                        5,
-                        1_000_000,
-                        "0, or within 5 and 1000000",
-                    )?;
-                }
-                let (above, sections) = (balance_above_percent, balance_sections as u64);
-                within("policy.balance_above_percent", above, 105, 100_000, "within 105 and 100000")?;
-                within("policy.balance_sections", sections, 1, u64::MAX, "1 or more")?;
-                Policy::Spread(Balance {
-                    every: Duration::from_secs(balance_every_s),
-                    above_percent: balance_above_percent,
-                    least: balance_least,
-                    sections: balance_sections,
-                    ..Balance::default()
-                })
-            }
-        })
     }
 }
 
@@ -400,12 +326,14 @@ mod tests {
         let rules = read(SOUND).unwrap();
         assert_eq!(rules.health, HealthRules::default());
         assert_eq!(rules.policy, Policy::Spread(Balance::default()));
+        let slow = read(&SOUND.replacen("set = {}", "set = { lease_ms = 10000 }", 1)).unwrap();
+        assert_eq!(slow.health.back_after, 59, "11.8 s: longer than 0.6 s + 1.1 x 10 s");
         assert_eq!(rules.seed.uids, 0..=u32::MAX);
     }
 
     #[test]
     fn a_standby_set_names_its_order() {
-        let rules = read(&format!("{SOUND}\n[policy]\nkind = \"standby\"\norder = \"hash\"")).unwrap();
+        let rules = read(&SOUND.replacen("set = {}", "set = {}\npolicy = \"standby-by-hash\"", 1)).unwrap();
         assert_eq!(rules.policy, Policy::Standby(Order::Hash));
     }
 
@@ -414,20 +342,15 @@ mod tests {
         let mistakes = [
             ("set = {}", "set = { first_uid = 5 }", "do not lie on borders of sections of 100000"),
             ("set = {}", "set = { last_uid = 100000 }", "do not lie on borders"),
-            ("set = {}", "set = { section_size = 9999 }", "set.section_size = 9999 is not within"),
+            ("set = {}", "set = { section_size = 9999 }", "set.section_size = 9999 is not between"),
             ("set = {}", "set = { sections = 3 }", "unknown field"),
             ("alloc-1", "alloc-0", "shares its name or address"),
             ("127.0.0.1:3", "127.0.0.1:2", "shares its name or address"),
             ("http://127.0.0.1:3", "127.0.0.1:3", "is not http://HOST:PORT"),
             ("alloc-1", "Alloc 1", "is not 1 to 64 of a-z"),
-            (
-                "set = {}",
-                "set = {}\npolicy = { kind = \"spread\", balance_every_s = 1 }",
-                "balance_every_s = 1 is not 0, or within 5",
-            ),
-            ("set = {}", "set = {}\ntiming = { dead_after = 0 }", "timing.dead_after = 0 is not within"),
-            ("set = {}", "set = {}\ntiming = { back_most = 4 }", "within back_after and 100000"),
-            ("set = {}", "set = {}\npolicy = { kind = \"other\" }", "unknown variant"),
+            ("set = {}", "set = {}\nbalance = { every_s = 1 }", "balance.every_s = 1 is not 0, or between 5"),
+            ("set = {}", "set = {}\ntiming = { dead_after = 0 }", "timing.dead_after = 0 is not between"),
+            ("set = {}", "set = {}\npolicy = \"other\"", "unknown variant"),
             ("number = 1", "number = 256", "invalid value"),
         ];
         for (good, bad, reported) in mistakes {

@@ -173,11 +173,6 @@ impl Arbiter {
         matches!(self.role, ArbiterRole::Acting(_)).then_some(self.own)
     }
 
-    /// How long the others wait for a sign of it.
-    pub(crate) fn takeover(&self) -> Duration {
-        self.rules.takeover
-    }
-
     /// The leadership, while it acts.
     pub(crate) fn leadership(&self) -> Option<&Leadership> {
         match &self.role {

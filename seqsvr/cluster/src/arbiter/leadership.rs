@@ -335,7 +335,7 @@ impl Leadership {
                 if table.index(&name).is_some() || table.nodes.len() < NODES {
                     return Ok(plan::add(table, &name, &addr, statuses, policy, version));
                 }
-                let full = || format!("the Set knows {NODES} nodes already, its most; remove one first");
+                let full = || format!("the Set has {NODES} nodes already, the maximum; remove one first");
                 let spare = plan::spare(table, statuses).ok_or_else(full)?;
                 let mut left = statuses.to_vec();
                 left.remove(spare as usize);

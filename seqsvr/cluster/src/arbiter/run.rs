@@ -130,7 +130,7 @@ impl Shell {
             && by == term
         {
             let advice = "check that no other arbiter of the Set has the same `number`";
-            warn!(term, "the term that this arbiter bids for was promised before; {advice}");
+            warn!(term, "the term of this arbiter was promised before; {advice}");
         }
         let failed = match event {
             ArbiterEvent::Read { outcome } => outcome.as_ref().err(),
@@ -138,8 +138,8 @@ impl Shell {
             _ => return,
         };
         match failed {
-            Some(why) if self.lost.is_none() => warn!(%why, "the stores cannot be reached; trying on"),
-            None if self.lost.is_some() => info!("the stores are back"),
+            Some(why) if self.lost.is_none() => warn!(%why, "the stores cannot be reached; trying again"),
+            None if self.lost.is_some() => info!("the stores can be reached again"),
             _ => {}
         }
         self.lost = failed.map(ToString::to_string);
@@ -164,13 +164,12 @@ impl Shell {
             Action::Write(table) => Box::pin(async move {
                 let outcome = tables.write(&table).await;
                 if let Err(why) = &outcome {
-                    warn!(version = %table.version, %why, "a table was not written");
+                    warn!(version = %table.version, %why, "a routing table was not written");
                 }
                 ArbiterEvent::Written { version: table.version, outcome }
             }),
             Action::Acting { term } => {
-                let takeover = self.arbiter.takeover();
-                Box::pin(async move { ArbiterEvent::Acted { outcome: tables.acting(term, takeover).await } })
+                Box::pin(async move { ArbiterEvent::Acted { outcome: tables.acting(term).await } })
             }
             Action::Probe { node, addr } => self.prober.probe(node, &addr),
             Action::Answer { id, outcome } => {

@@ -113,7 +113,7 @@ impl ArbiterView {
         if self.version != before.version && self.version != Epoch::default() {
             let sections = self.nodes.iter().map(|node| format!("{} {}", node.name, node.sections));
             let sections = sections.collect::<Vec<_>>().join(", ");
-            info!(version = %self.version, moved = self.moves.saturating_sub(before.moves), sections, "a new table counts");
+            info!(version = %self.version, moved = self.moves.saturating_sub(before.moves), sections, "a new routing table is in force");
         }
     }
 
@@ -129,11 +129,11 @@ impl ArbiterView {
         };
         let live = self.nodes.iter().filter(|node| matches!(node.status, Status::Live(_))).count();
         gauge("seqsvr_arbiter_acting", "Whether this arbiter acts", u64::from(self.acting.is_some()));
-        gauge("seqsvr_arbiter_term", "The term under which it acts", self.acting.unwrap_or_default());
-        gauge("seqsvr_route_version", "Count of changes of the routing table", self.version.version);
+        gauge("seqsvr_arbiter_term", "The term in which this arbiter acts", self.acting.unwrap_or_default());
+        gauge("seqsvr_route_version", "Version of the routing table", self.version.version);
         gauge("seqsvr_arbiter_nodes_live", "Nodes that are trusted to serve", live as u64);
         gauge("seqsvr_arbiter_moves", "Sections that changed their owner during this term", self.moves);
-        let help = "Sections that nobody serves, as far as the acting arbiter knows";
+        let help = "Sections that no AllocSvr serves, as far as the acting arbiter knows";
         gauge("seqsvr_arbiter_sections_unserved", help, self.unserved);
         let (up, behind) = (Labelled::default(), Labelled::default());
         for store in stores {
@@ -152,7 +152,7 @@ impl ArbiterView {
             let gauge = sections.get_or_create_owned(&[("node", node.name.clone())]);
             gauge.set(i64::try_from(node.sections).unwrap_or(i64::MAX));
         }
-        registry.register("seqsvr_arbiter_sections", "Sections that a node is assigned", sections);
+        registry.register("seqsvr_arbiter_sections", "Sections that are assigned to a node", sections);
         let mut text = String::new();
         encode(&mut text, &registry).expect("writing to a string does not fail");
         text

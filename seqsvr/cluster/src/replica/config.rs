@@ -2,14 +2,12 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::time::Duration;
 
 use serde::Deserialize;
 use thiserror::Error;
 
 use super::directory;
 use super::identity::Identity;
-use super::writer::WriterLimits;
 use seqsvr_core::store::Layout;
 use seqsvr_rpc::connections::ConnectionsConfig;
 use seqsvr_rpc::security::ListenConfig;
@@ -36,40 +34,17 @@ pub struct StoreConfig {
     /// By how much ceilings are raised: 2 to 2^32 - 1, for the life of the Set. Default 10,000 (S3).
     #[serde(default = "default_step")]
     pub step: u32,
-    /// After how many bytes of changes a new file is begun: 64 KiB to 1 GiB, written ahead. Default 16 MiB.
-    #[serde(default = "default_file_bytes")]
+    /// After how many bytes of changes a new file is begun, written ahead.
+    #[serde(skip, default = "default_file_bytes")]
     pub file_bytes: usize,
     /// Where `GET /metrics` is answered, over plain HTTP and to anybody who reaches the address. Default: nowhere.
     pub metrics_listen: Option<SocketAddr>,
-    /// How much is taken at a time.
-    #[serde(default)]
-    pub limits: LimitsConfig,
     /// The certificate of this replica, and the token that calls must bring.
     #[serde(default)]
     pub security: ListenConfig,
     /// How many callers at a time.
     #[serde(default)]
     pub connections: ConnectionsConfig,
-}
-
-/// The section `[limits]`.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct LimitsConfig {
-    /// Questions that wait for the disk; more are refused. 1 to 65,536. Default 4,096.
-    pub queue: usize,
-    /// Questions that share one sync. 1 to 65,536. Default 1,024.
-    pub batch: usize,
-    /// Reads that are held back until the table changes; more are refused. 1 to 65,536. Default 4,096.
-    pub waiters: usize,
-    /// How long a read may be held back, in milliseconds. 1 to 60,000. Default 10,000.
-    pub longest_wait_ms: u64,
-}
-
-impl Default for LimitsConfig {
-    fn default() -> Self {
-        Self { queue: 4_096, batch: 1_024, waiters: 4_096, longest_wait_ms: 10_000 }
-    }
 }
 
 fn default_listen() -> SocketAddr {
@@ -119,22 +94,6 @@ impl StoreConfig {
         if self.step < 2 {
             return wrong("step", &self.step, "set 2 or more");
         }
-        if !((64 << 10)..=(1 << 30)).contains(&self.file_bytes) {
-            return wrong("file_bytes", &self.file_bytes, "set 65536 to 1073741824");
-        }
-        let limits = &self.limits;
-        for (key, value) in [
-            ("limits.queue", limits.queue),
-            ("limits.batch", limits.batch),
-            ("limits.waiters", limits.waiters),
-        ] {
-            if !(1..=65_536).contains(&value) {
-                return wrong(key, &value, "set 1 to 65536");
-            }
-        }
-        if !(1..=60_000).contains(&limits.longest_wait_ms) {
-            return wrong("limits.longest_wait_ms", &limits.longest_wait_ms, "set 1 to 60000");
-        }
         Ok(())
     }
 
@@ -154,10 +113,5 @@ impl StoreConfig {
 
     pub(super) fn layout(&self) -> Layout {
         Layout { section_size: self.section_size, step: self.step }
-    }
-
-    pub(super) fn limits(&self) -> WriterLimits {
-        let LimitsConfig { queue, batch, waiters, longest_wait_ms, .. } = self.limits;
-        WriterLimits { queue, batch, waiters, longest_wait: Duration::from_millis(longest_wait_ms) }
     }
 }

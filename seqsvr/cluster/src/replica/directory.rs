@@ -104,7 +104,7 @@ impl Directory {
         self.check(&path, &read)?;
         // A replica that was cut off while it was made has no progress file, and has confirmed nothing.
         let Some(confirmed) = noted.or((read.place == FIRST).then_some(FIRST)) else {
-            let what = "damaged or missing, although there are files to it".to_owned();
+            let what = "damaged or missing, although other files of the replica are there".to_owned();
             return Err(FilesError::Damaged { path: self.path.join(progress_file::NAME), what });
         };
         if read.place < confirmed {

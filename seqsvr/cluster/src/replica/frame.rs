@@ -54,7 +54,7 @@ pub(super) fn write(id: FileId, sequence: u64, payload: &[u8], out: &mut Vec<u8>
 pub(super) fn id(file: &[u8]) -> Result<FileId, Damage> {
     match DiskFrameHead::read(file, 0) {
         Some(head) => Ok(head.id),
-        None => Err(Damage { offset: 0, what: "it does not begin as a replica's file" }),
+        None => Err(Damage { offset: 0, what: "its header is not the header of a replica's file" }),
     }
 }
 
@@ -80,9 +80,11 @@ pub(super) fn read(file: &[u8], id: FileId, offset: usize, sequence: u64) -> Res
     if place.iter().all(|&byte| byte == 0) {
         return end_unless_later("a frame is missing");
     }
-    let Some(head) = DiskFrameHead::read(file, offset) else { return damage("the head of a frame is wrong") };
+    let Some(head) = DiskFrameHead::read(file, offset) else {
+        return damage("the header of a frame is wrong");
+    };
     if head.id != id || head.sequence != sequence {
-        return damage("the frame is another one than was written here");
+        return damage("the frame is not the one that was written here");
     }
     let (start, end) = (offset + HEAD, offset + HEAD + head.length);
     let Some(payload) = file.get(start..end).filter(|payload| !payload.is_empty()) else {

@@ -97,7 +97,7 @@ pub enum FilesError {
         format: u32,
     },
     /// There is no room for the next file. All confirmed writes are there.
-    #[error("{}: {why}; free some room there", path.display())]
+    #[error("{}: {why}; free some space there", path.display())]
     Full {
         /// Which file.
         path: PathBuf,

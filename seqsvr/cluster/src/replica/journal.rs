@@ -174,7 +174,7 @@ pub(super) fn read(path: &Path, number: u64) -> Result<Read, FilesError> {
     let damaged = |what: String| FilesError::Damaged { path: path.to_owned(), what };
     let length = path.metadata().map_err(FilesError::io(path))?.len();
     if !LARGEST.contains(&length) {
-        return Err(damaged(format!("{length} bytes long, which no file of a replica is")));
+        return Err(damaged(format!("{length} bytes long, longer than any file of a replica")));
     }
     let bytes = std::fs::read(path).map_err(FilesError::io(path))?;
     let mut frames = Frames { bytes: &bytes, id: None, offset: 0, sequence: 0 };

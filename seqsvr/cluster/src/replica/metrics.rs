@@ -44,15 +44,15 @@ impl Metrics {
     pub(super) fn new() -> Self {
         let mut registry = Registry::default();
         let questions = Family::default();
-        registry.register("seqsvr_store_questions", "Questions answered by this replica", questions.clone());
+        registry.register("seqsvr_store_questions", "Requests answered by this replica", questions.clone());
         let syncs = Histogram::new(SYNC_BUCKETS);
         registry.register(
             "seqsvr_store_sync_seconds",
-            "Time to make a batch of changes durable",
+            "Time to make a batch of changes durable, in seconds",
             syncs.clone(),
         );
         let waiters = Gauge::default();
-        registry.register("seqsvr_store_waiters", "Reads that wait for the next change", waiters.clone());
+        registry.register("seqsvr_store_waiters", "Readers that wait for the next change", waiters.clone());
         Self { registry: Arc::new(registry), questions, syncs, waiters }
     }
 

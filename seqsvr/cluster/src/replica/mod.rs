@@ -18,6 +18,6 @@ mod service;
 pub mod state;
 mod writer;
 
-pub use config::{LimitsConfig, StoreConfig, StoreConfigError};
+pub use config::{StoreConfig, StoreConfigError};
 pub use identity::{FilesError, FramePlace, Identity};
 pub use serve::{Replica, ServeError, Start};

@@ -18,7 +18,7 @@ use super::identity::FilesError;
 use super::metrics::Metrics;
 use super::service::Service;
 use super::state::State;
-use super::writer::ReplicaWriter;
+use super::writer::{ReplicaWriter, WriterLimits};
 use seqsvr_rpc::connections::ConnectionsError;
 use seqsvr_rpc::grpc_server::{GrpcServer, bind, serve_metrics};
 use seqsvr_rpc::security::{Listen, SecurityError};
@@ -125,7 +125,7 @@ impl Replica {
         let stop = CancellationToken::new();
         let metrics = Metrics::new();
         let (mut writer, asker) =
-            ReplicaWriter::start(state, files, config.limits(), stop.clone(), metrics.clone());
+            ReplicaWriter::start(state, files, WriterLimits::default(), stop.clone(), metrics.clone());
         let store = StoreServer::new(Service {
             identity: Arc::clone(&identity),
             section_size: config.section_size,

@@ -28,7 +28,7 @@ impl v1::store_server::Store for Service {
         let mine = &self.identity;
         if (&cluster, set) != (&mine.cluster, mine.set) {
             return refused(format!(
-                "the caller means Set {set} of cluster {cluster}, but this is {mine}; correct its cluster, Set or replicas"
+                "the caller wants Set {set} of cluster {cluster}, but this is {mine}; correct its cluster, Set or replicas"
             ));
         }
         let request = request.ok_or_else(|| Status::invalid_argument("the request is empty"))?;

@@ -40,17 +40,23 @@ pub(super) struct WriterLimits {
     pub(super) longest_wait: Duration,
 }
 
+impl Default for WriterLimits {
+    fn default() -> Self {
+        Self { queue: 4_096, batch: 1_024, waiters: 4_096, longest_wait: Duration::from_secs(10) }
+    }
+}
+
 /// Why a question was not answered. Counts as no answer: it may or may not have taken effect.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub(super) enum Unanswered {
-    /// More than the configured number wait.
-    #[error("the replica is busy: {0} questions wait already; ask again")]
+    /// Too many wait.
+    #[error("the replica is busy: {0} requests wait already; try again")]
     Busy(usize),
-    /// More than the configured number of reads are held back.
-    #[error("{0} readers wait already; raise [limits] waiters of the replica")]
+    /// Too many reads are held back.
+    #[error("{0} readers wait already; ask again")]
     Waiters(usize),
     /// Its disk is full.
-    #[error("the disk of the replica is full; free some room there, and it goes on by itself")]
+    #[error("the disk of the replica is full; free some space there, and it continues by itself")]
     Full,
     /// It stops, or its storage failed.
     #[error("the replica has stopped; its log says why")]
@@ -266,7 +272,7 @@ impl Writing {
             false => self.files.keep(&journal::batch(changes), &self.state),
         };
         if let Err(full @ FilesError::Full { .. }) = kept {
-            tracing::error!(%full, "the disk is full; nothing is answered until there is room");
+            tracing::error!(%full, "the disk is full; no request is answered until there is space");
             self.full = Some(now + TRY_EVERY);
             return Ok(false);
         }
@@ -291,7 +297,7 @@ impl Writing {
             }
             turned => turned?,
         }
-        tracing::info!("the disk has room again");
+        tracing::info!("the disk has space again");
         self.full = None;
         self.tell(true);
         Ok(true)

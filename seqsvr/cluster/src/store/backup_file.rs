@@ -115,7 +115,7 @@ impl Serialize for Long {
 impl<'de> Deserialize<'de> for Long {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
-        text.parse().map(Self).map_err(|_| serde::de::Error::custom(format!("{text:?} is no number")))
+        text.parse().map(Self).map_err(|_| serde::de::Error::custom(format!("{text:?} is not a number")))
     }
 }
 
@@ -207,10 +207,12 @@ impl BackupFile {
         let io = |why| FileError::Io { path: path.display().to_string(), why };
         let damaged = |why: String| FileError::Damaged { path: path.display().to_string(), why };
         if fs::metadata(path).map_err(io)?.len() > LARGEST {
-            return Err(damaged(format!("it is larger than {LARGEST} bytes, so it is no backup of seqsvr")));
+            return Err(damaged(format!(
+                "it is larger than {LARGEST} bytes, so it is not a backup of seqsvr"
+            )));
         }
         let text = String::from_utf8(fs::read(path).map_err(io)?);
-        let text = text.map_err(|_| damaged("it is no text, so it is no backup of seqsvr".to_owned()))?;
+        let text = text.map_err(|_| damaged("it is not text, so it is not a backup of seqsvr".to_owned()))?;
         parse(&text).map_err(damaged)
     }
 
@@ -253,7 +255,7 @@ fn checksum(text: &str) -> String {
 }
 
 fn parse(text: &str) -> Result<BackupFile, String> {
-    let other = || "it is no backup of seqsvr".to_owned();
+    let other = || "it is not a backup of seqsvr".to_owned();
     let head = text.lines().next().ok_or_else(other)?;
     let head: serde_json::Value = serde_json::from_str(head).map_err(|_| other())?;
     if head["format"] != FORMAT {
@@ -265,7 +267,7 @@ fn parse(text: &str) -> Result<BackupFile, String> {
             head["version"]
         ));
     }
-    let cut = || "it is not whole: its last line, the checksum, is missing; use another copy".to_owned();
+    let cut = || "it is incomplete: its last line, the checksum, is missing; use another copy".to_owned();
     let body = text.strip_suffix('\n').ok_or_else(cut)?;
     let (body, last) = body.split_at(body.rfind('\n').ok_or_else(cut)? + 1);
     match serde_json::from_str(last) {
@@ -300,12 +302,12 @@ fn parse(text: &str) -> Result<BackupFile, String> {
             }
             BackupLine::Sections { first, last, ceiling: Long(ceiling) } => {
                 if u64::from(first) < next || first > last || ceiling > MAX_CEILING {
-                    return Err(wrong(number, &"these sections are out of order, or have no such ceiling"));
+                    return Err(wrong(number, &"a section is out of order, or a ceiling is too large"));
                 }
                 next = u64::from(last) + 1;
                 backup.ceilings.push((SectionId::new(first)..=SectionId::new(last), ceiling));
             }
-            BackupLine::Sha256(_) => return Err(wrong(number, &"a checksum stands in the middle")),
+            BackupLine::Sha256(_) => return Err(wrong(number, &"a checksum is not on the last line")),
         }
     }
     let moved = head.moved.map(Given::from);

@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::etcd::EtcdStore;
 use crate::store::quorum::{Link, Quorum, Remote, Ways};
 use seqsvr_core::store::tables::RoutingTableStore;
-use seqsvr_core::store::{SectionStore, SetTerms, StoreError, Terms};
+use seqsvr_core::store::{Layout, SectionStore, SetTerms, StoreError};
 use seqsvr_core::store::{Sizes, SizesError};
 use seqsvr_etcd::EtcdConfig;
 use seqsvr_rpc::security::{Call, CallConfig, SecurityError};
@@ -52,7 +52,7 @@ pub enum StoresError {
     #[error("[stores]: replica {0} is listed twice")]
     Twice(String),
     /// The patience is out of range.
-    #[error("[stores]: patience_ms = {0} is not within 1 and 5000")]
+    #[error("[stores]: patience_ms = {0} is not between 1 and 5000")]
     Patience(u64),
     /// Certificates, tokens or addresses are wrong.
     #[error("[stores]: {0}")]
@@ -84,10 +84,10 @@ impl Stores {
     /// # Errors
     ///
     /// [`StoreError::Unavailable`]: one line that says what differs, or that nothing is stored yet.
-    pub(crate) async fn agree(&self, terms: &Terms) -> Result<(), StoreError> {
+    pub(crate) async fn agree(&self, layout: Layout) -> Result<(), StoreError> {
         match (&self.quorum, &self.etcd) {
-            (Some(quorum), _) => quorum.agree(terms).await,
-            (None, Some(etcd)) => etcd.agree(terms).await,
+            (Some(quorum), _) => quorum.agree(layout).await,
+            (None, Some(etcd)) => etcd.agree(layout).await,
             (None, None) => Ok(()),
         }
     }

@@ -70,7 +70,7 @@ impl Embedded {
         if let Some(raiser) = self.raiser.lock().await.take()
             && let Err(error) = raiser.await
         {
-            tracing::error!(%error, "the raiser ended badly");
+            tracing::error!(%error, "the raiser panicked");
         }
     }
 

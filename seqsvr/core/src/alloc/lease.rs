@@ -11,8 +11,6 @@ use crate::store::configuration::Bounds;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Lease {
     length: Duration,
-    /// The longest that anybody may hold.
-    awaited: Duration,
     until: Option<Moment>,
     flaws: Flaws,
 }
@@ -20,13 +18,12 @@ pub struct Lease {
 impl Lease {
     /// Not yet granted; `length` is the same for every node of a Set, unless [`follow`](Self::follow) says otherwise.
     pub fn new(length: Duration, flaws: Flaws) -> Self {
-        Self { length, awaited: length, until: None, flaws }
+        Self { length, until: None, flaws }
     }
 
-    /// Goes by the configuration that answered the newest read: it is granted, and waited for, as that one says.
+    /// Goes by the configuration of the Set: it is granted, and waited for, as that one says.
     pub fn follow(&mut self, bounds: &Bounds) {
-        let awaited = if self.flaws.has(Flaw::ShorterAtOnce) { bounds.lease } else { bounds.awaited };
-        (self.length, self.awaited) = (bounds.lease, awaited);
+        self.length = bounds.lease;
     }
 
     /// How long a read lets this node serve.
@@ -52,13 +49,13 @@ impl Lease {
     }
 
     /// When no other node can still go by a table older than the one that counted here at `counted`. A node that read an older one asked
-    /// before that, and its lease, the longest that anybody may hold, is over when *its* clock has moved by that much; clocks differ by at
+    /// before that, and its lease is over when *its* clock has moved by that much; clocks differ by at
     /// most 5 % in rate, so two by less than a tenth.
     pub fn takeover(&self, counted: Moment) -> Moment {
         if self.flaws.has(Flaw::NoTakeoverWait) {
             return counted;
         }
-        counted + self.awaited * 11 / 10
+        counted + self.length * 11 / 10
     }
 }
 

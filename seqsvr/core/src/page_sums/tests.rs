@@ -100,7 +100,7 @@ async fn a_damaged_page_is_told_with_its_place_and_the_rest_is_read() {
     assert_eq!(code, Ok(DAMAGED_PAGE));
     let told = DamagedPage { path: path.clone(), page: last as u32 };
     assert!(damaged().contains(&told), "{:?}", damaged());
-    assert_eq!(told.to_string(), format!("page {last} of some.db is not as it was written"));
+    assert_eq!(told.to_string(), format!("page {last} of some.db is damaged: its checksum is wrong"));
     assert_eq!(pages(&path), [last as u32]);
     let mut connection = opened(&path, SqliteJournalMode::Wal).await.expect("opened");
     let one: i64 =

@@ -11,11 +11,11 @@ use super::Layout;
 use crate::store::{Sizes, SizesError};
 
 mod moves;
-mod transition;
 
-pub use moves::{Given, Move, Moves};
-pub use transition::CannotChange;
-pub use transition::{Bounds, Transition};
+pub use moves::{CannotChange, Given, Move, Moves, Taking};
+
+/// The lease of a new Set whose arbiter's file says none.
+pub const LEASE: Duration = Duration::from_secs(2);
 
 /// The range of leases.
 pub const LEASES: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(60);
@@ -35,8 +35,8 @@ pub struct Configuration {
     pub layout: Layout,
     /// The uids of the Set, both ends included.
     pub uids: RangeInclusive<u32>,
-    /// The change that is under way, if the configuration is not to stay.
-    pub transition: Option<Transition>,
+    /// The uids that are being taken in from another Set.
+    pub taking: Option<Taking>,
     /// Which uids went to other Sets, and came from others.
     pub moves: Moves,
 }
@@ -52,6 +52,15 @@ pub struct Member {
     pub addr: String,
 }
 
+/// The bounds of a read of the table: as the configuration says in which it was answered.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Bounds {
+    /// How long the read lets an AllocSvr serve.
+    pub lease: Duration,
+    /// The uids of the Set.
+    pub uids: RangeInclusive<u32>,
+}
+
 /// The member that a call is meant for, and the configuration that it counts for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Address {
@@ -59,15 +68,6 @@ pub struct Address {
     pub number: u64,
     /// The member that it means; 0 when it does not know.
     pub member: u64,
-}
-
-/// The stored settings as a role's file gives them; the role begins to serve only when they are the same.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Terms {
-    /// The lease, if the file says one.
-    pub lease: Option<Duration>,
-    /// The layout.
-    pub layout: Layout,
 }
 
 /// The settings that all roles of a Set have in common, as an arbiter's file gives them for a new Set.
@@ -119,6 +119,16 @@ impl Configured {
 }
 
 impl Configuration {
+    /// The bounds of the reads that it answers.
+    pub fn bounds(&self) -> Bounds {
+        Bounds { lease: self.lease, uids: self.uids.clone() }
+    }
+
+    /// The next one, otherwise the same.
+    pub fn next(&self) -> Self {
+        Self { number: self.number + 1, ..self.clone() }
+    }
+
     /// N and W.
     ///
     /// # Errors
@@ -153,7 +163,6 @@ impl Configuration {
             () if !distinct(ids.len()) || ids.contains(&0) => Some("id of a member"),
             () if !distinct(names.len()) => Some("name of a member"),
             () if !LEASES.contains(&self.lease) => Some("lease"),
-            () if !LEASES.contains(&self.awaited()) => Some("earlier lease"),
             () if self.uids.is_empty() => Some("range of uids"),
             () if !self.moves.fit() => Some("number of moves"),
             () => None,
@@ -173,14 +182,14 @@ impl Configuration {
     /// The next one: `new` in the place of the member called `old`.
     pub fn replacing(&self, old: &str, new: Member) -> Self {
         let put = |one: &Member| if one.name == old { new.clone() } else { one.clone() };
-        Self { number: self.number + 1, members: self.members.iter().map(put).collect(), ..self.clone() }
+        Self { members: self.members.iter().map(put).collect(), ..self.next() }
     }
 
     /// The next one: `new` votes, too. W stays a majority where it is one, and stays as it is where that is enough.
     pub fn adding(&self, new: Member) -> Self {
         let members: Vec<Member> = self.members.iter().cloned().chain([new]).collect();
         let write = self.write.max(majority(members.len()));
-        Self { number: self.number + 1, members, write, ..self.clone() }
+        Self { members, write, ..self.next() }
     }
 
     /// The next one: the member called `old` votes no more. W stays a majority where it is one, and is never more than all.
@@ -188,46 +197,23 @@ impl Configuration {
         let members: Vec<Member> = self.members.iter().filter(|one| one.name != old).cloned().collect();
         let is_majority = self.write == majority(self.members.len());
         let write = if is_majority { majority(members.len()) } else { self.write.min(members.len()) };
-        Self { number: self.number + 1, members, write, ..self.clone() }
+        Self { members, write, ..self.next() }
     }
 
     /// The next one, in which `write` members must answer.
     pub fn writing(&self, write: usize) -> Self {
-        Self { number: self.number + 1, write, ..self.clone() }
+        Self { write, ..self.next() }
     }
 
-    /// How a role's own file differs, in one line.
-    pub fn differs(&self, terms: &Terms) -> Option<String> {
-        let stored = format!("configuration {} of the Set", self.number);
-        terms.differ_from(self.lease, self.layout, &stored, "seqsvr store lease MILLISECONDS")
+    /// How the layout in a role's own file differs, in one line.
+    pub fn differs(&self, layout: Layout) -> Option<String> {
+        layout.differs_from(self.layout, &format!("configuration {} of the Set", self.number))
     }
 }
 
 /// The fewest of `n` that meet any other as many.
 const fn majority(n: usize) -> usize {
     n / 2 + 1
-}
-
-impl Terms {
-    /// In what a role's file differs from what is `stored`, in one line; `change` says how to change the stored lease.
-    pub fn differ_from(&self, lease: Duration, layout: Layout, stored: &str, change: &str) -> Option<String> {
-        let line = |there: String, here: String, set: String| {
-            Some(format!("{stored} has {there}, but this role's file has {here}; {set}"))
-        };
-        if let Some(mine) = self.lease.filter(|mine| *mine != lease) {
-            let millis = |lease: Duration| lease.as_millis().to_string();
-            let there = millis(lease);
-            let set = format!("set lease_ms = {there}, or leave it out; to change the stored one: {change}");
-            return line(format!("lease_ms = {there}"), millis(mine), set);
-        }
-        if self.layout != layout {
-            let show = |one: Layout| format!("section_size {} and step {}", one.section_size, one.step);
-            let Layout { section_size, step } = layout;
-            let set = format!("set section_size = {section_size} and step = {step}");
-            return line(show(layout), show(self.layout), set);
-        }
-        None
-    }
 }
 
 #[cfg(test)]
@@ -243,7 +229,7 @@ mod tests {
             lease: Duration::from_secs(2),
             layout: Layout { section_size: 100_000, step: 10_000 },
             uids: 0..=u32::MAX,
-            transition: None,
+            taking: None,
             moves: Moves::default(),
         }
     }
@@ -286,14 +272,8 @@ mod tests {
     #[test]
     fn what_a_file_says_otherwise_is_reported_in_one_line() {
         let stored = configuration();
-        let Configuration { lease, layout, .. } = stored.clone();
-        let same = Terms { lease: Some(lease), layout };
-        assert_eq!(stored.differs(&same), None);
-        let reported = |terms: Terms| stored.differs(&terms).unwrap_or_default();
-        assert!(reported(Terms { lease: Some(lease / 2), ..same.clone() }).contains("set lease_ms = 2000"));
-        let unset = Terms { lease: None, ..same.clone() };
-        assert_eq!(stored.differs(&unset), None, "the stored lease counts where the file says none");
-        let layout = Layout { step: 5, ..layout };
-        assert!(reported(Terms { layout, ..same }).contains("step = 10000"));
+        assert_eq!(stored.differs(stored.layout), None);
+        let line = stored.differs(Layout { step: 5, ..stored.layout }).unwrap_or_default();
+        assert!(line.contains("set section_size = 100000 and step = 10000"), "{line}");
     }
 }

@@ -162,15 +162,15 @@ pub enum Misaddressed {
     Member,
     /// It is new, and votes in nothing yet.
     #[error(
-        "it is new and no member yet: an arbiter stores the first configuration of a Set once all stores of its file answer; a Set \
-         that serves takes it in with `seqsvr store add` or `seqsvr store replace`"
+        "it is new and not a member yet: an arbiter stores the first configuration of a Set once all stores of its \
+         file answer; `seqsvr store add` or `seqsvr store replace` adds it to a Set that serves"
     )]
     Unconfigured,
     /// It was replaced.
-    #[error("it is no member of the Set any more: it was replaced; stop it and remove its files")]
+    #[error("it is no longer a member of the Set: it was replaced; stop it and remove its files")]
     Removed,
     /// A table that gives away uids which the Set does not have yet.
-    #[error("uids that came from another Set are being taken in; complete that with: seqsvr restore FILE")]
+    #[error("uids of another Set are being added; complete that with: seqsvr restore FILE")]
     Taking,
     /// The configuration is being changed.
     #[error(
@@ -178,11 +178,11 @@ pub enum Misaddressed {
     )]
     Sealed,
     /// It has slept through a change.
-    #[error("it has not heard of the newest configuration yet")]
+    #[error("it does not know the newest configuration yet")]
     Behind,
     /// The caller has.
     #[error(
-        "the caller goes by an earlier configuration of the stores, which does not count any more; update the caller, or its file"
+        "the caller uses an earlier configuration of the stores, which is no longer in force; update the caller, or its file"
     )]
     Newer,
 }

@@ -24,7 +24,7 @@ mod sql;
 pub mod sqlite;
 pub mod tables;
 
-pub use configuration::{Address, Configuration, Configured, Member, Move, Moves, SetTerms, Terms};
+pub use configuration::{Address, Configuration, Configured, Member, Move, Moves, SetTerms};
 pub use memory::Memory;
 pub use message::{Answer, Earlier, Held, Question};
 pub use sizes::{Sizes, SizesError};
@@ -42,6 +42,21 @@ pub struct Layout {
     pub section_size: u32,
     /// By how much the ceiling is raised at a time.
     pub step: u32,
+}
+
+impl Layout {
+    /// In what a role's file differs from what is `stored` under that name, in one line.
+    pub fn differs_from(self, stored: Self, name: &str) -> Option<String> {
+        let show = |one: Self| format!("section_size {} and step {}", one.section_size, one.step);
+        (self != stored).then(|| {
+            let Self { section_size, step } = stored;
+            format!(
+                "{name} has {}, but this role's file has {}; set section_size = {section_size} and step = {step}",
+                show(stored),
+                show(self)
+            )
+        })
+    }
 }
 
 /// One incarnation of one process under one assignment.

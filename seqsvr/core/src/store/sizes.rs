@@ -23,7 +23,7 @@ pub enum SizesError {
     },
     /// Two writes could miss each other.
     #[error(
-        "W must be larger than N / 2, else two owners can both be confirmed: W = {w}, N = {n}; set write = {} or more", n / 2 + 1
+        "W must be larger than N / 2, or two owners could be confirmed at the same time: W = {w}, N = {n}; set write = {} or more", n / 2 + 1
     )]
     WriteMissesWrite {
         /// Replicas.

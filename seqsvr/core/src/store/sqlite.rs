@@ -328,7 +328,7 @@ fn unavailable(path: &Path, error: &sqlx::Error) -> StoreError {
     let advice = match extended.map(|code| if code == DAMAGED_PAGE { SQLITE_CORRUPT } else { code & 0xff }) {
         Some(SQLITE_BUSY) => "; another process uses it: stop that one first",
         Some(SQLITE_CORRUPT | SQLITE_NOTADB) => {
-            "; it is damaged: put a copy back, and raise all ceilings above what was handed out since the copy"
+            "; it is damaged: restore a copy, and raise all ceilings above what was handed out since the copy"
         }
         _ => "",
     };

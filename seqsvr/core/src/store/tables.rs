@@ -53,12 +53,12 @@ pub trait RoutingTableStore: Send + Sync {
     async fn write(&self, table: &Arc<Table>) -> Result<(), WriteError>;
 
     /// Tells the stores that the arbiter of `term` is alive, and answers the largest promised term that was seen. No promise
-    /// about safety hangs on it. `takeover` is how long others wait for a sign; this is called several times in it.
+    /// about safety hangs on it. Called several times in the time for which others wait for a sign.
     ///
     /// # Errors
     ///
     /// [`StoreError::Unavailable`].
-    async fn acting(&self, term: u64, takeover: Duration) -> Result<u64, StoreError>;
+    async fn acting(&self, term: u64) -> Result<u64, StoreError>;
 
     /// Which change of the stores is not complete, and what completes it, in one line for operators.
     async fn unfinished(&self) -> Option<String> {

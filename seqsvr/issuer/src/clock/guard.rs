@@ -41,7 +41,7 @@ impl Default for ClockOptions {
 
 /// A setting of the clock guard that is out of its range.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("clock option {name}: {value:?} is not within {least:?} and {most:?}")]
+#[error("clock option {name}: {value:?} is not between {least:?} and {most:?}")]
 pub struct BadClockOption {
     name: &'static str,
     value: Duration,
@@ -101,15 +101,17 @@ pub enum ClockHold {
     },
     /// The clock is further than the time since the last number allows: for a moment by mistake, or because it was set.
     #[error(
-        "the clock jumped {ahead_ms} ms ahead, so no number is issued until it is back or has stood there for a minute; check \
-         the time service of this machine"
+        "the clock jumped {ahead_ms} ms ahead, so no number is issued until it is set back or has run on for a \
+         minute; check the time service of this machine"
     )]
     Ahead {
         /// Milliseconds by which it jumped.
         ahead_ms: u64,
     },
     /// The horizon has not been written far enough.
-    #[error("the clock file is not written up to now; wait (the log says if it cannot be written)")]
+    #[error(
+        "the clock file does not cover the current time yet; wait (the log says if the file cannot be written)"
+    )]
     Unwritten,
     /// The guard was closed.
     #[error("the clock guard was closed")]
@@ -325,7 +327,7 @@ impl Guard {
         if let Some(keeper) = self.keeper.lock().await.take()
             && let Err(error) = keeper.await
         {
-            tracing::error!(%error, "the keeper of the clock file failed");
+            tracing::error!(%error, "the task that writes the clock file failed");
         }
         self.shared.close();
     }

@@ -75,7 +75,7 @@ impl HorizonKeeper {
             Err(error) => {
                 shared.failed_writes.fetch_add(1, Ordering::Relaxed);
                 if !shared.unwritten.swap(true, Ordering::AcqRel) {
-                    tracing::error!(%error, "the clock file cannot be written; numbers end at its horizon");
+                    tracing::error!(%error, "the clock file cannot be written; no numbers are issued beyond its last time");
                 }
             }
         }

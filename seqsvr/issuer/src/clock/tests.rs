@@ -179,5 +179,5 @@ async fn a_clock_moved_back_between_runs_is_noticed_at_the_start() {
 async fn settings_out_of_range_are_named() {
     let options = ClockOptions { ahead: Duration::from_millis(99), ..ClockOptions::default() };
     let error = Guard::open(options, Clock::system(), None).await.unwrap_err().to_string();
-    assert_eq!(error, "clock option ahead: 99ms is not within 100ms and 3600s");
+    assert_eq!(error, "clock option ahead: 99ms is not between 100ms and 3600s");
 }

@@ -1,4 +1,4 @@
-//! The machine id of this process in snowflakes: given, the ordinal of its host name, or registered.
+//! The machine id of this process in snowflakes: given, or registered.
 
 use std::fmt::Display;
 use std::fs;
@@ -14,9 +14,9 @@ use crate::clock::{Clock, ClockOptions, Guard};
 use crate::error::OpenError;
 use crate::machine::{
     BadInstance, EtcdRegistry, Fixed, Holder, HolderOptions, Instance, MOST_MACHINES, PostgresRegistry,
-    RedisRegistry, Registry, SqliteRegistry, ordinal,
+    RedisRegistry, Registry, SqliteRegistry,
 };
-use crate::snowflake::{Bits, DEFAULT_EPOCH, Layout, MachineId, Snowflake, SnowflakeOptions};
+use crate::snowflake::{DEFAULT_EPOCH, Layout, MachineId, Snowflake, SnowflakeOptions};
 use seqsvr_etcd::EtcdConfig;
 
 /// The pool of the issuer's machine ids, in a registry that others use, too.
@@ -28,14 +28,12 @@ const FOLDER: &str = "issuer-state";
 /// How long a given id counts as used by a process that ended without a word.
 const GIVEN_LEASE: Duration = Duration::from_secs(60);
 
-/// The section `[issuer.machine]`. Exactly one of `id`, `host` and `instance` identifies this process.
+/// The section `[issuer.machine]`. One of `id` and `instance` identifies this process.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MachineConfig {
     /// A given id: another one for each process.
     pub id: Option<u64>,
-    /// A host name that ends in `-N`, as a StatefulSet gives it: N is the id.
-    pub host: Option<String>,
     /// The name under which an id is registered: `application:port:ip`, or any other. The registry is the issuer's database, unless `redis`
     /// or `etcd` names another.
     pub instance: Option<String>,
@@ -44,8 +42,6 @@ pub struct MachineConfig {
     pub redis: Option<String>,
     /// The etcd cluster to register in.
     pub etcd: Option<EtcdConfig>,
-    /// How many ids there are to register, from 0 on. Default 1,024.
-    pub ids: Option<u32>,
     /// Where the files of this process lie: its machine id, and how far the clock has come. Made when it is missing. Default
     /// `issuer-state/INSTANCE` or `issuer-state/machine-ID`, beside the configuration.
     pub folder: Option<PathBuf>,
@@ -95,12 +91,13 @@ impl Who {
 
 impl MachineConfig {
     /// Opens the clock guard and, where there is a registry, the holder of the machine id. `database`: where segments are durable, if that
-    /// is configured. `place`: the folder of the configuration.
+    /// is configured. `place`: the folder of the configuration. `ids`: how many ids there are to register, from 0 on.
     pub(super) async fn open(
         &self,
         clock: Clock,
         database: Option<&str>,
         place: &Path,
+        ids: u32,
     ) -> Result<Identity, OpenError> {
         let who = self.who().map_err(bad)?;
         let shared = database.filter(|&database| database != MEMORY);
@@ -124,7 +121,8 @@ impl MachineConfig {
         })?;
         let file = folder.join("issuer.clock");
         let guard = Guard::open(ClockOptions::default(), clock.clone(), Some(&file)).await.map_err(bad)?;
-        let holder = self.hold(&who, instance, folder, clock, shared).await;
+        let options = HolderOptions::new(instance, 0..ids, Some(folder));
+        let holder = self.hold(&who, options, clock, shared).await;
         if holder.is_err() {
             guard.close().await;
         }
@@ -133,18 +131,17 @@ impl MachineConfig {
     }
 
     fn who(&self) -> Result<Who, String> {
-        let who = match (self.id, &self.host, &self.instance) {
-            (Some(id), None, None) => Who::Given(id),
-            (None, Some(host), None) => Who::Given(ordinal(host).map_err(|error| error.to_string())?),
-            (None, None, Some(name)) => Who::Named(Instance::named(name).map_err(|error| error.to_string())?),
-            (None, None, None) => {
+        let who = match (self.id, &self.instance) {
+            (Some(id), None) => Who::Given(id),
+            (None, Some(name)) => Who::Named(Instance::named(name).map_err(|error| error.to_string())?),
+            (None, None) => {
                 return Err(
                     "snowflakes need to know who this process is: write id = 0 if no other process makes \
-                            them, else give each its own id, host or instance"
+                            them, else give each its own id or instance"
                         .to_owned(),
                 );
             }
-            _ => return Err("give one of id, host and instance".to_owned()),
+            _ => return Err("give one of id and instance".to_owned()),
         };
         match (&self.redis, &self.etcd) {
             (Some(_), Some(_)) => Err("register in one of redis and etcd, not in both".to_owned()),
@@ -161,13 +158,12 @@ impl MachineConfig {
     async fn hold(
         &self,
         who: &Who,
-        instance: Instance,
-        folder: PathBuf,
+        options: HolderOptions,
         clock: Clock,
         database: Option<&str>,
     ) -> Result<Option<Arc<Holder>>, OpenError> {
         let options = match who {
-            Who::Named(_) => HolderOptions::new(instance, 0..self.ids.unwrap_or(1_024), Some(folder)),
+            Who::Named(_) => options,
             Who::Given(id) => {
                 // Whether it fits is for the layout of each tag to say.
                 let Some(id) = u32::try_from(*id).ok().filter(|id| *id < MOST_MACHINES) else {
@@ -177,10 +173,11 @@ impl MachineConfig {
                     return Ok(None);
                 }
                 HolderOptions {
+                    machines: id..id + 1,
                     lease: GIVEN_LEASE,
                     margin: GIVEN_LEASE / 10,
                     renew_every: GIVEN_LEASE / 5,
-                    ..HolderOptions::new(instance, id..id + 1, Some(folder))
+                    ..options
                 }
             }
         };
@@ -220,13 +217,9 @@ impl Identity {
     /// The snowflakes of one tag.
     pub(super) fn snowflake(&self, tag: &TagConfig) -> Result<Snowflake, OpenError> {
         let bad = |error: &dyn std::fmt::Display| OpenError::Bad(error.to_string());
-        let bits = tag.bits.map_or_else(Bits::default, |split| {
-            let SplitConfig { time, data_centre, worker, sequence } = split;
-            Bits { time, data_centre, worker, sequence }
-        });
         let now = self.guard.clock().wall();
         let layout =
-            Layout::new(bits, tag.epoch.unwrap_or(DEFAULT_EPOCH), now).map_err(|error| bad(&error))?;
+            Layout::new(tag.bits(), tag.epoch.unwrap_or(DEFAULT_EPOCH), now).map_err(|error| bad(&error))?;
         let machine: Arc<dyn MachineId> = match (self.id, &self.holder) {
             (None, Some(holder)) => Arc::<Holder>::clone(holder),
             (id, _) => Arc::new(Fixed::new(&layout, id.unwrap_or_default()).map_err(|error| bad(&error))?),

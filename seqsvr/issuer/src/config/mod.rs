@@ -13,12 +13,12 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 pub use machine::{MachineConfig, SplitConfig};
-pub use tag::{CodeConfig, RejectedConfig, StrategyKind, TagConfig, WhenDatabaseDown};
+pub use tag::{CodeConfig, StrategyKind, TagConfig};
 
 use super::builder::Builder;
 use super::clock::{Clock, Guard};
 use super::error::OpenError;
-use super::machine::Holder;
+use super::machine::{Holder, MOST_MACHINES};
 use super::plugins::{CallHistory, Plugin, Rate};
 use super::repository::{MemoryRepository, PostgresRepository, Repository, SqliteRepository};
 use super::scramble::{CodeLedger, Codec, MemoryLedger, PostgresLedger, Scramble, SqliteLedger};
@@ -29,8 +29,11 @@ use super::tag::Tag;
 /// The database of an issuer that keeps nothing.
 const MEMORY: &str = "memory";
 
+/// Calls that the plugin `history` keeps.
+const HISTORY: usize = 1_000;
+
 /// The section `[issuer]`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct IssuerConfig {
     /// Where segments are durable: `sqlite:PATH`, `postgres://…`, or `memory`, which forgets. There is no default: tags whose
@@ -38,27 +41,12 @@ pub struct IssuerConfig {
     pub database: Option<String>,
     /// Where Redis may be, primary and replicas; for tags with `strategy = "redis"`.
     pub redis: Vec<String>,
-    /// The file in which ranges are noted that were taken ahead; for tags with `when_database_down = "extend"`.
+    /// The file in which ranges are noted that were taken ahead; for tags with `extend_segments`.
     pub journal: Option<PathBuf>,
     /// The machine id of this process, for snowflakes.
     pub machine: MachineConfig,
-    /// Calls that the plugin `history` keeps. Default 1,000.
-    pub history: usize,
     /// The tags, by name.
     pub tags: BTreeMap<String, TagConfig>,
-}
-
-impl Default for IssuerConfig {
-    fn default() -> Self {
-        Self {
-            database: None,
-            redis: Vec::new(),
-            journal: None,
-            machine: MachineConfig::default(),
-            history: 1_000,
-            tags: BTreeMap::new(),
-        }
-    }
 }
 
 /// An open issuer, and what it was opened with.
@@ -105,10 +93,10 @@ impl IssuerConfig {
         if let Some(path) = &self.journal {
             builder = builder.journal(Journal::open(path, clock.clone())?);
         }
-        let (history, rate) = (Arc::new(CallHistory::new(self.history)), Arc::new(Rate::new()));
+        let (history, rate) = (Arc::new(CallHistory::new(HISTORY)), Arc::new(Rate::new()));
         let has_snowflakes = self.tags.values().any(|tag| tag.strategy == StrategyKind::Snowflake);
         let identity = match has_snowflakes {
-            true => Some(self.machine.open(clock, self.database.as_deref(), place).await?),
+            true => Some(self.machine.open(clock, self.database.as_deref(), place, self.machines()).await?),
             false => None,
         };
         let mut codecs = BTreeMap::new();
@@ -117,7 +105,6 @@ impl IssuerConfig {
             if let Some(code) = &tag.code {
                 let bad = |error: &dyn std::fmt::Display| OpenError::Bad(format!("tag {name}: {error}"));
                 let codec = Codec::new(&Tag::new(name)?, &code.options()?).map_err(|error| bad(&error))?;
-                let codec = codec.without(&code.blocked_words).map_err(|error| bad(&error))?;
                 codecs.insert(Tag::new(name)?, codec);
             }
             for plugin in &tag.plugins {
@@ -160,7 +147,14 @@ impl IssuerConfig {
             }
             (StrategyKind::Snowflake, None) => return Err(OpenError::Bad("no machine id".to_owned())),
         };
-        builder.max_count(name, tag.max_count)?.rejected(name, tag.rejected()?)
+        builder.rejected(name, tag.rejected()?)
+    }
+
+    /// How many machine ids every tag of snowflakes tells apart.
+    fn machines(&self) -> u32 {
+        let snowflakes = self.tags.values().filter(|tag| tag.strategy == StrategyKind::Snowflake);
+        let bits = snowflakes.map(|tag| tag.bits().data_centre.saturating_add(tag.bits().worker));
+        bits.map(|bits| 1_u32.checked_shl(bits).unwrap_or(u32::MAX)).fold(MOST_MACHINES, u32::min)
     }
 
     /// The codes, once they agree with those that exist.

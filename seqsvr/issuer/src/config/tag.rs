@@ -7,13 +7,13 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::machine::SplitConfig;
-use crate::builder::MAX_COUNT;
 use crate::error::OpenError;
 use crate::range::Range;
-use crate::redis::{MAX_EXACT, RedisOptions, WhenHotDown};
-use crate::rejected::{FallBack, Log, Refuse, Rejected};
+use crate::redis::{MAX_EXACT, RedisOptions};
+use crate::rejected::{FallBack, Log, Rejected};
 use crate::scramble::{BASE_58, CodeKey, CodecOptions, SHORTEST_SECRET};
 use crate::segment::SegmentOptions;
+use crate::snowflake::Bits;
 use crate::tag::Tag;
 
 /// The strategy that makes a tag's numbers.
@@ -29,28 +29,6 @@ pub enum StrategyKind {
     Snowflake,
 }
 
-/// How a tag behaves when the numbers at hand are used up while the database is away.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WhenDatabaseDown {
-    /// Calls are refused.
-    #[default]
-    Refuse,
-    /// Ranges are used that were taken ahead.
-    Extend,
-}
-
-/// The answer when no number can be issued.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RejectedConfig {
-    /// The error, and a line in the log.
-    #[default]
-    Log,
-    /// The error.
-    Error,
-}
-
 /// Short codes of a tag's numbers: the section `[issuer.tags.NAME.code]`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -63,12 +41,6 @@ pub struct CodeConfig {
     /// The symbols. Default base 58.
     #[serde(default = "base_58")]
     pub alphabet: String,
-    /// Whether codes end in a symbol that shows typing errors. Default no.
-    #[serde(default)]
-    pub check_symbol: bool,
-    /// Words that no code may hold, whatever their letters' case.
-    #[serde(default)]
-    pub blocked_words: Vec<String>,
     /// Files with a secret each: the first is version 1, the last one writes.
     pub key_files: Vec<PathBuf>,
 }
@@ -83,13 +55,11 @@ fn base_58() -> String {
 
 /// The section `[issuer.tags.NAME]`. An absent key has the default that stands at it, or that of [`SegmentOptions`] or
 /// [`RedisOptions`].
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TagConfig {
     /// The strategy that makes the numbers. Default `segment`.
     pub strategy: StrategyKind,
-    /// The most numbers that one call may take. Default 10,000.
-    pub max_count: u32,
     /// The first number of a new tag.
     pub start: Option<u64>,
     /// How many numbers the first segment holds.
@@ -98,78 +68,22 @@ pub struct TagConfig {
     pub step_min: Option<u64>,
     /// The largest step.
     pub step_max: Option<u64>,
-    /// A segment that lasts less doubles the step.
-    pub short_minutes: Option<u64>,
-    /// A segment that lasts longer halves it.
-    pub long_minutes: Option<u64>,
     /// Percent of a segment that is used when the next is prepared.
     pub prepare_at: Option<u8>,
-    /// How long the numbers at hand last without the database.
-    pub reserve_minutes: Option<u64>,
-    /// The largest number.
-    pub limit: Option<u64>,
     /// Milliseconds that a call waits for numbers.
     pub wait_ms: Option<u64>,
-    /// How the tag behaves while the database is away. Default `refuse`.
-    pub when_database_down: Option<WhenDatabaseDown>,
-    /// With `extend`: how many segments are taken ahead. Default 2.
+    /// How many segments are taken ahead, to be used while the database is away. Default 0: calls are refused then.
     pub extend_segments: Option<u32>,
-    /// Milliseconds until a Redis that does not answer is asked again.
-    pub redis_timeout_ms: Option<u64>,
-    /// Whether a process goes on from its memory while Redis is away (`memory`, the default) or refuses (`refuse`).
-    pub when_redis_down: Option<WhenRedisDown>,
     /// Snowflakes: how the 63 bits are split. Default 41 time, 10 worker, 12 sequence.
     pub bits: Option<SplitConfig>,
     /// Snowflakes: milliseconds since 1970 at which their time begins. Default 2025-01-01.
     pub epoch: Option<u64>,
-    /// The answer when no number can be issued. Default `log`.
-    pub rejected: RejectedConfig,
-    /// The tag that numbers come from then, in place of the error.
+    /// The tag that numbers come from when none can be issued, in place of the error.
     pub fall_back_to: Option<String>,
     /// The plugins that act for it: `history`, `rate`.
     pub plugins: Vec<String>,
     /// Short codes.
     pub code: Option<CodeConfig>,
-}
-
-/// How a tag behaves while Redis is away.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WhenRedisDown {
-    /// A durable segment in the memory of each process.
-    #[default]
-    Memory,
-    /// Calls are refused.
-    Refuse,
-}
-
-impl Default for TagConfig {
-    fn default() -> Self {
-        Self {
-            strategy: StrategyKind::Segment,
-            max_count: MAX_COUNT,
-            start: None,
-            step: None,
-            step_min: None,
-            step_max: None,
-            short_minutes: None,
-            long_minutes: None,
-            prepare_at: None,
-            reserve_minutes: None,
-            limit: None,
-            wait_ms: None,
-            when_database_down: None,
-            extend_segments: None,
-            redis_timeout_ms: None,
-            when_redis_down: None,
-            bits: None,
-            epoch: None,
-            rejected: RejectedConfig::Log,
-            fall_back_to: None,
-            plugins: Vec::new(),
-            code: None,
-        }
-    }
 }
 
 impl TagConfig {
@@ -180,36 +94,17 @@ impl TagConfig {
             ("step", self.step.is_some()),
             ("step_min", self.step_min.is_some()),
             ("step_max", self.step_max.is_some()),
-            ("short_minutes", self.short_minutes.is_some()),
-            ("long_minutes", self.long_minutes.is_some()),
             ("prepare_at", self.prepare_at.is_some()),
-            ("limit", self.limit.is_some()),
-            ("when_database_down", self.when_database_down.is_some()),
             ("extend_segments", self.extend_segments.is_some()),
-        ];
-        let of_memory = [("reserve_minutes", self.reserve_minutes.is_some())];
-        let of_redis = [
-            ("redis_timeout_ms", self.redis_timeout_ms.is_some()),
-            ("when_redis_down", self.when_redis_down.is_some()),
         ];
         let of_snowflakes = [("bits", self.bits.is_some()), ("epoch", self.epoch.is_some())];
         let stranger = |keys: &[(&'static str, bool)]| keys.iter().find(|key| key.1).map(|key| key.0);
         let stranger = match self.strategy {
-            StrategyKind::Segment => stranger(&of_redis).or(stranger(&of_snowflakes)),
-            StrategyKind::Redis => stranger(&of_snowflakes).or(stranger(&of_memory)),
-            StrategyKind::Snowflake => {
-                stranger(&of_segments).or(stranger(&of_redis)).or(stranger(&of_memory))
-            }
+            StrategyKind::Segment | StrategyKind::Redis => stranger(&of_snowflakes),
+            StrategyKind::Snowflake => stranger(&of_segments),
         };
         if let Some(key) = stranger {
             return Err(format!("{key} does not belong to the tag's strategy; leave it out"));
-        }
-        let extends = self.when_database_down == Some(WhenDatabaseDown::Extend);
-        if self.extend_segments.is_some() && !extends {
-            return Err("extend_segments goes with when_database_down = \"extend\"".to_owned());
-        }
-        if extends && self.extend_segments == Some(0) {
-            return Err("extend_segments = 0 would extend by nothing; set 1 or more".to_owned());
         }
         Ok(())
     }
@@ -218,49 +113,36 @@ impl TagConfig {
     pub(super) fn segment(&self) -> SegmentOptions {
         let default = SegmentOptions::default();
         let step = self.step.unwrap_or(default.step);
-        let minutes = |given: Option<u64>, or| {
-            given.map_or(or, |minutes| Duration::from_secs(minutes.saturating_mul(60)))
-        };
-        let ahead = match self.when_database_down.unwrap_or_default() {
-            WhenDatabaseDown::Refuse => 0,
-            WhenDatabaseDown::Extend => self.extend_segments.unwrap_or(2),
-        };
         SegmentOptions {
             start: self.start,
             step,
             // A first step beyond a limit that was not given moves that limit.
             step_min: self.step_min.unwrap_or_else(|| default.step_min.min(step)),
             step_max: self.step_max.unwrap_or_else(|| default.step_max.max(step)),
-            short: minutes(self.short_minutes, default.short),
-            long: minutes(self.long_minutes, default.long),
             prepare_at: self.prepare_at.unwrap_or(default.prepare_at),
-            reserve: minutes(self.reserve_minutes, default.reserve),
-            ahead,
-            limit: self.limit.unwrap_or(default.limit),
+            ahead: self.extend_segments.unwrap_or(default.ahead),
             wait: self.wait_ms.map_or(default.wait, Duration::from_millis),
             ..default
         }
     }
 
     pub(super) fn redis(&self, urls: &[String]) -> RedisOptions {
-        let limit = self.limit.unwrap_or(MAX_EXACT);
-        let default = RedisOptions::new(urls.to_vec());
-        RedisOptions {
-            timeout: self.redis_timeout_ms.map_or(default.timeout, Duration::from_millis),
-            when_down: match self.when_redis_down.unwrap_or_default() {
-                WhenRedisDown::Memory => WhenHotDown::Memory,
-                WhenRedisDown::Refuse => WhenHotDown::Refuse,
-            },
-            segment: SegmentOptions { limit, ..self.segment() },
-            ..default
-        }
+        let segment = SegmentOptions { limit: MAX_EXACT, ..self.segment() };
+        RedisOptions { segment, ..RedisOptions::new(urls.to_vec()) }
+    }
+
+    /// How the bits of a snowflake are split.
+    pub(super) fn bits(&self) -> Bits {
+        self.bits.map_or_else(Bits::default, |split| {
+            let SplitConfig { time, data_centre, worker, sequence } = split;
+            Bits { time, data_centre, worker, sequence }
+        })
     }
 
     pub(super) fn rejected(&self) -> Result<Arc<dyn Rejected>, OpenError> {
-        Ok(match (&self.fall_back_to, self.rejected) {
-            (Some(tag), _) => Arc::new(FallBack(Tag::new(tag)?)),
-            (None, RejectedConfig::Log) => Arc::new(Log),
-            (None, RejectedConfig::Error) => Arc::new(Refuse),
+        Ok(match &self.fall_back_to {
+            Some(tag) => Arc::new(FallBack(Tag::new(tag)?)),
+            None => Arc::new(Log),
         })
     }
 }
@@ -289,7 +171,7 @@ impl CodeConfig {
         Ok(CodecOptions {
             range: Range { first: self.first, last: self.last },
             alphabet: self.alphabet.clone(),
-            check_symbol: self.check_symbol,
+            check_symbol: false,
             keys: self.key_files.iter().enumerate().map(key).collect::<Result<_, OpenError>>()?,
         })
     }

@@ -6,7 +6,6 @@ use tidemark_test_support::servers::redis::RedisServer;
 
 const GOOD: &str = r#"
     database = "memory"
-    history = 10
     [machine]
     id = 7
     [tags.order]
@@ -65,7 +64,6 @@ async fn codes_are_made_and_read_and_a_changed_key_is_refused() {
         assert_eq!(running.issuer.decode("invite", code).unwrap().number, number);
     }
     running.shutdown().await;
-    open(&config(&first, "blocked_words = [\"ass\"]")).await.unwrap();
     let second = key("second", "another secret, long enough too");
     for changed in [config(&second, ""), config(&first, "alphabet = \"abcdefgh\"")] {
         let error = open(&changed).await.err().expect("it is refused");
@@ -76,8 +74,9 @@ async fn codes_are_made_and_read_and_a_changed_key_is_refused() {
 /// The machine part of a snowflake of each of two instances that are open at once, registered as these keys say.
 async fn registered(issuer: &str, machine: &str) -> [u64; 2] {
     let with = |name: &str| {
-        let machine = format!("[machine]\ninstance = \"{name}\"\nids = 2\n{machine}\n");
-        format!("{issuer}\n{machine}[tags.trace]\nstrategy = \"snowflake\"\n")
+        let machine = format!("[machine]\ninstance = \"{name}\"\n{machine}\n");
+        let bits = "bits = { time = 50, worker = 1, sequence = 12 }";
+        format!("{issuer}\n{machine}[tags.trace]\nstrategy = \"snowflake\"\n{bits}\n")
     };
     let mut seen = [0, 0];
     let mut open_ones = vec![];
@@ -145,7 +144,7 @@ async fn of_two_processes_with_one_machine_id_the_second_is_refused() {
     }
     // A registered one is given what is free.
     let registered =
-        format!("{database}\n[machine]\ninstance = \"a\"\nids = 4\n[tags.trace]\nstrategy = \"snowflake\"");
+        format!("{database}\n[machine]\ninstance = \"a\"\n[tags.trace]\nstrategy = \"snowflake\"");
     let other = open(&registered).await.unwrap();
     let number = other.issuer.next("trace", 1).await.unwrap().first();
     let machine = |number: u64| number >> 12 & 1_023;
@@ -211,8 +210,6 @@ async fn each_mistake_has_one_clear_error() {
     let machine = |machine: &str, database: &str| {
         format!("{database}\n[machine]\n{machine}\n[tags.order]\nstrategy = \"snowflake\"")
     };
-    let key = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(key.path(), "a secret that is long enough").unwrap();
     for (text, reported) in [
         (String::new(), "no tags are configured; add a section [issuer.tags.NAME]"),
         ("database = \"memory\"\n[tags.Order]".to_owned(), "bad tag name \"Order\""),
@@ -222,37 +219,22 @@ async fn each_mistake_has_one_clear_error() {
         ),
         (tag("colour = 1"), "unknown field `colour`"),
         (tag("strategy = \"magic\""), "unknown variant `magic`"),
-        (tag("max_count = 0"), "tag order: max_count = 0 would refuse every call"),
         (tag("step = 0"), "order: step_min = 0, step = 0"),
         (tag("step = 100\nstep_max = 50"), "step_max = 50"),
-        (tag("start = 0"), "order: start = 0 is not within"),
+        (tag("start = 0"), "order: start = 0 is not between"),
         (tag("prepare_at = 100"), "prepare_at = 100"),
         (tag("epoch = 1"), "tag order: epoch does not belong to the tag's strategy"),
-        (tag("when_redis_down = \"refuse\""), "when_redis_down does not belong"),
-        (tag("redis_timeout_ms = 100"), "redis_timeout_ms does not belong"),
-        (tag("extend_segments = 2"), "extend_segments goes with when_database_down = \"extend\""),
         (
-            tag("when_database_down = \"extend\""),
-            "order: to extend while the database is away, name a journal file",
+            tag("extend_segments = 2"),
+            "order: extending while the database is away needs a journal; name a file",
         ),
         (tag("plugins = [\"magic\"]"), "tag order: unknown plugin \"magic\"; there are history and rate"),
         (tag("fall_back_to = \"other\""), "tag order falls back to other: name another, configured tag"),
         (tag("strategy = \"redis\""), "order: name at least one URL of Redis"),
-        (
-            format!("redis = [\"redis://h\"]\n{}", tag("strategy = \"redis\"\nredis_timeout_ms = 0")),
-            "the timeout of Redis must be more than 0",
-        ),
-        (
-            format!("redis = [\"nonsense\"]\n{}", tag("strategy = \"redis\"")),
-            "a URL of Redis cannot be understood",
-        ),
+        (format!("redis = [\"nonsense\"]\n{}", tag("strategy = \"redis\"")), "a Redis URL is invalid"),
         (
             format!("redis = [\"redis://:s@h\"]\n{}", tag("strategy = \"redis\"")),
             "order: the password of the Redis at h would cross the network in plain text",
-        ),
-        (
-            format!("redis = [\"redis://h\"]\n{}", tag("strategy = \"redis\"\nlimit = 9007199254740993")),
-            "2^53 - 1",
         ),
         (tag("strategy = \"snowflake\"\nstart = 5"), "start does not belong"),
         (tag("strategy = \"snowflake\"\nepoch = 99999999999999"), "later than now"),
@@ -263,7 +245,7 @@ async fn each_mistake_has_one_clear_error() {
         (machine("id = 1024", ""), "machine id 1024 is out of range"),
         (machine("id = 99999999999", ""), "machine id 99999999999 is out of range"),
         (machine("", ""), "[issuer.machine]: snowflakes need to know who this process is: write id = 0 if"),
-        (machine("id = 1\nhost = \"h-1\"", ""), "give one of id, host and instance"),
+        (machine("id = 1\ninstance = \"a\"", ""), "give one of id and instance"),
         (
             machine("instance = \"a\"", ""),
             "an instance is registered where all processes see it: set [issuer]",
@@ -282,28 +264,19 @@ async fn each_mistake_has_one_clear_error() {
             machine("instance = \"a\"\nredis = \"h\"\netcd.endpoints = []", ""),
             "register in one of redis and etcd, not in both",
         ),
-        (
-            machine("instance = \"a\"\nredis = \"http://h\"", ""),
-            "[issuer.machine]: a URL of Redis cannot be understood",
-        ),
+        (machine("instance = \"a\"\nredis = \"http://h\"", ""), "[issuer.machine]: a Redis URL is invalid"),
         (
             machine("instance = \"a\"\nredis = \"redis://:s@h\"", ""),
             "[issuer.machine]: the password of the Redis at h",
         ),
         (machine("instance = \"a\"\netcd.endpoints = []", ""), "name 1 to 15 endpoints"),
-        (machine("host = \"h\"", ""), "does not end in -N"),
         ("[tags.order]".to_owned(), "[issuer]: name the database that keeps what was issued"),
         (tag("[tags.order.code]\nlast = 9\nkey_files = []"), "tag order: no key is configured"),
-        (
-            tag("[tags.order.code]\nlast = 9\nkey_files = [\"KEY\"]\nblocked_words = [\"a\"]"),
-            "tag order: the word \"a\" cannot be blocked",
-        ),
         (
             tag("[tags.order.code]\nlast = 9\nkey_files = [\"/no/such/key\"]"),
             "cannot read the key /no/such/key",
         ),
     ] {
-        let text = text.replace("KEY", &key.path().display().to_string());
         let error = open(&text).await.err().unwrap_or_else(|| panic!("refused: {text}"));
         assert!(error.contains(reported), "{text}: {error}");
     }

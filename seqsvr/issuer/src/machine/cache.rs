@@ -65,7 +65,7 @@ impl Cached {
     fn to_text(&self, instance: &Instance) -> String {
         let Self { machine, holder, boot_end, boot_name, written, wall_end, used_until } = self;
         let lines = format!(
-            "# The machine id of this instance and its lease. Written by the number issuer; not to be copied.\n\
+            "# The machine id of this instance and its lease. Written by the number issuer; do not copy it.\n\
              instance={instance}\nmachine={machine}\nholder={holder}\nboot-end={boot_end}\n\
              boot-name={boot_name}\nwritten={written}\nwall-end={wall_end}\nused-until={used_until}\n"
         );
@@ -121,7 +121,7 @@ impl Cache {
             Ok(text) => {
                 let cached = Cached::from_text(&text, instance);
                 if cached.is_none() {
-                    tracing::warn!(path = %path.display(), "the file is damaged; the registry is asked instead");
+                    tracing::warn!(path = %path.display(), "the file is damaged; asking the registry instead");
                 }
                 cached
             }
@@ -203,7 +203,7 @@ mod tests {
             used_until: 1_060_000,
         };
         let stored = "\
-# The machine id of this instance and its lease. Written by the number issuer; not to be copied.
+# The machine id of this instance and its lease. Written by the number issuer; do not copy it.
 instance=sequence-client:8112:3232235742
 machine=17
 holder=42

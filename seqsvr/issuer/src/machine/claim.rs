@@ -47,11 +47,11 @@ pub(super) struct Granted {
 pub enum ClaimError {
     /// All ids are held.
     #[error(
-        "all {0} machine ids are held; wait until the lease of an instance that is gone is over, or configure more bits"
+        "all {0} machine ids are held; wait until the lease of a stopped instance ends, or configure more bits"
     )]
     Exhausted(usize),
     /// Other processes were faster each time.
-    #[error("{ATTEMPTS} attempts to get a machine id each lost to another process; try again")]
+    #[error("other processes were faster in {ATTEMPTS} attempts to get a machine id; try again")]
     Contended,
     /// The registry cannot be used.
     #[error(transparent)]

@@ -1,5 +1,4 @@
-//! A machine id that is given and never changes: from the configuration, or a StatefulSet's ordinal. The giver of such ids sees to it that
-//! no two processes have the same.
+//! A machine id that is given and never changes. The giver of such ids sees to it that no two processes have the same.
 
 use crate::snowflake::{BadLayout, Layout, MachineId, Unheld};
 
@@ -8,7 +7,7 @@ use crate::snowflake::{BadLayout, Layout, MachineId, Unheld};
 pub struct Fixed(u32);
 
 impl Fixed {
-    /// Checks a given id, or an [`ordinal`](super::ordinal).
+    /// Checks a given id.
     ///
     /// # Errors
     ///
@@ -36,14 +35,13 @@ impl MachineId for Fixed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::ordinal;
     use crate::snowflake::{Bits, DEFAULT_EPOCH};
 
     #[test]
-    fn an_ordinal_becomes_the_machine_id() {
+    fn an_id_beyond_the_format_is_refused() {
         let layout = Layout::new(Bits::default(), DEFAULT_EPOCH, DEFAULT_EPOCH).unwrap();
-        let fixed = Fixed::new(&layout, ordinal("tidemark-3.tidemark.svc").unwrap()).unwrap();
+        let fixed = Fixed::new(&layout, 3).unwrap();
         assert_eq!(fixed.at(DEFAULT_EPOCH), Ok(3));
-        assert!(Fixed::new(&layout, ordinal("tidemark-1024").unwrap()).is_err());
+        assert!(Fixed::new(&layout, 1_024).is_err());
     }
 }

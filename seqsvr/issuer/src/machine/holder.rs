@@ -179,7 +179,7 @@ impl Holder {
         self.shared.set(None);
         match keeper {
             Ok(keeper) => keeper.release(hold, used_until).await,
-            Err(error) => tracing::error!(%error, "the keeper of the machine id failed"),
+            Err(error) => tracing::error!(%error, "the task that renews the machine id failed"),
         }
     }
 }

@@ -15,7 +15,9 @@ pub struct Instance(String);
 
 /// A name that cannot be an [`Instance`].
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("bad instance name {0:?}: use 1 to {LONGEST} of A-Z, a-z, 0-9, '_', '-', ':' and '.', not '.' first")]
+#[error(
+    "bad instance name {0:?}: use 1 to {LONGEST} of A-Z, a-z, 0-9, '_', '-', ':' and '.', and do not begin with '.'"
+)]
 pub struct BadInstance(String);
 
 impl Instance {
@@ -57,27 +59,6 @@ impl fmt::Display for Instance {
     }
 }
 
-/// A host name from which no ordinal can be read.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error(
-    "the host name {0:?} does not end in -N, as the names of a StatefulSet do; give a machine id instead"
-)]
-pub struct NoOrdinal(String);
-
-/// The ordinal that a StatefulSet gave this host: 3 for `tidemark-3` and for `tidemark-3.tidemark.svc`.
-///
-/// # Errors
-///
-/// [`NoOrdinal`] when the first label of the name does not end in a hyphen and a number.
-pub fn ordinal(host_name: &str) -> Result<u64, NoOrdinal> {
-    let label = host_name.split('.').next().unwrap_or_default();
-    let number = label.rsplit_once('-').filter(|(name, _)| !name.is_empty()).map(|(_, number)| number);
-    number
-        .filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
-        .and_then(|number| number.parse().ok())
-        .ok_or_else(|| NoOrdinal(host_name.chars().take(LONGEST).collect()))
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr};
@@ -101,15 +82,5 @@ mod tests {
             assert!(error.starts_with("bad instance name") && error.len() < 300, "{error}");
         }
         assert!(Instance::named(&long[1..]).is_ok());
-    }
-
-    #[test]
-    fn ordinals_stand_at_the_end_of_the_first_label() {
-        for (name, expected) in [("tidemark-3", 3), ("a-b-12.a.svc.cluster.local", 12), ("x-0", 0)] {
-            assert_eq!(ordinal(name), Ok(expected));
-        }
-        for name in ["tidemark", "tidemark-", "-3", "tidemark-3a", "a.b-3", "", "a-99999999999999999999"] {
-            assert!(ordinal(name).unwrap_err().to_string().contains("give a machine id instead"), "{name}");
-        }
     }
 }

@@ -104,9 +104,9 @@ impl MachineKeeper {
         let left_ms = before.map_or(0, |hold| self.shared.left(hold));
         if left_ms == 0 && before.is_some() {
             self.shared.set(None);
-            tracing::error!(%error, "the lease of the machine id is over; no snowflakes until it is renewed");
+            tracing::error!(%error, "the lease of the machine id has ended; no snowflakes until it is renewed");
         } else if !self.failing {
-            tracing::warn!(%error, left_ms, "the machine id could not be renewed; trying on");
+            tracing::warn!(%error, left_ms, "the machine id could not be renewed; trying again");
         }
         self.failing = true;
     }
@@ -138,7 +138,7 @@ impl MachineKeeper {
         self.keep(hold, self.shared.clock.boot()).await;
         let call = release(&*self.registry, &self.claim, hold.machine, used_until);
         match tokio::time::timeout(self.options.call_timeout, call).await {
-            Ok(Ok(())) => tracing::info!(machine = hold.machine, "machine id given back"),
+            Ok(Ok(())) => tracing::info!(machine = hold.machine, "machine id released"),
             Ok(Err(error)) => tracing::warn!(%error, "the machine id becomes free when its lease ends"),
             Err(_) => {
                 tracing::warn!(

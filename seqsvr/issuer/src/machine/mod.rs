@@ -1,5 +1,5 @@
-//! Machine ids (S25): the id of this process in its snowflakes. A fixed id, the ordinal of a StatefulSet, or one that is registered under
-//! the instance's name with a lease, so that ids of dead instances become free.
+//! Machine ids (S25): the id of this process in its snowflakes. A fixed id, or one that is registered under the
+//! instance's name with a lease, so that ids of dead instances become free.
 //!
 //! A [`Holder`] owns the lease of one process: it claims, renews and gives back through a [`Registry`], keeps the
 //! instance's local file, and stops handing out its id a margin before the lease ends. Two processes could
@@ -31,7 +31,7 @@ pub use claim::ClaimError;
 pub use etcd::EtcdRegistry;
 pub use fixed::Fixed;
 pub use holder::{Holder, MachineHealth, MachineMetrics, OpenHolderError};
-pub use instance::{BadInstance, Instance, NoOrdinal, ordinal};
+pub use instance::{BadInstance, Instance};
 pub use memory::MemoryRegistry;
 #[cfg(feature = "service")]
 pub(crate) use options::MOST_MACHINES;

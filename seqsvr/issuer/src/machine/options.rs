@@ -57,10 +57,10 @@ impl HolderOptions {
     pub(super) fn check(&self) -> Result<(), BadHolderOption> {
         let bad = |name, problem: String| Err(BadHolderOption { name, problem });
         if self.machines.is_empty() || self.machines.end > MOST_MACHINES {
-            return bad("machines", format!("{:?} is empty or beyond {MOST_MACHINES}", self.machines));
+            return bad("machines", format!("{:?} is empty or goes beyond {MOST_MACHINES}", self.machines));
         }
         if !(Duration::from_secs(1)..=Duration::from_secs(30 * 86_400)).contains(&self.lease) {
-            return bad("lease", format!("{:?} is not within 1 s and 30 days", self.lease));
+            return bad("lease", format!("{:?} is not between 1 s and 30 days", self.lease));
         }
         if !(self.lease / 10..self.lease).contains(&self.margin) {
             return bad("margin", format!("set at least {:?}, a tenth of the lease", self.lease / 10));

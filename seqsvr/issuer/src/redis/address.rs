@@ -11,7 +11,7 @@ use seqsvr_rpc::security::is_loopback;
 /// A text that says how the URL is wrong and how to write it. The URL is left out, since it may hold a password.
 pub(crate) fn client(url: &str) -> Result<Client, String> {
     let client = Client::open(url).map_err(|error| {
-        format!("a URL of Redis cannot be understood ({error}); write redis://host:port, or rediss://host:port for TLS")
+        format!("a Redis URL is invalid ({error}); write redis://host:port, or rediss://host:port for TLS")
     })?;
     let info = client.get_connection_info();
     match info.addr() {
@@ -21,8 +21,8 @@ pub(crate) fn client(url: &str) -> Result<Client, String> {
             ))
         }
         ConnectionAddr::TcpTls { host, insecure: true, .. } => Err(format!(
-            "the certificate of the Redis at {host} is always checked; take #insecure out of its URL, and have the \
-             system trust who signed it (SSL_CERT_FILE=FILE)"
+            "the certificate of the Redis at {host} is always checked; remove #insecure from its URL, and make the \
+             system trust the authority that signed it (SSL_CERT_FILE=FILE)"
         )),
         _ => Ok(client),
     }
@@ -47,8 +47,8 @@ mod tests {
         for (refused, why) in [
             ("redis://:secret@10.0.0.1", "the password of the Redis at 10.0.0.1 would cross the network"),
             ("redis://user:secret@redis.example/1", "write rediss:// for TLS"),
-            ("rediss://:secret@10.0.0.1/#insecure", "take #insecure out of its URL"),
-            ("http://:secret@10.0.0.1", "a URL of Redis cannot be understood"),
+            ("rediss://:secret@10.0.0.1/#insecure", "remove #insecure from its URL"),
+            ("http://:secret@10.0.0.1", "a Redis URL is invalid"),
         ] {
             let told = client(refused).expect_err(refused);
             assert!(told.contains(why) && !told.contains("secret"), "{told}");

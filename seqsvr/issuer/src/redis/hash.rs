@@ -80,7 +80,7 @@ pub(super) struct Claim {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum HashError {
     /// Another script keeps Redis busy, so nothing happened; try again.
-    #[error("Redis is busy with a script; SCRIPT KILL ends it")]
+    #[error("Redis is busy with a script; end it with SCRIPT KILL")]
     Busy,
     /// No answer came in time, or the connection was lost. The command may have happened, or may happen yet; try again.
     #[error("Redis cannot be used: {0}")]

@@ -34,16 +34,6 @@ use worker::{IssueRequest, Worker};
 /// The largest number that Redis scripts count exactly: 2^53 - 1.
 pub const MAX_EXACT: u64 = (1 << 53) - 1;
 
-/// How a tag behaves while Redis is away.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WhenHotDown {
-    /// Numbers come from a durable segment in the memory of each process: unique, but increasing within a process only.
-    #[default]
-    Memory,
-    /// Calls are refused.
-    Refuse,
-}
-
 /// Settings of a [`RedisStrategy`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct RedisOptions {
@@ -55,8 +45,6 @@ pub struct RedisOptions {
     /// How long connecting and each command may take before they are tried again, until `segment.wait` is over. Default
     /// 500 ms.
     pub timeout: Duration,
-    /// How the tag behaves while Redis is away. Default [`WhenHotDown::Memory`].
-    pub when_down: WhenHotDown,
     /// How many calls may wait; beyond it they are refused. Default 10,000.
     pub queue: usize,
     /// The durable segments. The limit may be 2^53 - 1 at most.
@@ -70,7 +58,6 @@ impl RedisOptions {
             urls,
             prefix: "issuer:".to_owned(),
             timeout: Duration::from_millis(500),
-            when_down: WhenHotDown::Memory,
             queue: 10_000,
             segment: SegmentOptions { limit: MAX_EXACT, ..SegmentOptions::default() },
         }

@@ -130,7 +130,7 @@ impl Stock {
         if let Some(catching_up) = self.catching_up.take()
             && let Err(error) = ended(catching_up.await)
         {
-            tracing::warn!(%error, "not everything was reported to the database");
+            tracing::warn!(%error, "numbers taken from Redis were not reported to the database");
         }
     }
 }

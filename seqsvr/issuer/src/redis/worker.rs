@@ -14,7 +14,7 @@ use tracing::{info, warn};
 use super::hash::{Hash, HashError, HashStep, PrimaryLink};
 use super::stock::{Stock, split};
 use super::turn::Ask;
-use super::{RedisOptions, RedisState, WhenHotDown};
+use super::{RedisOptions, RedisState};
 use crate::range::Range;
 use crate::segment::{Source, Supply, Task};
 use crate::strategy::{IssueError, Issued};
@@ -93,7 +93,7 @@ impl Task for Worker {
     async fn load(&mut self) -> Result<(), IssueError> {
         match self.stock.source.lock().await.load().await {
             Err(IssueError::Retryable(problem)) => {
-                warn!(%problem, "starting without the database; numbers come from Redis while it has some");
+                warn!(%problem, "starting without the database; numbers come from Redis until they are used up");
                 Ok(())
             }
             loaded => loaded,
@@ -191,7 +191,7 @@ impl Worker {
 
     /// One step towards `missing` numbers; `None`: look again.
     async fn step(&mut self, missing: u64, patience: &mut Patience) -> Result<Option<Range>, IssueError> {
-        if self.away && self.options.when_down == WhenHotDown::Memory {
+        if self.away {
             let part = self.through_memory(missing, patience.deadline).await?;
             return if part.is_some() { Ok(part) } else { self.none_yet(patience) };
         }
@@ -204,7 +204,7 @@ impl Worker {
                 return Ok(None);
             }
             Err(error) => {
-                self.away(error.to_string())?;
+                self.away(error.to_string());
                 // The database, which is asked now, has as long as Redis had.
                 patience.deadline = Instant::now() + self.options.segment.wait;
                 return Ok(None);
@@ -336,8 +336,7 @@ impl Worker {
     /// The same apart from callers. Busy: the next of them, or the next tick, tries again.
     async fn deliver(&mut self) {
         if let Err(error @ HashError::Down(_)) = self.install().await {
-            // An error is for callers; there is none.
-            let _ = self.away(error.to_string());
+            self.away(error.to_string());
         }
     }
 
@@ -357,21 +356,17 @@ impl Worker {
 
     fn back(&mut self) {
         if std::mem::take(&mut self.away) {
-            info!(tag = %self.shared.tag, "Redis is back");
+            info!(tag = %self.shared.tag, "Redis answers again");
             self.shared.tell(None);
         }
     }
 
-    /// Redis is left alone until a probe finds it, or, where callers are refused, until the next of them.
-    fn away(&mut self, problem: String) -> Result<(), IssueError> {
+    /// Redis is left alone until a probe finds it.
+    fn away(&mut self, problem: String) {
         if !std::mem::replace(&mut self.away, true) {
-            warn!(tag = %self.shared.tag, %problem, "the hot counter is down");
+            warn!(tag = %self.shared.tag, %problem, "Redis cannot be used; no numbers come from it");
         }
         self.stock.keep(self.ready.take().map(|(segment, _)| segment), self.floor);
-        self.shared.tell(Some(problem.clone()));
-        match self.options.when_down {
-            WhenHotDown::Memory => Ok(()),
-            WhenHotDown::Refuse => Err(IssueError::Retryable(format!("{}: {problem}", self.shared.tag))),
-        }
+        self.shared.tell(Some(problem));
     }
 }

@@ -129,7 +129,7 @@ pub enum RepositoryError {
     #[error("the repository cannot be used: {0}")]
     Unavailable(String),
     /// The call would go back.
-    #[error("{to} is below {stored}, up to which numbers of {tag} were taken; numbers never go back")]
+    #[error("{to} is below {stored}, the last number of {tag} that was taken; numbers never go back")]
     Smaller {
         /// The tag.
         tag: Tag,

@@ -32,7 +32,7 @@ pub fn pages(issuer: Issuer, guard: Guard) -> Router {
                 // Without a token only this machine is served, which has no other name here.
                 let is_foreign = guard.is_open() && !is_this_machine(request.headers());
                 if is_foreign || request.headers().contains_key(header::ORIGIN) {
-                    let detail = "pages in browsers are not served; let a server of yours call this one";
+                    let detail = "browsers are not served; call this server from your own server";
                     return problem(StatusCode::FORBIDDEN, "from_a_browser", detail, false);
                 }
                 let mut call = tonic::Request::new(());
@@ -72,10 +72,8 @@ async fn ready(State(issuer): State<Issuer>) -> Response {
     if cannot == 0 {
         return Json(json!({ "status": "ready" })).into_response();
     }
-    let detail = format!(
-        "{cannot} of {} tags cannot issue numbers now; `seqsvr tags` and the log say why",
-        tags.len()
-    );
+    let detail =
+        format!("{cannot} of {} tags cannot issue numbers; `seqsvr tags` and the log say why", tags.len());
     problem(StatusCode::SERVICE_UNAVAILABLE, "not_ready", &detail, true)
 }
 
@@ -99,13 +97,13 @@ async fn next(State(issuer): State<Issuer>, Path(biz_tag): Path<String>, body: S
     let body = match body.trim() {
         "" => Ok(NextBody::default()),
         // serde takes an array for a struct, field by field.
-        text if !text.starts_with('{') => Err("it is no object".to_owned()),
+        text if !text.starts_with('{') => Err("it is not an object".to_owned()),
         text => serde_json::from_str(text).map_err(|error| error.to_string()),
     };
     let (count, step) = match body {
         Ok(NextBody { count, step }) => (count.unwrap_or(1), step),
         Err(error) => {
-            let what = format!("the body is wrong ({error}); send {{\"count\": 1}} or nothing");
+            let what = format!("the body is invalid ({error}); send {{\"count\": 1}} or nothing");
             return problem(StatusCode::BAD_REQUEST, "bad_body", &what, false);
         }
     };

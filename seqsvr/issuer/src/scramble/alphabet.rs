@@ -18,7 +18,7 @@ pub enum BadAlphabet {
     #[error("the alphabet holds {0:?}; use visible ASCII characters only")]
     Symbol(char),
     /// A symbol that stands twice.
-    #[error("the alphabet holds {0:?} twice; each symbol may stand once")]
+    #[error("the alphabet holds {0:?} twice; use each symbol once")]
     Twice(char),
 }
 

@@ -8,18 +8,10 @@ use thiserror::Error;
 use super::alphabet::{Alphabet, BadAlphabet};
 use super::fingerprint::Fingerprint;
 use super::permutation::Permutation;
-use super::words::{BadWord, Words};
 use crate::{Range, Tag};
 
-/// The longest code: two marks, a version, 63 digits of base 2 and a check symbol.
-const LONGEST: usize = 67;
-
-/// How many other spellings of a number are tried when its code holds a blocked word, as far as two symbols tell them apart. When all of
-/// them hold one, the error says so.
-const OTHERS: u64 = 64;
-
-/// Symbols in front of another spelling, which say which one it is.
-const MARKS: usize = 2;
+/// The longest code: a version, 63 digits of base 2 and a check symbol.
+const LONGEST: usize = 65;
 
 /// The shortest secret in bytes; shorter ones could be found by trying, from a fingerprint or a few codes.
 pub(crate) const SHORTEST_SECRET: usize = 16;
@@ -78,7 +70,7 @@ pub enum BadCodec {
         length: usize,
     },
     /// A version stands twice or is out of range.
-    #[error("key version {version} stands twice or is not within 1 and {most}")]
+    #[error("key version {version} is there twice or is not between 1 and {most}")]
     Version {
         /// The version.
         version: u8,
@@ -87,29 +79,23 @@ pub enum BadCodec {
     },
 }
 
-/// Why a number has no code.
+/// A number is not one of those that have codes.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum EncodeError {
-    /// It is not one of those that have codes.
-    #[error("{number} is outside of {first} to {last}, the range that has codes; widen it under a new tag")]
-    Outside {
-        /// The number.
-        number: u64,
-        /// The first number that has a code.
-        first: u64,
-        /// The last one.
-        last: u64,
-    },
-    /// However it is spelt, it holds a blocked word.
-    #[error("every code of {0} holds a blocked word; block fewer words, or longer ones")]
-    Blocked(u64),
+#[error("{number} is outside of {first} to {last}, the range that has codes; widen it under a new tag")]
+pub struct EncodeError {
+    /// The number.
+    pub number: u64,
+    /// The first number that has a code.
+    pub first: u64,
+    /// The last one.
+    pub last: u64,
 }
 
 /// Why a text is not a code of this tag. The text is not repeated: it may come from anybody.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum DecodeError {
     /// No code is that long.
-    #[error("a code has {expected} symbols, or a few more; this has {length}")]
+    #[error("a code has {expected} symbols, or one more; this has {length}")]
     Length {
         /// Symbols of codes of version 1.
         expected: usize,
@@ -177,8 +163,6 @@ pub struct Codec {
     width: usize,
     /// In ascending order; never empty.
     versions: Vec<KeyVersion>,
-    /// Words that codes may not hold.
-    words: Words,
 }
 
 impl fmt::Debug for Codec {
@@ -226,19 +210,7 @@ impl Codec {
         }
         let width = alphabet.width(size);
         let (range, check_symbol) = (options.range, options.check_symbol);
-        Ok(Self { range, alphabet, check_symbol, width, versions, words: Words::default() })
-    }
-
-    /// With words that no code may hold, whatever their letters' case. A number whose code would hold one is spelt in another
-    /// way, two symbols longer; of these longer codes all are read, not only those that are written. Words may be added at
-    /// any time, and codes that exist are read as before, as long as there are any words.
-    ///
-    /// # Errors
-    ///
-    /// [`BadWord`]: the first that cannot be blocked.
-    pub fn without(mut self, words: &[String]) -> Result<Self, BadWord> {
-        self.words = Words::new(words)?;
-        Ok(self)
+        Ok(Self { range, alphabet, check_symbol, width, versions })
     }
 
     /// The numbers that have codes.
@@ -255,57 +227,27 @@ impl Codec {
     ///
     /// # Errors
     ///
-    /// [`EncodeError`] for a number outside of the range, or one that cannot be spelt without a blocked word.
+    /// [`EncodeError`] for a number outside of the range.
     pub fn encode(&self, number: u64) -> Result<Code, EncodeError> {
         let Range { first, last } = self.range;
         if !(first..=last).contains(&number) {
-            return Err(EncodeError::Outside { number, first, last });
+            return Err(EncodeError { number, first, last });
         }
         let version = self.versions.last().expect("a codec has a version");
-        let at = number - first;
-        let code = self.spell(version, None, version.permutation.forward(at));
-        if !self.words.hit(code.as_bytes()) {
-            return Ok(code);
-        }
-        // Each is the code of another number, marked, so it differs wherever the word was.
-        let mut others = (0..self.others()).map(|other| {
-            let place = version.permutation.forward(self.moved(at, other + 1));
-            self.spell(version, Some(other), place)
-        });
-        others.find(|code| !self.words.hit(code.as_bytes())).ok_or(EncodeError::Blocked(number))
-    }
-
-    /// How many other spellings a number has.
-    fn others(&self) -> u64 {
-        OTHERS.min(self.alphabet.base().pow(MARKS as u32))
-    }
-
-    /// The number `by` places further on, counted within the range, and beginning again at its end.
-    fn moved(&self, at: u64, by: u64) -> u64 {
-        let size = self.range.last - self.range.first + 1;
-        // Below 2^64: the size is at most 2^63.
-        (at + by % size) % size
-    }
-
-    /// `other`: which of the other spellings this is.
-    fn spell(&self, version: &KeyVersion, other: Option<u64>, place: u64) -> Code {
         let mut symbols = [0; LONGEST];
-        let mut front = 0;
-        if let Some(other) = other {
-            self.alphabet.write(other, &mut symbols[..MARKS]);
-            front = MARKS;
-        }
+        let mut length = 0;
         if let Some(symbol) = version.symbol {
-            symbols[front] = symbol;
-            front += 1;
+            symbols[length] = symbol;
+            length += 1;
         }
-        let mut length = front + self.width;
-        self.alphabet.write(place, &mut symbols[front..length]);
+        let front = length;
+        length += self.width;
+        self.alphabet.write(version.permutation.forward(number - first), &mut symbols[front..length]);
         if self.check_symbol {
             symbols[length] = self.alphabet.check(&symbols[..length]);
             length += 1;
         }
-        Code { symbols, length: length as u8 }
+        Ok(Code { symbols, length: length as u8 })
     }
 
     /// Reads a code of any configured version.
@@ -316,10 +258,8 @@ impl Codec {
     pub fn decode(&self, code: &str) -> Result<u64, DecodeError> {
         let bytes = code.as_bytes();
         let expected = self.width + usize::from(self.check_symbol);
-        let front = match bytes.len().checked_sub(expected) {
-            Some(front @ (0 | 1)) => front,
-            Some(front @ (2 | 3)) if !self.words.is_empty() => front,
-            _ => return Err(DecodeError::Length { expected, length: bytes.len() }),
+        let Some(front @ (0 | 1)) = bytes.len().checked_sub(expected) else {
+            return Err(DecodeError::Length { expected, length: bytes.len() });
         };
         if bytes.iter().any(|&symbol| self.alphabet.value(symbol).is_none()) {
             return Err(DecodeError::Symbol);
@@ -328,8 +268,7 @@ impl Codec {
         if check.first().is_some_and(|&check| check != self.alphabet.check(text)) {
             return Err(DecodeError::Check);
         }
-        let (marks, text) = text.split_at(if front < MARKS { 0 } else { MARKS });
-        let (symbol, digits) = text.split_at(front - marks.len());
+        let (symbol, digits) = text.split_at(front);
         let symbol = symbol.first().copied();
         let Some(version) = self.versions.iter().find(|version| version.symbol == symbol) else {
             let version = symbol.and_then(|symbol| self.alphabet.value(symbol)).map_or(1, |value| value + 2);
@@ -339,13 +278,6 @@ impl Codec {
         if place > self.range.last - self.range.first {
             return Err(DecodeError::NoNumber);
         }
-        let at = version.permutation.backward(place);
-        if marks.is_empty() {
-            return Ok(self.range.first + at);
-        }
-        let other = self.alphabet.read(marks).filter(|&other| other < self.others());
-        let back = other.ok_or(DecodeError::NoNumber)? + 1;
-        let size = self.range.last - self.range.first + 1;
-        Ok(self.range.first + self.moved(at, size - back % size))
+        Ok(self.range.first + version.permutation.backward(place))
     }
 }

@@ -17,8 +17,8 @@ pub struct Fingerprint([u8; 16]);
 /// The codec would write or read other codes than those that exist.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
-    "tag {tag}: codes of key version {version} exist, and its secret, the alphabet, the range or check_symbol was \
-     changed since: put them back, and add a new key version to change the secret"
+    "tag {tag}: codes of key version {version} exist, but its secret, the alphabet, the range or check_symbol was \
+     changed since: restore them, and add a new key version to change the secret"
 )]
 pub struct CodecChanged {
     /// The tag.

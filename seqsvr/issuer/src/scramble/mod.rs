@@ -18,7 +18,6 @@ mod permutation;
 mod plugin;
 #[cfg(test)]
 mod tests;
-mod words;
 
 pub use alphabet::{Alphabet, BASE_58, BadAlphabet};
 #[cfg(feature = "service")]
@@ -29,4 +28,3 @@ pub use fingerprint::{BadFingerprint, CodecChanged, Fingerprint};
 pub use ledger::PostgresLedger;
 pub use ledger::{CodeLedger, LedgerError, MemoryLedger, SqliteLedger};
 pub use plugin::{OpenScrambleError, Scramble};
-pub use words::BadWord;

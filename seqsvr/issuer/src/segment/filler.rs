@@ -130,7 +130,7 @@ impl Task for Filler {
                 Ok(())
             }
             Err(IssueError::Retryable(problem)) => {
-                warn!(%problem, "starting without numbers; they come when the database is there");
+                warn!(%problem, "starting without numbers; they are taken once the database answers");
                 self.shared.tell(FillOutcome::Down(problem));
                 Ok(())
             }
@@ -185,7 +185,7 @@ impl Filler {
                 for segment in segments {
                     if !self.shared.buffer.put(segment, self.shared.now()) {
                         warn!(tag = %self.shared.tag, ?segment,
-                            "the database went back: a segment below those issued is left out");
+                            "the database went back; skipping a segment below those issued");
                     }
                 }
                 self.shared.ahead.store(self.source.ahead(), Ordering::Relaxed);
@@ -217,10 +217,10 @@ impl Filler {
     fn tell(&self, outcome: FillOutcome) {
         if *self.shared.rounds.borrow() != outcome {
             match &outcome {
-                FillOutcome::Fine => info!(tag = %self.shared.tag, "segments come again"),
+                FillOutcome::Fine => info!(tag = %self.shared.tag, "segments can be taken again"),
                 FillOutcome::Extended(problem) | FillOutcome::Down(problem) => {
                     let lasts = self.shared.status().lasts.map(|lasts| lasts.as_secs() / 60);
-                    warn!(%problem, minutes_left = ?lasts, "no new segment");
+                    warn!(%problem, minutes_left = ?lasts, "a segment cannot be taken; trying again");
                 }
                 FillOutcome::Ended(problem) => error!(%problem, "no new segments"),
             }

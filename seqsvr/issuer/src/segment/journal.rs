@@ -66,7 +66,7 @@ impl Journal {
                 None if at + 1 == lines.len() => {}
                 None => {
                     return Err(bad(format!(
-                        "line {} is damaged: restore the file, or remove it once the database knows what it says",
+                        "line {} is damaged: restore the file, or remove it once its contents are in the database",
                         at + 1
                     )));
                 }

@@ -76,26 +76,23 @@ impl SegmentOptions {
     pub fn check(&self) -> Result<(), String> {
         let start = self.start.unwrap_or(1);
         if !(1..=MAX_NUMBER).contains(&self.limit) {
-            return Err(format!("limit = {} is not within 1 and 2^63 - 1", self.limit));
+            return Err(format!("limit = {} is not between 1 and 2^63 - 1", self.limit));
         }
         if !(1..=self.limit).contains(&start) {
-            return Err(format!("start = {start} is not within 1 and the limit, {}", self.limit));
+            return Err(format!("start = {start} is not between 1 and the limit, {}", self.limit));
         }
         if self.above >= self.limit {
-            return Err(format!(
-                "no numbers are left above {} and up to the limit, {}",
-                self.above, self.limit
-            ));
+            return Err(format!("no numbers are left between {} and the limit, {}", self.above, self.limit));
         }
         if self.step_min == 0 || self.step < self.step_min || self.step_max < self.step {
             let Self { step, step_min, step_max, .. } = self;
             return Err(format!(
-                "step_min = {step_min}, step = {step}, step_max = {step_max}: set 1 or more, each at least the one before"
+                "step_min = {step_min}, step = {step}, step_max = {step_max}: set 1 or more, none smaller than the one before"
             ));
         }
         if self.prepare_at > 99 {
             return Err(format!(
-                "prepare_at = {} percent would leave nothing to prepare in; set 0 to 99",
+                "prepare_at = {} percent leaves no time to prepare; set 0 to 99",
                 self.prepare_at
             ));
         }
@@ -103,7 +100,7 @@ impl SegmentOptions {
             return Err(format!("ahead = {} segments are too many; set 0 to 1,000", self.ahead));
         }
         if self.short > self.long {
-            return Err("short is longer than long; set at most the same".to_owned());
+            return Err("short is longer than long; set short to at most long".to_owned());
         }
         if self.retry_first.is_zero() || self.retry_first > self.retry_longest {
             return Err("retry_first: set more than zero and at most retry_longest".to_owned());

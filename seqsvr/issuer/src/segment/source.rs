@@ -37,7 +37,7 @@ impl Source {
     pub(crate) fn new(taker: Taker, journal: Option<Arc<Journal>>) -> Result<Self, String> {
         let depth = taker.options.ahead;
         if depth > 0 && journal.is_none() {
-            return Err("to extend while the database is away, name a journal file".to_owned());
+            return Err("extending while the database is away needs a journal; name a file".to_owned());
         }
         // Without ranges ahead the journal would only be written.
         let journal = journal.filter(|_| depth > 0);

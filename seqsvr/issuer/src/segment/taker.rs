@@ -68,7 +68,10 @@ impl Taker {
                 return Ok(Range { first: from + 1, last: next.max });
             }
         }
-        Err(IssueError::Retryable(format!("{}: too many others take numbers at once; try again", self.tag)))
+        Err(IssueError::Retryable(format!(
+            "{}: too many processes take numbers at the same time; try again",
+            self.tag
+        )))
     }
 
     /// Tells the database of numbers that were issued while it was away.

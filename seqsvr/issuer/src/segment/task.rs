@@ -62,7 +62,7 @@ impl<T: Task> TaskHandle<T> {
         if let TaskState::Runs(task) = state
             && let Err(error) = task.await
         {
-            tracing::error!(tag = %self.tag, %error, "the task that brings the numbers of a tag panicked");
+            tracing::error!(tag = %self.tag, %error, "the task that takes the numbers of a tag panicked");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 
-use super::super::rejected::{FallBack, Refuse};
+use super::super::rejected::FallBack;
 use super::super::segment::SegmentOptions;
 use super::super::strategy::{IssueError, Strategy};
 use super::super::{CallHistory, OpenError, Rate};
@@ -39,7 +39,7 @@ async fn wrong_requests_are_answered_with_what_is_right() {
         assert!(!error.is_retryable());
     }
     let error = issuer.decode("order", "x1").unwrap_err().to_string();
-    assert_eq!(error, "\"x1\" is no number or code of order: give a whole number from 0 to 2^64 - 1");
+    assert_eq!(error, "\"x1\" is not a number or code of order: give a whole number from 0 to 2^64 - 1");
     assert_eq!(issuer.decode("order", "17").unwrap(), Decoded { number: 17, parts: vec![] });
 }
 
@@ -167,7 +167,7 @@ async fn a_step_is_refused_by_tags_without_segments() {
 
 #[tokio::test]
 async fn a_tag_without_numbers_refuses_or_falls_back_as_configured() {
-    let refusing = never().rejected("ticket", Arc::new(Refuse)).unwrap().open().await.unwrap();
+    let refusing = never().open().await.unwrap();
     let error = refusing.next("ticket", 1).await.unwrap_err();
     assert_eq!((error.to_string().as_str(), error.is_retryable()), ("sold out", true));
     let spare = FallBack(Tag::new("spare").unwrap());

@@ -24,7 +24,9 @@ pub trait MachineId: Send + Sync {
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Unheld {
     /// The lease is over, or none was granted yet.
-    #[error("no machine id is held: the lease is over; issuing goes on once the registry can be reached")]
+    #[error(
+        "no machine id is held, because its lease has ended; issuing continues once the registry can be reached"
+    )]
     Over,
     /// An earlier holder of the same machine id may have used this time.
     #[error("an earlier holder of the machine id may have used the next {wait_ms} ms; wait")]

@@ -19,7 +19,7 @@ use seqsvr_cluster::alloc::config::AllocConfig;
 use seqsvr_cluster::alloc::page;
 use seqsvr_cluster::alloc::probe_service::ProbeService;
 use seqsvr_cluster::alloc::record::DataDir;
-use seqsvr_cluster::alloc::sequence::SequenceService;
+use seqsvr_cluster::alloc::sequence::{LARGEST_REQUEST, SequenceLimits, SequenceService};
 use seqsvr_cluster::alloc::set_server::SetServer;
 use seqsvr_cluster::alloc::shell::Shell;
 use seqsvr_rpc::grpc_server::{GrpcServer, bind, serve_metrics};
@@ -39,7 +39,6 @@ pub(super) struct AllocArgs {
 pub(super) async fn run(args: AllocArgs, version: Version) -> Result<(), ExitError> {
     let config: AllocConfig = load(&args.config)?;
     let settings = config.settings(rand::random()).map_err(ExitError::usage)?;
-    let limits = config.limits().map_err(ExitError::usage)?;
     config.connections.check().map_err(ExitError::usage)?;
     let listen = Listen::load(&config.security, config.listen, false).map_err(ExitError::usage)?;
     let mut stores = Vec::new();
@@ -56,8 +55,9 @@ pub(super) async fn run(args: AllocArgs, version: Version) -> Result<(), ExitErr
         })
         .unzip();
     let (leave, stop) = (CancellationToken::new(), CancellationToken::new());
-    let sequence = SequenceServer::new(SequenceService::new(sets.clone(), limits, stop.clone()))
-        .max_decoding_message_size(config.limits.message_bytes);
+    let sequence =
+        SequenceServer::new(SequenceService::new(sets.clone(), SequenceLimits::default(), stop.clone()))
+            .max_decoding_message_size(LARGEST_REQUEST);
     let probes = AllocatorServer::new(ProbeService::new(sets.clone()));
     let server =
         GrpcServer::open(config.listen, &listen, config.connections).await.map_err(ExitError::failed)?;

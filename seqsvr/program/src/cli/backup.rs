@@ -26,19 +26,20 @@ Examples:
   seqsvr backup set0.backup --config arbiter0.toml       of StoreSvrs or etcd, while the cluster serves
   seqsvr backup shop.backup --sqlite sequences.db        of a program that embeds the allocator and is stopped
   seqsvr backup moved.uids --uids 500000-999999 --to 1 --config set0-arbiter0.toml
-The last one moves uids to Set 1: all arbiters and AllocSvrs of both Sets are stopped, Set 0 has the uids no more, and \
-`seqsvr restore moved.uids --config set1-arbiter0.toml` gives them to Set 1, once. Cut off, or failed: run it again.
-The file is JSON Lines with a checksum, readable by its owner alone. It is written whole or not at all, and never over another.";
+The last one moves uids to Set 1. Stop all arbiters and AllocSvrs of both Sets first. Then Set 0 no longer has the \
+uids, and `seqsvr restore moved.uids --config set1-arbiter0.toml` gives them to Set 1, once. If it is interrupted or \
+fails, run it again.
+The file is JSON Lines with a checksum, and only its owner can read it. It is written completely or not at all, and never replaces another.";
 
 const RESTORE: &str = "\
 Examples:
   seqsvr restore set0.backup --config arbiter0.toml      into new stores, all arbiters and AllocSvrs stopped
   seqsvr restore set0.backup --config arbiter0.toml --ahead 1000000000
   seqsvr restore set0.backup --config arbiter0.toml --into-used     raises what is lower, lowers nothing
-  seqsvr restore moved.uids --config set1-arbiter0.toml             uids that another Set gave up with `backup --uids`
+  seqsvr restore moved.uids --config set1-arbiter0.toml             uids of another Set, from `backup --uids`
 Numbers that were handed out after the backup do not come again, as long as fewer than --ahead were handed out to each user.";
 
-/// Which stores.
+/// The stores.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("stores").required(true).args(["config", "sqlite"]))]
 struct Which {
@@ -48,7 +49,7 @@ struct Which {
     /// A SQLite file with sections
     #[arg(long, value_name = "FILE")]
     sqlite: Option<PathBuf>,
-    /// Answer with JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -57,12 +58,12 @@ struct Which {
 #[derive(Debug, Args)]
 #[command(after_help = BACKUP)]
 pub(super) struct BackupArgs {
-    /// Where to write; must not be there
+    /// The file to write; it must not exist
     file: PathBuf,
-    /// Move these uids, at one end of the Set's own and in whole sections, to another Set
+    /// Move these uids to another Set: whole sections at one end of the Set's range
     #[arg(long, value_name = "A-B", value_parser = range, requires = "to", requires = "config")]
     uids: Option<RangeInclusive<u32>>,
-    /// The number of the Set that may take them
+    /// The number of the Set that gets them
     #[arg(long, value_name = "SET", requires = "uids")]
     to: Option<u32>,
     #[command(flatten)]
@@ -82,10 +83,10 @@ fn range(text: &str) -> Result<RangeInclusive<u32>, String> {
 pub(super) struct RestoreArgs {
     /// A file that `seqsvr backup` wrote
     file: PathBuf,
-    /// By how many numbers every section starts above the backup
+    /// How many numbers every section skips above the backup
     #[arg(long, value_name = "N", default_value_t = AHEAD)]
     ahead: u64,
-    /// Also into stores that are in use: nothing is lowered
+    /// Restore into stores that are in use, too: nothing is lowered
     #[arg(long)]
     into_used: bool,
     #[command(flatten)]
@@ -119,12 +120,12 @@ impl Which {
                 if !path.is_file() {
                     let path = path.display();
                     return Err(ExitError::usage(format!(
-                        "{path} is no file; name the one that the server keeps sections in"
+                        "{path} is not a file; name the one that the server keeps sections in"
                     )));
                 }
                 Ok(alone(Arc::new(SqliteSections::open(path).await.map_err(ExitError::failed)?)))
             }
-            _ => Err(ExitError::usage("say which stores: --config or --sqlite")),
+            _ => Err(ExitError::usage("name the stores with --config or --sqlite")),
         }
     }
 
@@ -141,7 +142,7 @@ impl Which {
 pub(super) async fn backup(args: BackupArgs) -> Result<(), ExitError> {
     if args.file.exists() {
         let file = args.file.display();
-        return Err(ExitError::usage(format!("{file} is there already; name a new file, or move it away")));
+        return Err(ExitError::usage(format!("{file} already exists; name a new file, or move it away")));
     }
     let open = args.which.open().await?;
     if let (Some(uids), Some(to)) = (&args.uids, args.to) {
@@ -163,7 +164,7 @@ impl NamedStores {
     /// The stores of a cluster, if they are StoreSvrs, and the terms of a new Set.
     fn quorum(&self) -> Result<(&Quorum, &SetTerms), ExitError> {
         let new = self.new.as_ref().and_then(|(stores, terms)| Some((stores.quorum.as_deref()?, terms)));
-        let why = "uids move between Sets of StoreSvrs only; name an arbiter's file: --config FILE";
+        let why = "uids can be moved only between Sets of StoreSvrs; name an arbiter's file: --config FILE";
         new.ok_or_else(|| ExitError::usage(why))
     }
 }
@@ -186,8 +187,8 @@ async fn give(
     file.write(&args.file).map_err(ExitError::failed)?;
     let (path, first, last) = (args.file.display(), uids.start(), uids.end());
     let text = format!(
-        "{path}: uids {first} to {last}, which Set {} has no more. Restore it into Set {to}, and correct first_uid and last_uid in the \
-         files of arbiters and clients",
+        "{path}: uids {first} to {last}, which Set {} no longer has. Restore it into Set {to}, and correct first_uid \
+         and last_uid in the files of arbiters and clients",
         open.set
     );
     let json = json!({"file": path.to_string(), "set": open.set, "to": to, "first_uid": first, "last_uid": last, "configuration": number});
@@ -200,7 +201,7 @@ async fn take(args: &RestoreArgs, file: BackupFile, given: Given) -> Result<(), 
     let path = args.file.display();
     if args.into_used || args.ahead != AHEAD {
         return Err(ExitError::usage(format!(
-            "{path} is of one move of uids, which is exact: leave out --ahead and --into-used"
+            "{path} holds moved uids, which are restored exactly; leave out --ahead and --into-used"
         )));
     }
     if open.cluster != file.cluster || !given.is_for(open.set, Flaws::default()) {
@@ -216,8 +217,8 @@ async fn take(args: &RestoreArgs, file: BackupFile, given: Given) -> Result<(), 
         quorum.take(&moved, terms).await.map_err(ExitError::failed)?;
     let (first, last) = (*configuration.uids.start(), *configuration.uids.end());
     let text = format!(
-        "uids {} to {} are taken in: Set {} has {first} to {last}. Set first_uid = {first} and last_uid = {last} in the files of its \
-         arbiters, and correct those of the clients",
+        "uids {} to {} are added: Set {} has {first} to {last}. Set first_uid = {first} and last_uid = {last} in the \
+         files of its arbiters, and correct those of the clients",
         moved.uids.start(),
         moved.uids.end(),
         open.set
@@ -261,7 +262,7 @@ pub(super) async fn restore_file(args: RestoreArgs) -> Result<(), ExitError> {
     let restored = restore(&*open.sections, open.tables.as_deref(), &file.backup, how, rand::random()).await;
     let restored = restored.map_err(ExitError::failed)?;
     let text = format!(
-        "{} sections start higher now, the highest above {}; terms begin above {}",
+        "{} sections were raised, the highest to {}; terms begin above {}",
         restored.sections, restored.highest, restored.term
     );
     let json = json!({

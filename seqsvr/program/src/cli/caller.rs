@@ -17,7 +17,7 @@ pub(super) struct CallerArgs {
     /// The client configuration
     #[arg(long, env = "SEQSVR_CONFIG", default_value = "client.toml", value_name = "FILE")]
     config: PathBuf,
-    /// Answer with JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
     /// Give up after this many seconds [default: call_ms of the configuration]

@@ -11,7 +11,7 @@ use seqsvr_client::Change;
 /// The flags of every change.
 #[derive(Debug, Args)]
 pub(super) struct ChangeArgs {
-    /// The Set; may be left out when there is one only
+    /// The Set; optional when there is only one
     #[arg(long, value_name = "NUMBER")]
     set: Option<u32>,
     #[command(flatten)]
@@ -61,9 +61,9 @@ pub(super) struct RemoveArgs {
 pub(super) struct AddArgs {
     /// The name of the AllocSvr
     node: String,
-    /// Where callers reach it, http://HOST:PORT or https://HOST:PORT; may be left out when it comes back after a drain
+    /// The address for callers, http://HOST:PORT or https://HOST:PORT; optional when it comes back after a drain
     addr: Option<String>,
-    /// Take it in although it does not answer the arbiter
+    /// Add it although it does not answer the arbiter
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -98,7 +98,7 @@ async fn change(args: ChangeArgs, change: Change) -> Result<(), ExitError> {
         (None, several) => {
             let several: Vec<String> = several.iter().map(u32::to_string).collect();
             return Err(ExitError::usage(format!(
-                "there are several Sets; say which: --set {}",
+                "there are several Sets; choose one: --set {}",
                 several.join(" or --set ")
             )));
         }

@@ -11,7 +11,7 @@ const EXAMPLES: &str = "\
 Examples:
   seqsvr current 42 --config client.toml
   seqsvr current 42 --json
-It takes no number. What was handed out is at most the answer.";
+It takes no number. No number above the answer was handed out.";
 
 /// The flags of the command.
 #[derive(Debug, Args)]

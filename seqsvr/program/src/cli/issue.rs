@@ -29,16 +29,16 @@ Examples:
 /// How to reach the issuer, and how to answer.
 #[derive(Debug, Args)]
 struct Reach {
-    /// Where the issuer listens
+    /// The address of the issuer
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:7430")]
     server: String,
     /// The authority that signed its certificate (PEM file)
     #[arg(long, value_name = "FILE")]
     authority: Option<PathBuf>,
-    /// The token to bring
+    /// The file with the token of the issuer
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Answer with JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -52,7 +52,7 @@ pub(super) struct IssueArgs {
     /// How many numbers
     #[arg(long, default_value_t = 1, value_name = "N")]
     count: u32,
-    /// How many numbers the issuer's next segment holds; by default its own step, which follows the rate
+    /// How many numbers the issuer's next segment holds; by default the issuer follows the rate
     #[arg(long, value_name = "N")]
     step: Option<u64>,
     #[command(flatten)]
@@ -78,7 +78,9 @@ impl Reach {
         let channel = call.endpoint(&self.server).map_err(ExitError::usage)?.connect().await;
         let channel = channel.map_err(|error| {
             let (server, why) = (&self.server, text(&error));
-            ExitError::failed(format!("no connection to {server} ({why}); is `seqsvr issuer` running there?"))
+            ExitError::failed(format!(
+                "{server} cannot be reached ({why}); is `seqsvr issuer` running there?"
+            ))
         })?;
         Ok(IssuerClient::with_interceptor(channel, call.pass()))
     }

@@ -145,9 +145,14 @@ fn render(issuer: &Issuer) -> String {
         values.filter_map(|(tag, value)| value.map(|value| (tag, value))).collect::<Vec<_>>()
     };
     metric("issuer_issued", "counter", "Numbers issued or passed over.", of(&|status| Some(status.issued)));
-    metric("issuer_left", "gauge", "Numbers that need no storage.", of(&|status| status.left));
+    metric("issuer_left", "gauge", "Numbers that can be issued without storage.", of(&|status| status.left));
     let minutes = of(&|status| status.lasts.map(|lasts| lasts.as_secs() / 60));
-    metric("issuer_left_minutes", "gauge", "How long these last at the present rate.", minutes);
+    metric(
+        "issuer_left_minutes",
+        "gauge",
+        "How long these numbers last at the current rate, in minutes.",
+        minutes,
+    );
     let trouble = of(&|status| Some(u64::from(status.trouble.is_some())));
     metric("issuer_trouble", "gauge", "1 while something is wrong; the log says what.", trouble);
     text.push_str("# EOF\n");

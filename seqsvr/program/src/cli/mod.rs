@@ -40,8 +40,8 @@ Examples:
   seqsvr issuer --config issuer.toml
   seqsvr issue order --count 10
   seqsvr next 42 --count 10 --config client.toml
-  seqsvr status --config client.toml           who answers and acts, and what is not served
-  seqsvr route --config client.toml            who holds what
+  seqsvr status --config client.toml           the processes, and what is not served
+  seqsvr route --config client.toml            which AllocSvr holds which sections
   seqsvr backup set0.backup --config arbiter0.toml
   seqsvr verify arbiter0.toml alloc1.toml store1.toml client.toml
 
@@ -63,7 +63,7 @@ pub(crate) struct Cli {
 enum SeqsvrCommand {
     /// Hands out numbers for the sections that the arbiters give it
     Alloc(alloc::AllocArgs),
-    /// Decides who serves which sections of a Set, or stands by for the one that does
+    /// Decides which AllocSvr serves which sections of a Set, or stands by for the arbiter that does
     Arbiter(arbiter::ArbiterArgs),
     /// Keeps one replica of the durable state of a Set
     Store(store::StoreArgs),
@@ -75,23 +75,23 @@ enum SeqsvrCommand {
     Tags(issue::TagsArgs),
     /// Takes numbers of one user, and prints the number, or the first and the last of several
     Next(next::NextArgs),
-    /// Prints an upper bound of what was handed out to one user
+    /// Prints an upper bound of the numbers that one user was given
     Current(current::CurrentArgs),
-    /// Shows how the cluster is: who answers and acts, how far the stores are, what is not served and why
+    /// Shows the state of the cluster: its processes, how far the stores are, and what is not served and why
     Status(status::StatusArgs),
-    /// Shows who holds what
+    /// Shows which AllocSvr holds which sections
     Route(route::RouteArgs),
-    /// Moves everything away from an AllocSvr, and gives it nothing more until it is added again
+    /// Moves all sections away from an AllocSvr, and assigns it none until it is added again
     Drain(change::DrainArgs),
-    /// Takes an AllocSvr in, or back after a drain
+    /// Adds an AllocSvr, or brings it back after a drain
     Add(change::AddArgs),
-    /// Forgets an AllocSvr that serves nothing any more
+    /// Removes an AllocSvr that no longer serves anything
     Remove(change::RemoveArgs),
-    /// Writes what must outlive the loss of all stores of a Set into a file
+    /// Backs up a Set: writes what a restore needs when all stores are lost into a file
     Backup(backup::BackupArgs),
-    /// Puts such a file into new stores, so far ahead that no number comes again
+    /// Restores a backup into new stores, so far ahead that no number is handed out twice
     Restore(backup::RestoreArgs),
-    /// Compares the files of the roles with what the stores have stored, and says what does not fit
+    /// Compares configuration files with what the stores have stored, and shows what does not match
     Verify(verify::VerifyArgs),
     /// Spreads the sections evenly over the AllocSvrs
     #[command(
@@ -104,7 +104,7 @@ enum SeqsvrCommand {
 }
 
 impl SeqsvrCommand {
-    /// Gives one answer and ends; a role goes on until it is stopped.
+    /// A command prints one result and ends; a role runs until it is stopped.
     fn answers(&self) -> bool {
         use SeqsvrCommand::{
             Add, Backup, Current, Drain, Issue, Manual, Next, Rebalance, Remove, Restore, Route, Status,

@@ -16,7 +16,7 @@ pub(crate) fn load<T: DeserializeOwned>(path: &Path) -> Result<T, ExitError> {
         let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count() + 1);
         let what = match error.message().lines().next().unwrap_or("wrong value") {
             "invalid socket address syntax" => {
-                "this is no address with a port: write 127.0.0.1:7101, [::1]:7101 or 0.0.0.0:7101 (names are not looked up)"
+                "this is not an address with a port: write 127.0.0.1:7101, [::1]:7101 or 0.0.0.0:7101 (host names are not looked up)"
             }
             what => what,
         };

@@ -22,13 +22,13 @@ const EXAMPLES: &str = "\
 Examples:
   seqsvr route --config client.toml
   seqsvr route --set 1 --json
-`seqsvr status` says more: arbiters, stores, leases, and why something is not served.";
+`seqsvr status` shows more: arbiters, stores, leases, and why something is not served.";
 
 /// The flags of the command.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct RouteArgs {
-    /// Only this Set
+    /// Show only this Set
     #[arg(long, value_name = "NUMBER")]
     set: Option<u32>,
     #[command(flatten)]

@@ -21,14 +21,14 @@ Examples:
   seqsvr status --config client.toml
   seqsvr status --json --within 2 | jq '.[].unserved'
 
-Exit codes: 0 everything is served, 1 something is not, or nobody answered, 2 wrong use.
-A store that is some sections behind was away, and catches up as sections are raised and claimed; a few are normal under load.";
+Exit codes: 0 everything is served, 1 something is not, or no process answered, 2 wrong use.
+A store that is some sections behind was down for a time, and catches up as sections are raised and claimed; a few are normal under load.";
 
 /// The flags of the command.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct StatusArgs {
-    /// Only this Set
+    /// Show only this Set
     #[arg(long, value_name = "NUMBER")]
     set: Option<u32>,
     #[command(flatten)]
@@ -54,7 +54,10 @@ fn trouble(status: &SetStatus) -> Option<String> {
     match status.unserved_sections() {
         Some(0) => None,
         Some(count) => Some(format!("{count} sections of Set {} are not served", status.set)),
-        None => Some(format!("no AllocSvr and no arbiter of Set {} reported who serves what", status.set)),
+        None => Some(format!(
+            "no AllocSvr and no arbiter of Set {} reported which sections are served",
+            status.set
+        )),
     }
 }
 
@@ -79,7 +82,7 @@ fn columns(text: &mut String, title: &str, rows: &[Vec<String>]) {
 
 fn text(status: &SetStatus) -> String {
     let mut text = match &status.table {
-        None => format!("Set {}: nobody reported who serves what\n", status.set),
+        None => format!("Set {}: no process reported which sections are served\n", status.set),
         Some(table) => {
             let all = count(&table.sections());
             let served = all - status.unserved_sections().unwrap_or(all).min(all);
@@ -144,7 +147,7 @@ fn allocator(one: &AllocatorStatus) -> Vec<String> {
         }
     }
     match one.trust {
-        Some(Trust::Dead) if one.answer.is_ok() => row.push("the arbiter holds it for dead".to_owned()),
+        Some(Trust::Dead) if one.answer.is_ok() => row.push("the arbiter considers it dead".to_owned()),
         Some(Trust::Answering) => row.push("the arbiter does not trust it yet".to_owned()),
         _ => {}
     }
@@ -300,7 +303,7 @@ mod tests {
             unserved: vec![unserved],
         };
         let expected = "\
-Set 3: nobody reported who serves what
+Set 3: no process reported which sections are served
 
 arbiters
   ?  http://b:1  unreachable (no answer in time)

@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use tidemark_process::Version;
 
@@ -23,36 +22,33 @@ pub(super) struct StoreArgs {
     /// The replica's configuration file
     #[arg(long, value_name = "FILE", required = true)]
     config: Option<PathBuf>,
-    /// Make an empty replica: once. It votes in nothing until it is a member: of a new Set, whose arbiter asks for it, or of one in
-    /// use, by `seqsvr store add` or `seqsvr store replace`
+    /// Make an empty replica, once. It does not vote before it is a member: the arbiter makes it one in a new Set, `seqsvr store add`
+    /// or `seqsvr store replace` in a Set that serves
     #[arg(long)]
     init: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum StoreCommand {
-    /// Puts a new store, which was started with --init, in the place of another, while the Set serves
+    /// Replaces a store with a new one, which was started with --init, while the Set serves
     #[command(after_help = REPLACE)]
     Replace(ReplaceArgs),
-    /// Makes a new store, which was started with --init, one more of the Set, while it serves
+    /// Adds a new store, which was started with --init, while the Set serves
     #[command(after_help = GROW)]
     Add(AddArgs),
-    /// Lets a store, dead or alive, vote no more, while the Set serves
+    /// Removes a store, dead or alive, while the Set serves
     #[command(after_help = GROW)]
     Remove(RemoveArgs),
     /// Changes how many stores must answer each call (W), while the Set serves
     #[command(after_help = GROW)]
     WriteQuorum(WriteArgs),
-    /// Changes the lease of a Set, while it serves. A shorter one takes 1.1 times the earlier one until it is settled
-    #[command(after_help = LEASE)]
-    Lease(LeaseArgs),
 }
 
 const REPLACE: &str = "\
 Examples:
-  seqsvr store replace store3 http://10.0.0.4:7001 --config arbiter0.toml     another machine takes its place
-  seqsvr store replace store3 http://10.0.0.3:7001 --config arbiter0.toml     it lost its disk, and was started anew with --init
-Cut off, or failed: run it again. Afterwards correct the addresses in the files of all roles.";
+  seqsvr store replace store3 http://10.0.0.4:7001 --config arbiter0.toml     on another machine
+  seqsvr store replace store3 http://10.0.0.3:7001 --config arbiter0.toml     its disk was lost, and it was started again with --init
+If it is interrupted or fails, run it again. Afterwards correct the addresses in the files of all roles.";
 
 const GROW: &str = "\
 Examples:
@@ -60,13 +56,13 @@ Examples:
   seqsvr store add http://10.0.0.5:7001 --config arbiter0.toml      and five, of which two may be down
   seqsvr store write-quorum 4 --config arbiter0.toml                no number is answered before four stores have it
   seqsvr store remove store5 --config arbiter0.toml
-W stays a majority where it is one. Cut off, or failed: run the same command again. Afterwards correct the addresses in the files of \
-all roles.";
+W stays a majority if it is one. If a command is interrupted or fails, run it again. Afterwards correct the \
+addresses in the files of all roles.";
 
 /// The flags of `store add`.
 #[derive(Debug, Args)]
 struct AddArgs {
-    /// Where the new store is reached, http://HOST:PORT or https://HOST:PORT
+    /// The address of the new store, http://HOST:PORT or https://HOST:PORT
     addr: String,
     #[command(flatten)]
     stores: WhichStores,
@@ -91,29 +87,13 @@ struct WriteArgs {
     stores: WhichStores,
 }
 
-const LEASE: &str = "\
-Example:
-  seqsvr store lease 3000 --config arbiter0.toml
-Cut off, or failed: run it again. Afterwards write it into lease_ms of the AllocSvrs, or leave that key out: one that starts \
-with another value serves nothing.";
-
-/// The flags of `store lease`.
-#[derive(Debug, Args)]
-struct LeaseArgs {
-    /// The lease, in milliseconds: 100 to 60,000
-    #[arg(value_parser = clap::value_parser!(u64).range(100..=60_000))]
-    milliseconds: u64,
-    #[command(flatten)]
-    stores: WhichStores,
-}
-
 /// How the stores are reached, and how to answer.
 #[derive(Debug, Args)]
 struct WhichStores {
-    /// The configuration file of an arbiter of the Set: how the stores are reached
+    /// The configuration of an arbiter of the Set, which names its stores
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Answer with JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -121,9 +101,9 @@ struct WhichStores {
 /// The flags of `store replace`.
 #[derive(Debug, Args)]
 struct ReplaceArgs {
-    /// The name of the store that leaves, dead or alive
+    /// The name of the store to replace, dead or alive
     old: String,
-    /// Where the new one is reached, http://HOST:PORT or https://HOST:PORT
+    /// The address of the new store, http://HOST:PORT or https://HOST:PORT
     new: String,
     #[command(flatten)]
     stores: WhichStores,
@@ -159,10 +139,6 @@ impl WhichStores {
         );
         let members: Vec<_> = members().map(|one| json!({ "name": one.name, "addr": one.addr })).collect();
         let json = json!({ "configuration": number, "write": write, "members": members, "already": already });
-        self.answer(text, &json);
-    }
-
-    fn answer(&self, text: String, json: &Value) {
         println!("{}", if self.json { json.to_string() } else { text });
     }
 }
@@ -171,7 +147,7 @@ impl WhichStores {
 async fn replace(args: ReplaceArgs) -> Result<(), ExitError> {
     let quorum = args.stores.quorum()?;
     let changed = quorum.replace(&args.old, &args.new).await.map_err(ExitError::failed)?;
-    let done = if changed.already { "was replaced before" } else { "is replaced" };
+    let done = if changed.already { "was already replaced" } else { "is replaced" };
     args.stores.members(&format!("{} {done}", args.old), &changed);
     Ok(())
 }
@@ -179,7 +155,7 @@ async fn replace(args: ReplaceArgs) -> Result<(), ExitError> {
 /// Takes a store in. If it is cut off at any moment, run it again.
 async fn add(args: AddArgs) -> Result<(), ExitError> {
     let changed = args.stores.quorum()?.add(&args.addr).await.map_err(ExitError::failed)?;
-    let done = if changed.already { "was a member before" } else { "is a member" };
+    let done = if changed.already { "was already a member" } else { "is a member" };
     args.stores.members(&format!("{} {done}", args.addr), &changed);
     Ok(())
 }
@@ -187,7 +163,7 @@ async fn add(args: AddArgs) -> Result<(), ExitError> {
 /// Lets a store go. If it is cut off at any moment, run it again.
 async fn remove(args: RemoveArgs) -> Result<(), ExitError> {
     let changed = args.stores.quorum()?.remove(&args.name).await.map_err(ExitError::failed)?;
-    args.stores.members(&format!("{} is no member; it can be stopped", args.name), &changed);
+    args.stores.members(&format!("{} is not a member; it can be stopped", args.name), &changed);
     Ok(())
 }
 
@@ -198,22 +174,6 @@ async fn set_write(args: WriteArgs) -> Result<(), ExitError> {
     Ok(())
 }
 
-/// Changes the lease. If it is cut off at any moment, run it again.
-async fn lease(args: LeaseArgs) -> Result<(), ExitError> {
-    let wanted = Duration::from_millis(args.milliseconds);
-    let ChangedConfiguration { configuration, already } =
-        args.stores.quorum()?.set_lease(wanted).await.map_err(ExitError::failed)?;
-    let number = configuration.number;
-    let done = if already { "was the lease before" } else { "is the lease from now on" };
-    let text = format!(
-        "{0} ms {done}; configuration {number}. Write lease_ms = {0} into the files of the AllocSvrs, or leave it out",
-        args.milliseconds
-    );
-    let json = json!({ "configuration": number, "lease_ms": args.milliseconds, "already": already });
-    args.stores.answer(text, &json);
-    Ok(())
-}
-
 /// Serves until a signal ends it.
 pub(super) async fn run(args: StoreArgs, version: Version) -> Result<(), ExitError> {
     match args.command {
@@ -221,10 +181,11 @@ pub(super) async fn run(args: StoreArgs, version: Version) -> Result<(), ExitErr
         Some(StoreCommand::Add(args)) => return add(args).await,
         Some(StoreCommand::Remove(args)) => return remove(args).await,
         Some(StoreCommand::WriteQuorum(args)) => return set_write(args).await,
-        Some(StoreCommand::Lease(args)) => return lease(args).await,
         None => {}
     }
-    let Some(file) = &args.config else { return Err(ExitError::usage("say which file: --config FILE")) };
+    let Some(file) = &args.config else {
+        return Err(ExitError::usage("name the configuration: --config FILE"));
+    };
     let config: StoreConfig = load(file)?;
     let start = if args.init { Start::Init } else { Start::Open };
     let mut signals = Signals::listen()?;

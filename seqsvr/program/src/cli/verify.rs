@@ -17,14 +17,14 @@ use seqsvr_cluster::store::Stores;
 use seqsvr_cluster::store::quorum::Quorum;
 use seqsvr_core::routing::Table;
 use seqsvr_core::store::tables::{Revisions, RoutingTableStore as _};
-use seqsvr_core::store::{Configuration, Layout, Terms};
+use seqsvr_core::store::{Configuration, Layout};
 
 const EXAMPLES: &str = "\
 Examples:
   seqsvr verify arbiter0.toml alloc1.toml alloc2.toml store1.toml client.toml
   seqsvr verify /etc/seqsvr/*.toml --json
-One of the files must be of an arbiter or an AllocSvr of each Set: it says how the stores are reached. Run it where the addresses in \
-the files lead to the processes that are meant. Exit codes: 0 all fits, 1 something does not.";
+Name the file of an arbiter or an AllocSvr of each Set: it says how to reach the stores. Run it where the addresses \
+in the files lead to these processes. Exit codes: 0 everything matches, 1 something does not.";
 
 /// A Set by the name of its cluster and its number.
 type SetName = (String, u32);
@@ -36,7 +36,7 @@ pub(super) struct VerifyArgs {
     /// Configuration files of arbiters, AllocSvrs, stores and clients
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Answer with JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -92,7 +92,7 @@ pub(super) async fn run(args: VerifyArgs) -> Result<(), ExitError> {
     }
     match wrong {
         0 => Ok(()),
-        _ => Err(ExitError::failed(format!("{wrong} of {} files do not fit what is stored", all.len()))),
+        _ => Err(ExitError::failed(format!("{wrong} of {} files do not match what is stored", all.len()))),
     }
 }
 
@@ -111,7 +111,7 @@ fn read(file: &Path) -> Result<RoleFile, ExitError> {
         None => {
             let file = file.display();
             return Err(ExitError::usage(format!(
-                "{file} is of no arbiter, AllocSvr, store or client of a cluster"
+                "{file} is not the configuration of an arbiter, AllocSvr, store or client of a cluster"
             )));
         }
     })
@@ -152,16 +152,15 @@ impl RoleFile {
             Self::Arbiter(config) => {
                 if let Some(stored) = of(&config.cluster, config.set.number) {
                     let terms = config.terms().map_err(ExitError::usage)?;
-                    let terms = (Terms { lease: None, layout: terms.layout }, terms.uids);
-                    lines.extend(stored.differs(&terms.0, Some(&terms.1)));
+                    lines.extend(stored.differs(terms.layout));
+                    lines.extend(stored.uids(&terms.uids));
                     lines.extend(config.allocators.iter().filter_map(|one| stored.stranger(&one.addr)));
                 }
             }
             Self::Alloc(config) => {
                 for settings in config.settings(0).map_err(ExitError::usage)? {
-                    let terms = Terms { lease: settings.lease, layout: settings.options.layout() };
                     if let Some(stored) = of(&config.cluster, settings.set) {
-                        lines.extend(stored.differs(&terms, None));
+                        lines.extend(stored.differs(settings.options.layout()));
                         lines.extend(stored.unknown_node(config.name()));
                     }
                 }
@@ -169,7 +168,7 @@ impl RoleFile {
             Self::Store(config) => match of(&config.cluster, config.set) {
                 Some(stored) => lines.extend(stored.store(config)),
                 None => lines.push(format!(
-                    "nothing is known of Set {} of cluster {}; name the file of one of its arbiters, too",
+                    "no file says how to reach Set {} of cluster {}; name the file of one of its arbiters, too",
                     config.set, config.cluster
                 )),
             },
@@ -182,7 +181,7 @@ impl RoleFile {
                             lines.extend(set.allocators.iter().filter_map(|addr| stored.stranger(addr)));
                         }
                         None => lines.push(format!(
-                            "nothing is known of Set {}; name the file of one of its arbiters, too",
+                            "no file says how to reach Set {}; name the file of one of its arbiters, too",
                             set.number
                         )),
                     }
@@ -194,9 +193,8 @@ impl RoleFile {
 }
 
 impl StoredSet {
-    fn differs(&self, terms: &Terms, uids: Option<&std::ops::RangeInclusive<u32>>) -> Vec<String> {
-        let differs = self.configuration.as_ref().and_then(|stored| stored.differs(terms));
-        differs.into_iter().chain(uids.and_then(|uids| self.uids(uids))).collect()
+    fn differs(&self, layout: Layout) -> Option<String> {
+        self.configuration.as_ref()?.differs(layout)
     }
 
     fn uids(&self, uids: &std::ops::RangeInclusive<u32>) -> Option<String> {
@@ -217,7 +215,7 @@ impl StoredSet {
         let known = table.nodes.iter().any(|node| node.addr == addr);
         (!known).then(|| {
             format!(
-                "the table knows no AllocSvr at {addr}; correct it, or take it in: seqsvr add NAME {addr}"
+                "the routing table has no AllocSvr at {addr}; correct it, or add it: seqsvr add NAME {addr}"
             )
         })
     }
@@ -225,22 +223,23 @@ impl StoredSet {
     fn unknown_node(&self, name: &str) -> Option<String> {
         let table = self.table.as_ref()?;
         let known = table.nodes.iter().any(|node| node.name == name);
-        (!known).then(|| format!("the table knows no AllocSvr {name}; take it in: seqsvr add {name} ADDRESS"))
+        (!known)
+            .then(|| format!("the routing table has no AllocSvr {name}; add it: seqsvr add {name} ADDRESS"))
     }
 
     fn store(&self, config: &StoreConfig) -> Vec<String> {
         let mut lines = Vec::new();
         let Some(stored) = &self.configuration else { return lines };
         let layout = Layout { section_size: config.section_size, step: config.step };
-        lines.extend(stored.differs(&Terms { lease: None, layout }));
+        lines.extend(stored.differs(layout));
         match stored.named(&config.name) {
             None => lines.push(format!(
-                "{} is no member of configuration {}; take it in, or stop it and remove its files",
+                "{} is not a member of configuration {}; add it, or stop it and remove its files",
                 config.name, stored.number
             )),
             Some(member) => match config.stored_id() {
                 Ok(Some(id)) if id != member.id => lines.push(format!(
-                    "{} has other files than the member {}: they are those of a store that was replaced, or that is not taken in yet",
+                    "{} does not hold the files of the member {}, but those of a store that was replaced, or that was not added yet",
                     config.directory.display(),
                     member.name
                 )),

@@ -53,7 +53,7 @@ async fn raise_until_it_dies(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn confirmed_raises_survive_being_killed() {
-    let place = StoreFolder::new("s1", "file_bytes = 65536");
+    let place = StoreFolder::new("s1", "");
     let mut replica = place.start(&["--init"]);
     set_of(&[&replica]).await;
     let confirmed: Vec<_> = (0..8).map(|_| watch::Sender::new(0)).collect();

@@ -7,7 +7,7 @@ use crate::process::{StoreFolder, refusal, start};
 
 #[test]
 fn files_of_another_replica_or_layout_are_refused() {
-    let place = StoreFolder::new("s1", "set = 0\nsection_size = 100000\nstep = 10000\nfile_bytes = 65536");
+    let place = StoreFolder::new("s1", "set = 0\nsection_size = 100000\nstep = 10000");
     assert!(place.start(&["--init"]).stop().success());
     let whose = "correct directory, or cluster, set and name";
     let layout = "set section_size = 100000 and step = 10000";
@@ -34,12 +34,14 @@ fn damaged_files_are_named_and_not_served_from() {
             bytes[100] ^= 1;
             fs::write(file, bytes).unwrap();
         }),
-        ("it does not begin as a replica's file", |file| fs::write(file, b"something else").unwrap()),
+        ("its header is not the header of a replica's file", |file| {
+            fs::write(file, b"something else").unwrap()
+        }),
         ("the file is cut short", |file| fs::write(file, &fs::read(file).unwrap()[..100]).unwrap()),
         ("is missing", |file| fs::remove_file(file).unwrap()),
     ];
     for (what, damage) in damages {
-        let place = StoreFolder::new("s1", "file_bytes = 65536");
+        let place = StoreFolder::new("s1", "");
         assert!(place.start(&["--init"]).stop().success());
         damage(&place.files().join("state.1"));
         let line = refusal(&place, &[]);
@@ -54,7 +56,7 @@ fn damaged_files_are_named_and_not_served_from() {
 
 #[test]
 fn roles_that_mean_other_sections_or_another_cluster_say_so_once() {
-    let place = StoreFolder::new("s1", "file_bytes = 65536");
+    let place = StoreFolder::new("s1", "");
     let store = place.start(&["--init"]);
     let folder = tempfile::tempdir().unwrap();
     let replicas = format!("replicas = [{:?}]", store.addr);
@@ -64,7 +66,7 @@ fn roles_that_mean_other_sections_or_another_cluster_say_so_once() {
         );
         start("alloc", folder.path(), &text)
     };
-    let foreign = alloc("other", "").logged_until("the caller means Set 0 of cluster other");
+    let foreign = alloc("other", "").logged_until("the caller wants Set 0 of cluster other");
     assert!(foreign[0].contains("correct its cluster, Set or replicas"), "{foreign:?}");
 
     // It is asked to serve by an arbiter, and cannot.

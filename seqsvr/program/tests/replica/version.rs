@@ -25,9 +25,7 @@ fn every_role_says_which_version_it_is() {
         (
             "alloc",
             &[],
-            format!(
-                "cluster = \"c\"\nname = \"a\"\ndirectory = \"a\"\n[[sets]]\nlease_ms = 2000\n[sets.stores]\n{STORES}"
-            ),
+            format!("cluster = \"c\"\nname = \"a\"\ndirectory = \"a\"\n[[sets]]\n[sets.stores]\n{STORES}"),
         ),
         (
             "arbiter",

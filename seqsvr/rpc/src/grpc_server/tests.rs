@@ -28,7 +28,7 @@ async fn open(most: usize, first_request_ms: u64) -> ServerUnderTest {
 async fn open_with(security: &ListenConfig, most: usize, first_request_ms: u64) -> ServerUnderTest {
     let addr = SocketAddr::from(([127, 0, 0, 1], 0));
     let listen = Listen::load(security, addr, false).expect("good files");
-    let connections = ConnectionsConfig { most, first_request_ms, ..ConnectionsConfig::default() };
+    let connections = ConnectionsConfig { most, first_request: Duration::from_millis(first_request_ms) };
     let server = GrpcServer::open(addr, &listen, connections).await.expect("a free port");
     let (addr, limiter, stop) =
         (server.address().expect("bound"), server.limiter(), CancellationToken::new());

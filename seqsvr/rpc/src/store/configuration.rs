@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use super::super::convert::WireError;
 use super::super::v1;
-use seqsvr_core::store::configuration::{Given, Transition};
+use seqsvr_core::store::configuration::{Given, Taking};
 use seqsvr_core::store::message::Misaddressed;
 use seqsvr_core::store::{Address, Configuration, Configured, Member, Move, Moves};
-use v1::configuration::Transition as Wire;
 
 /// The longest name or address of a member, in bytes.
 const LONGEST: usize = 512;
@@ -30,26 +29,18 @@ impl From<Address> for v1::Address {
 impl From<&Configuration> for v1::Configuration {
     fn from(one: &Configuration) -> v1::Configuration {
         let member = |one: &Member| v1::Member { id: one.id, name: one.name.clone(), addr: one.addr.clone() };
-        let millis = |lease: Duration| lease.as_millis() as u64;
-        let transition = one.transition.as_ref().map(|transition| match transition {
-            Transition::Shortening { earlier } => {
-                Wire::Shortening(v1::Shortening { earlier_ms: millis(*earlier) })
-            }
-            Transition::Taking { uids, by } => {
-                Wire::Taking(v1::Taking { uids: Some(to_uids(uids)), by: Some(to_move(by)) })
-            }
-        });
+        let taking = |one: &Taking| v1::Taking { uids: Some(to_uids(&one.uids)), by: Some(to_move(&one.by)) };
         let given =
             |one: &Given| v1::Given { uids: Some(to_uids(&one.uids)), to: one.to, number: one.number };
         v1::Configuration {
             number: one.number,
             members: one.members.iter().map(member).collect(),
             write: one.write as u32,
-            lease_ms: millis(one.lease),
+            lease_ms: one.lease.as_millis() as u64,
             layout: Some(one.layout.into()),
             first_uid: *one.uids.start(),
             last_uid: *one.uids.end(),
-            transition,
+            taking: one.taking.as_ref().map(taking),
             given: one.moves.given.iter().map(given).collect(),
             taken: one.moves.taken.iter().map(to_move).collect(),
         }
@@ -65,16 +56,10 @@ impl TryFrom<v1::Configuration> for Configuration {
             return Err(WireError::Wrong("number of members"));
         }
         let member = |one: v1::Member| Member { id: one.id, name: one.name, addr: one.addr };
-        let millis = Duration::from_millis;
-        let transition = one.transition.map(|transition| match transition {
-            Wire::Shortening(v1::Shortening { earlier_ms }) => {
-                Transition::Shortening { earlier: millis(earlier_ms) }
-            }
-            Wire::Taking(v1::Taking { uids, by }) => Transition::Taking {
-                uids: from_uids(&uids.unwrap_or_default()),
-                by: from_move(&by.unwrap_or_default()),
-            },
-        });
+        let taking = |one: v1::Taking| Taking {
+            uids: from_uids(&one.uids.unwrap_or_default()),
+            by: from_move(&one.by.unwrap_or_default()),
+        };
         let given = |one: v1::Given| Given {
             uids: from_uids(&one.uids.unwrap_or_default()),
             to: one.to,
@@ -88,10 +73,10 @@ impl TryFrom<v1::Configuration> for Configuration {
             number: one.number,
             members: one.members.into_iter().map(member).collect(),
             write: one.write as usize,
-            lease: millis(one.lease_ms),
+            lease: Duration::from_millis(one.lease_ms),
             layout: one.layout.ok_or(WireError::Missing("layout"))?.try_into()?,
             uids: one.first_uid..=one.last_uid,
-            transition,
+            taking: one.taking.map(taking),
             moves,
         };
         match configuration.problem() {

@@ -8,7 +8,7 @@ use prost::Message;
 use super::*;
 use seqsvr_core::ids::Epoch;
 use seqsvr_core::routing::{Assignment, Node, NodeState, Table};
-use seqsvr_core::store::configuration::{Given, Transition};
+use seqsvr_core::store::configuration::{Given, Taking};
 use seqsvr_core::store::message::{Answer, Earlier, Question};
 use seqsvr_core::store::message::{Copy, Description, Held, Misaddressed, Raised, SectionState};
 use seqsvr_core::store::{Configuration, Configured, Member, Move, Moves, Owner};
@@ -55,15 +55,12 @@ fn configuration(number: u64) -> Arc<Configuration> {
     let member = |id: u64| Member { id, name: format!("s{id}"), addr: format!("http://s{id}:1") };
     let lease = Duration::from_secs(2);
     let members = (1..=3).map(member).collect();
-    let transition = match number % 4 {
-        0 => Some(Transition::Shortening { earlier: lease * 3 }),
-        1 => Some(Transition::Taking { uids: 100_000..=199_999, by: Move { from: 7, number: 9 } }),
-        _ => None,
-    };
+    let taking = Taking { uids: 100_000..=199_999, by: Move { from: 7, number: 9 } };
+    let taking = number.is_multiple_of(4).then_some(taking);
     let given = Given { uids: 200_000..=299_999, to: 4, number: 2 };
     let moves = Moves { given: vec![given], taken: vec![Move { from: 5, number: 6 }] };
     let uids = 0..=99_999;
-    Arc::new(Configuration { number, members, write: 2, lease, layout: LAYOUT, uids, transition, moves })
+    Arc::new(Configuration { number, members, write: 2, lease, layout: LAYOUT, uids, taking, moves })
 }
 
 fn some_copy() -> Copy {

@@ -100,27 +100,6 @@ impl Faults {
         }
     }
 
-    /// To half or twice as long as it was at first, or back. Often while an AllocSvr that callers reach does not hear of it. The
-    /// replacer may end while the earlier lease is still held.
-    pub(super) fn lease(&mut self, cluster: &mut SimulatedCluster) {
-        let members = cluster.members();
-        let Some(replacer) = Self::idle(cluster).filter(|_| cluster.shape.spares > 0) else { return };
-        // The command asks first whether enough of them are there.
-        if self.missing(&members) > Self::most(&members) {
-            return;
-        }
-        let first = cluster.shape.lease;
-        let lease = *cluster.world.chance.pick(&[first / 2, first / 2, first, first * 2, first * 2]);
-        if cluster.world.chance.permille(500) {
-            let deaf = *cluster.world.chance.pick(&cluster.allocs.clone());
-            self.divide(cluster, deaf, false);
-        }
-        self.begin(cluster, replacer, Task::Lease(lease));
-        if cluster.world.chance.permille(400) {
-            self.later(cluster, 2 * SECOND, Next::Fail(replacer));
-        }
-    }
-
     /// Somebody who has nothing to do.
     fn idle(cluster: &mut SimulatedCluster) -> Option<Place> {
         let mut replacers = cluster.replacers.clone().into_iter();

@@ -14,7 +14,9 @@ pub enum AccountError {
     #[error("sign-up is closed on this server; ask its operator for an account")]
     SignUpClosed,
     /// Only invited people may make accounts.
-    #[error("new accounts need an invitation, and this one is missing, over or used up; ask for a new link")]
+    #[error(
+        "new accounts need an invitation, and this one is missing, expired or used up; ask for a new link"
+    )]
     NotInvited,
     /// The name cannot be one.
     #[error("choose a name of 1 to 40 visible characters, with single spaces between them")]
@@ -23,13 +25,13 @@ pub enum AccountError {
     #[error("choose a password of 8 to 200 characters")]
     BadPassword,
     /// Attackers try this password first.
-    #[error("that is one of the passwords that are guessed first; choose another")]
+    #[error("this password is too easy to guess; choose another")]
     CommonPassword,
     /// Somebody has that name.
     #[error("the name is taken; choose another, or log in")]
     NameTaken,
     /// Somebody has a name that can be taken for it.
-    #[error("the name looks like that of somebody else; choose another")]
+    #[error("the name looks like the name of another account; choose another")]
     NameResembles,
     /// Name and password do not belong together, or the account is shut.
     #[error("name or password is wrong")]
@@ -54,7 +56,7 @@ pub enum AccountError {
         most_uses: u32,
     },
     /// As many invitations are open as may be.
-    #[error("an account has at most {0} open invitations; end one first, or wait until one is over")]
+    #[error("an account has at most {0} open invitations; end one first, or wait until one expires")]
     TooManyInvites(usize),
     /// Another invitation was made under the key.
     #[error(
@@ -62,10 +64,10 @@ pub enum AccountError {
     )]
     KeyReused,
     /// No account has that name.
-    #[error("nobody has the name {0}; `tidemark user list` shows all names")]
+    #[error("no account has the name {0}; `tidemark user list` shows all names")]
     Unknown(String),
     /// The account is deleted.
-    #[error("the account {0} is deleted; that cannot be undone, and its name is not given again")]
+    #[error("the account {0} is deleted; that cannot be undone, and its name stays taken")]
     Deleted(String),
     /// Too many passwords are being checked.
     #[error(transparent)]

@@ -3,20 +3,9 @@
 use super::{AccountError, Accounts, SignUp};
 use crate::app::sessions::SessionId;
 use crate::app::tokens::{Token, hash_of};
-use crate::domain::{ClientId, Timestamp, Uid};
+use crate::domain::{ClientId, LONGEST_INVITE_SECONDS, Timestamp, Uid};
 use crate::seq::Ids;
 use crate::store::{SignUpInvite, StoreError};
-
-/// The limits of invitations to sign up.
-#[derive(Clone, Copy, Debug)]
-pub struct SignUpInviteLimits {
-    /// The longest life, in seconds.
-    pub longest_seconds: u32,
-    /// The most accounts that may be made by one.
-    pub most_uses: u32,
-    /// How many that are open one account may have.
-    pub most_open: usize,
-}
 
 /// Invitations of the operator in one list.
 const MOST_LISTED: usize = 10_000;
@@ -60,13 +49,11 @@ impl Accounts {
         if self.0.sign_up == SignUp::Closed {
             return Err(AccountError::SignUpClosed);
         }
-        let SignUpInviteLimits { longest_seconds, most_uses, most_open } = match by {
-            Some(_) => self.0.sign_up_invites,
-            None => {
-                SignUpInviteLimits { longest_seconds: u32::MAX, most_uses: u32::MAX, most_open: usize::MAX }
-            }
+        let (longest_seconds, most_uses, most_open) = match by {
+            Some(_) => (LONGEST_INVITE_SECONDS, self.0.sign_ups_per_invite, self.0.open_invites),
+            None => (u32::MAX, u32::MAX, usize::MAX),
         };
-        let (seconds, uses) = (seconds.unwrap_or(USUAL_SECONDS.min(longest_seconds)), uses.unwrap_or(1));
+        let (seconds, uses) = (seconds.unwrap_or(USUAL_SECONDS), uses.unwrap_or(1));
         if !(60..=longest_seconds).contains(&seconds) || !(1..=most_uses).contains(&uses) {
             return Err(AccountError::InviteTerms { longest_seconds, most_uses });
         }
@@ -94,7 +81,7 @@ impl Accounts {
     /// The invitations of `by` (`None`: the operator) by which somebody can make an account, those that end first; of an account all, of the
     /// operator no more than a list is for.
     pub async fn open_invites(&self, by: Option<Uid>) -> Result<Vec<OpenSignUpInvite>, StoreError> {
-        let most = by.map_or(MOST_LISTED, |_| self.0.sign_up_invites.most_open);
+        let most = by.map_or(MOST_LISTED, |_| self.0.open_invites);
         let open = self.0.directory.sign_up_invites(by, self.0.clock.now(), most).await?;
         let seen = |invite: SignUpInvite| OpenSignUpInvite { id: SessionId::of(&invite.code_hash), invite };
         Ok(open.into_iter().map(seen).collect())

@@ -23,7 +23,7 @@ const MOST_BYTES: usize = 64 << 20;
 /// Which server, and who asks.
 #[derive(Debug, Args)]
 pub(super) struct TableServer {
-    /// Where the server serves tables, http://HOST:PORT, or https://HOST before a proxy with TLS
+    /// Where the server serves tables, http://HOST:PORT, or https://HOST behind a TLS proxy
     #[arg(
         long,
         env = "TIDEMARK_TABLE_ENDPOINT",
@@ -37,7 +37,7 @@ pub(super) struct TableServer {
     /// The id of the access key
     #[arg(long, env = "TIDEMARK_TABLE_ACCESS_KEY_ID", value_name = "ID")]
     access_key_id: String,
-    /// The secret of the access key. Others on this machine can read a command line: rather use the variable
+    /// The secret of the access key. Others on this machine can read a command line: prefer the variable
     #[arg(long, env = "TIDEMARK_TABLE_ACCESS_KEY_SECRET", value_name = "SECRET", hide_env_values = true)]
     access_key_secret: String,
 }
@@ -84,7 +84,9 @@ impl TableConnection {
         })?;
         let endpoint = &self.endpoint;
         let then = match operation {
-            "PutRow" => "the row may have been put: look with `tidemark table range` before you put it again",
+            "PutRow" => {
+                "the row may have been put; check with `tidemark table range` before you put it again"
+            }
             _ => "try again",
         };
         let failed = |why: &dyn std::fmt::Display| {

@@ -10,7 +10,7 @@ use crate::boot::{BootError, Storage};
 use crate::cli::ExitError;
 use crate::config::Config;
 use crate::domain::{Clock, Uid};
-use crate::store::{AccessKey, AccessKeys};
+use crate::store::{AccessKey, Directory};
 
 /// Keys read at a time.
 const PAGE: usize = 1_000;
@@ -26,15 +26,15 @@ Examples:
 /// Commands for access keys.
 #[derive(Debug, Subcommand)]
 pub(super) enum KeyCommand {
-    /// Make a key and print it; its secret is never shown again
+    /// Create a key and print it; its secret is never shown again
     Create(Create),
     /// List all keys, without their secrets
     List {
-        /// One JSON object a line
+        /// Print JSON, one object a line
         #[arg(long)]
         json: bool,
     },
-    /// Revoke a key: within a second no server takes it any more
+    /// Revoke a key: within a second every server refuses it
     Revoke {
         /// The key's id
         access_key_id: String,
@@ -44,13 +44,13 @@ pub(super) enum KeyCommand {
 /// The key to make.
 #[derive(Debug, Args)]
 pub(super) struct Create {
-    /// The instance whose tables it opens: 3 to 16 letters, digits and hyphens, a letter first; instances need not be made
+    /// The instance whose tables it opens: 3 to 16 letters, digits and hyphens, a letter first; it need not exist before
     #[arg(long, value_name = "NAME")]
     instance: String,
-    /// It may only read
+    /// Allow only reading
     #[arg(long)]
     read_only: bool,
-    /// It also opens the chat's inboxes, as the table `inbox`; what it writes there is sent by this user
+    /// Open the chat's inboxes, too, as the table `inbox`; rows that it writes there are sent by this user
     #[arg(long, value_name = "UID")]
     inbox: Option<u32>,
     /// Print one JSON object
@@ -66,11 +66,11 @@ pub(super) async fn run(what: KeyCommand, config: &Config) -> Result<(), ExitErr
 }
 
 async fn carry_out(what: KeyCommand, storage: &Storage) -> Result<(), ExitError> {
-    let keys = &*storage.access_keys;
+    let keys = &*storage.directory;
     match what {
         KeyCommand::Create(Create { instance, read_only, inbox, json }) => {
             let new = NewAccessKey { instance, may_write: !read_only, inbox: inbox.map(Uid) };
-            let made = create_access_key(new, keys, &*storage.directory, &Clock::system()).await;
+            let made = create_access_key(new, keys, &Clock::system()).await;
             show_new(&made.map_err(ExitError::failed)?, json);
             Ok(())
         }
@@ -101,7 +101,7 @@ fn show_new(key: &AccessKey, json: bool) {
     eprintln!("The secret is not shown again.");
 }
 
-async fn list(keys: &dyn AccessKeys, json: bool) -> Result<(), ExitError> {
+async fn list(keys: &Directory, json: bool) -> Result<(), ExitError> {
     let mut out = std::io::stdout().lock();
     let mut after = String::new();
     loop {

@@ -24,7 +24,7 @@ Examples:
   tidemark table range orders ann --limit 10        rows whose keys begin with `ann`
   tidemark table range orders --backward            all rows, from the largest key down
 
-The server serves tables when its configuration says so: TIDEMARK_TABLE__ENABLED=true tidemark serve";
+The server serves tables when its configuration says where: TIDEMARK_TABLE__LISTEN=127.0.0.1:8081 tidemark serve";
 
 /// Commands for tables.
 #[derive(Debug, Args)]

@@ -49,16 +49,16 @@ pub(super) struct Range {
     /// Only rows whose keys begin with these values
     #[arg(num_args = 0..=4, allow_negative_numbers = true)]
     prefix: Vec<String>,
-    /// Only from this value of the next key column on
+    /// Only rows from this value of the next key column on
     #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
     from: Option<String>,
-    /// Only before this value of the next key column
+    /// Only rows before this value of the next key column
     #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
     before: Option<String>,
     /// From the largest key to the smallest
     #[arg(long)]
     backward: bool,
-    /// At most so many rows
+    /// The largest number of rows
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     #[command(flatten)]

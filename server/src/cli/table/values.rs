@@ -18,7 +18,7 @@ pub(super) fn key_part(column: &KeyColumn, word: &str) -> Result<KeyPart, String
     let value = match column.r#type() {
         KeyColumnType::Integer => {
             let number = word.parse().map(KeyValue::Integer);
-            number.map_err(|_| format!("{name} is an integer, and `{word}` is none"))?
+            number.map_err(|_| format!("{name} is an integer, and `{word}` is not"))?
         }
         KeyColumnType::String => KeyValue::String(word.to_owned()),
         KeyColumnType::Binary => {
@@ -33,7 +33,7 @@ pub(super) fn key_part(column: &KeyColumn, word: &str) -> Result<KeyPart, String
 /// JSON's quotation marks.
 pub(super) fn column(word: &str) -> Result<ReceivedCell, String> {
     let Some((name, value)) = word.split_once('=').filter(|(name, _)| !name.is_empty()) else {
-        return Err(format!("`{word}` is no column; write NAME=VALUE"));
+        return Err(format!("`{word}` is not a column; write NAME=VALUE"));
     };
     let value = match serde_json::from_str(value) {
         Ok(Json::Bool(value)) => Value::Boolean(value),
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(key_part(&integer, "-7"), Ok(KeyPart::Value(KeyValue::Integer(-7))));
         assert_eq!(key_part(&text, "+"), Ok(KeyPart::Value(KeyValue::String("+".to_owned()))));
         assert_eq!(key_part(&assigned, "+"), Ok(KeyPart::AutoIncrement));
-        assert_eq!(key_part(&integer, "+"), Err("id is an integer, and `+` is none".to_owned()));
+        assert_eq!(key_part(&integer, "+"), Err("id is an integer, and `+` is not".to_owned()));
         let bytes = of(KeyColumnType::Binary, None);
         assert_eq!(key_part(&bytes, "00fF"), Ok(KeyPart::Value(KeyValue::Binary(vec![0, 255]))));
         for wrong in ["0", "0g", "é1"] {

@@ -11,12 +11,12 @@ use uuid::Uuid;
 use super::messages::Sent;
 use super::settings::answer;
 use crate::app::Messages;
-use crate::app::messages::Amend;
+use crate::app::messages::{Amend, Request};
 use crate::domain::{Amendment, ClientId, Conversation, MessageId, Uid};
 use crate::http::error::Problem;
 use crate::http::extract::{Json, Segments, Session};
 use crate::http::limits::Rates;
-use crate::http::object::object;
+use crate::http::object::{from_text, object};
 use crate::http::openapi::refusals::sending;
 
 /// A new text of one's own message.
@@ -80,51 +80,77 @@ pub(in crate::http) struct Star {
 }
 
 /// A request to amend a message, before it is known which one.
-pub(in crate::http) trait Amending {
-    /// The amendment, for that message.
-    fn amend(self, conversation: Conversation, message_id: MessageId) -> Amend;
+trait Amending: for<'de> Deserialize<'de> {
+    /// The idempotency key, and the amendment of the caller's `copy`.
+    fn amendment(self, copy: MessageId) -> (Uuid, Amendment);
+
+    fn amend(self, conversation: Conversation, message_id: MessageId) -> Amend {
+        let (client_id, amendment) = self.amendment(message_id);
+        Amend { client_id: ClientId(client_id), conversation, message_id, amendment }
+    }
 }
 
 impl Amending for Edit {
-    fn amend(self, conversation: Conversation, message_id: MessageId) -> Amend {
-        let amendment = Amendment::Edit(self.body.text);
-        Amend { client_id: ClientId(self.client_id), conversation, message_id, amendment }
+    fn amendment(self, _: MessageId) -> (Uuid, Amendment) {
+        (self.client_id, Amendment::Edit(self.body.text))
     }
 }
 
 impl Amending for Recall {
-    fn amend(self, conversation: Conversation, message_id: MessageId) -> Amend {
-        let amendment = Amendment::Recall;
-        Amend { client_id: ClientId(self.client_id), conversation, message_id, amendment }
+    fn amendment(self, _: MessageId) -> (Uuid, Amendment) {
+        (self.client_id, Amendment::Recall)
     }
 }
 
 impl Amending for Delete {
-    fn amend(self, conversation: Conversation, message_id: MessageId) -> Amend {
-        let amendment = Amendment::Delete;
-        Amend { client_id: ClientId(self.client_id), conversation, message_id, amendment }
+    fn amendment(self, _: MessageId) -> (Uuid, Amendment) {
+        (self.client_id, Amendment::Delete)
     }
 }
 
 impl Amending for Reaction {
-    fn amend(self, conversation: Conversation, message_id: MessageId) -> Amend {
-        let amendment = Amendment::React(self.emoji);
-        Amend { client_id: ClientId(self.client_id), conversation, message_id, amendment }
+    fn amendment(self, _: MessageId) -> (Uuid, Amendment) {
+        (self.client_id, Amendment::React(self.emoji))
     }
 }
 
 impl Amending for Pin {
-    fn amend(self, conversation: Conversation, message_id: MessageId) -> Amend {
-        let amendment = Amendment::Pin(self.pinned);
-        Amend { client_id: ClientId(self.client_id), conversation, message_id, amendment }
+    fn amendment(self, _: MessageId) -> (Uuid, Amendment) {
+        (self.client_id, Amendment::Pin(self.pinned))
     }
 }
 
 impl Amending for Star {
-    fn amend(self, conversation: Conversation, message_id: MessageId) -> Amend {
-        let amendment = Amendment::Star { copy: message_id, starred: self.starred };
-        Amend { client_id: ClientId(self.client_id), conversation, message_id, amendment }
+    fn amendment(self, copy: MessageId) -> (Uuid, Amendment) {
+        (self.client_id, Amendment::Star { copy, starred: self.starred })
     }
+}
+
+/// A row of the caller's inbox, in a frame: the message that is amended, or the last one that was read.
+#[derive(Deserialize)]
+pub(in crate::http) struct About {
+    pub(in crate::http) conversation: String,
+    pub(in crate::http) message_id: u64,
+}
+
+/// Reads the frame `text` of the WebSocket, if its type `kind` is that of an amendment.
+pub(in crate::http) fn from_frame(kind: &str, text: &str) -> Option<Result<Request, Problem>> {
+    fn read<A: Amending>(text: &str) -> Result<Request, Problem> {
+        let amending: A = from_text(text).map_err(|error| Problem::from_json(&error))?;
+        let About { conversation, message_id } =
+            from_text(text).map_err(|error| Problem::from_json(&error))?;
+        let conversation = conversation.parse().map_err(Problem::invalid_body)?;
+        Ok(Request::Amend(amending.amend(conversation, row(message_id)?)))
+    }
+    Some(match kind {
+        "edit" => read::<Edit>(text),
+        "recall" => read::<Recall>(text),
+        "reaction" => read::<Reaction>(text),
+        "delete" => read::<Delete>(text),
+        "pin" => read::<Pin>(text),
+        "star" => read::<Star>(text),
+        _ => return None,
+    })
 }
 
 /// Edit one's own message.
@@ -278,7 +304,8 @@ pub(in crate::http) async fn star(
 
 /// The id of a row, from an address or a frame.
 pub(in crate::http) fn row(message_id: u64) -> Result<MessageId, Problem> {
-    MessageId::new(message_id).ok_or_else(|| Problem::invalid_body("message_id is beyond every row"))
+    MessageId::new(message_id)
+        .ok_or_else(|| Problem::invalid_body("message_id is larger than the id of any row"))
 }
 
 async fn amend(

@@ -58,7 +58,7 @@ struct ConversationLine {
 pub(in crate::http) struct Listing {
     /// Only conversations whose newest row has a smaller id: the `message_id` of the last line of the page before.
     after: Option<u64>,
-    /// At most so many; without it, and at most, `[limits] conversations`.
+    /// At most so many; without it, and at most, 1,000.
     #[param(value_type = Option<u64>, minimum = 1)]
     limit: Option<String>,
 }
@@ -70,7 +70,7 @@ pub(in crate::http) struct Listing {
     get, path = "/api/v1/conversations", operation_id = "conversations", tag = "Conversations",
     params(Listing),
     responses((
-        status = 200, body = Vec<ConversationLine>, description = "One line each, at most `[limits] conversations`",
+        status = 200, body = Vec<ConversationLine>, description = "One line each, at most 1,000",
     )),
     extensions(("x-codes" = json!(["rate_limited"]))),
 )]
@@ -84,7 +84,7 @@ pub(in crate::http) async fn list(
 ) -> Result<Response, Problem> {
     let most = settings.limits.conversations;
     let limit = match asked.as_deref().map(limit).transpose()? {
-        Some(0) => return Err(Problem::invalid_query("limit is a whole number from 1 up")),
+        Some(0) => return Err(Problem::invalid_query("limit must be a whole number of 1 or more")),
         asked => asked.map_or(most, |asked| asked.min(most)),
     };
     // An id beyond every row sets no bound.
@@ -127,7 +127,7 @@ fn list_text(lines: &[NamedConversation]) -> String {
 pub(super) fn page_rows(asked: Option<&str>, most: usize) -> Result<usize, Problem> {
     match asked.map(limit).transpose()? {
         None => Ok(PAGE_ROWS.min(most)),
-        Some(0) => Err(Problem::invalid_query("limit is a whole number from 1 up")),
+        Some(0) => Err(Problem::invalid_query("limit must be a whole number of 1 or more")),
         Some(asked) => Ok(asked.min(most)),
     }
 }
@@ -138,7 +138,7 @@ pub(super) fn page_rows(asked: Option<&str>, most: usize) -> Result<usize, Probl
 pub(in crate::http) struct HistoryQuery {
     /// Only rows with smaller ids.
     before: Option<u64>,
-    /// At most so many rows; more than `[limits] page_rows` is taken as that.
+    /// The largest number of rows; more than 200 is taken as that.
     #[param(value_type = Option<u64>, minimum = 1, default = 50)]
     limit: Option<String>,
 }
@@ -241,8 +241,8 @@ pub(in crate::http) async fn read(
     Segment(conversation): Segment<Conversation>,
     Json(ReadMarker { message_id }): Json<ReadMarker>,
 ) -> Result<Response, Problem> {
-    let message_id =
-        MessageId::new(message_id).ok_or_else(|| Problem::invalid_body("message_id is beyond every row"))?;
+    let message_id = MessageId::new(message_id)
+        .ok_or_else(|| Problem::invalid_body("message_id is larger than the id of any row"))?;
     rates.send(session.uid, 1)?;
     messages.mark_read(session.uid, conversation, message_id).await?;
     Ok(StatusCode::NO_CONTENT.into_response())

@@ -61,8 +61,7 @@ impl From<Problem> for Cut {
 /// Download all that is kept of the caller.
 ///
 /// Lines of JSON, described in `docs/EXPORT.md`: the account, its sessions, friends and conversations, then every row of the inbox. The
-/// last line has `"type":"end"`; without it the file is not whole. An account may ask so often a day (`[limits]
-/// downloads_per_account_per_day`).
+/// last line has `"type":"end"`; without it the file is not whole. An account may ask ten times a day.
 #[utoipa::path(
     get, path = "/api/v1/me/data", operation_id = "data", tag = "Accounts",
     responses((

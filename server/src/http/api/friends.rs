@@ -104,7 +104,7 @@ pub(in crate::http) async fn befriend(
 #[utoipa::path(
     get, path = "/api/v1/friends", operation_id = "friends", tag = "People",
     params(After),
-    responses((status = 200, body = FriendsPage, description = "At most 500 of them; who wants nothing any more on both sides is left out")),
+    responses((status = 200, body = FriendsPage, description = "At most 500 of them, without people with whom no friendship or request is left")),
     extensions(("x-codes" = json!(["rate_limited"]))),
 )]
 pub(in crate::http) async fn list(

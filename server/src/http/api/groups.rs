@@ -12,7 +12,7 @@ use super::json;
 use super::people::Person;
 use crate::app::Groups;
 use crate::domain::message;
-use crate::domain::{self, GroupId, Uid};
+use crate::domain::{self, GroupId, GroupSetting, Uid};
 use crate::http::error::Problem;
 use crate::http::extract::{IdempotencyKey, Json, Segments, Session};
 use crate::http::limits::Rates;
@@ -21,7 +21,7 @@ use crate::http::wire::{History, Role};
 
 /// The purpose of the header `Idempotency-Key`.
 pub(super) const KEY: &str =
-    "By which a repetition is known: after a timeout or a lost answer, send the same request with it";
+    "Marks repetitions: after a timeout or a lost answer, send the same request with the same key";
 
 /// A group to be made.
 #[derive(Deserialize, ToSchema)]
@@ -119,9 +119,9 @@ pub(in crate::http) async fn show(
     let members: Vec<Member> = view.members.into_iter().map(member).collect();
     let answer = Group {
         gid: view.gid.0,
-        name: view.name,
-        topic: view.topic,
-        history: view.history.into(),
+        name: view.settings.name,
+        topic: view.settings.topic,
+        history: view.settings.history.into(),
         role: view.role.into(),
         member_count: members.len(),
         members,
@@ -150,7 +150,7 @@ pub(in crate::http) struct Description {
     patch, path = "/api/v1/groups/{gid}", operation_id = "describeGroup", tag = "Groups",
     params(("gid" = u64, Path, description = "The group's number")),
     request_body = Description,
-    responses((status = 204, description = "It is so")),
+    responses((status = 204, description = "Done")),
     extensions(("x-codes" = json!(writing([
         "rate_limited", "unknown_group", "administrators_only", "group_name", "group_topic", "group_changed",
     ])))),
@@ -164,7 +164,12 @@ pub(in crate::http) async fn describe(
 ) -> Result<Response, Problem> {
     let gid = gid(&path)?;
     rates.send(session.uid, 1)?;
-    groups.describe(session.uid, gid, name, topic, history.map(History::into)).await?;
+    let settings = [
+        name.map(GroupSetting::Name),
+        topic.map(GroupSetting::Topic),
+        history.map(|history| GroupSetting::History(history.into())),
+    ];
+    groups.describe(session.uid, gid, settings.into_iter().flatten()).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -184,7 +189,7 @@ pub(in crate::http) struct NewMember {
         ("Idempotency-Key" = Option<uuid::Uuid>, Header, description = KEY),
     ),
     request_body = NewMember,
-    responses((status = 204, description = "Taken in")),
+    responses((status = 204, description = "Added")),
     extensions(("x-codes" = json!(writing([
         "rate_limited", "unknown_group", "unknown_user", "already_member", "banned", "group_full", "group_changed",
         "client_id_reused", "blocked", "friends_add_only", "too_many_strangers",
@@ -213,7 +218,7 @@ pub(in crate::http) async fn add(
     delete, path = "/api/v1/groups/{gid}/members/{uid}", operation_id = "removeMember", tag = "Groups",
     params(
         ("gid" = u64, Path, description = "The group's number"),
-        ("uid" = u32, Path, description = "Who; one's own uid to leave"),
+        ("uid" = u32, Path, description = "The member; the caller's own uid to leave"),
     ),
     responses((status = 204, description = "Gone")),
     extensions(("x-codes" = json!(writing([
@@ -247,10 +252,10 @@ pub(in crate::http) struct NewRole {
     put, path = "/api/v1/groups/{gid}/members/{uid}/role", operation_id = "setRole", tag = "Groups",
     params(
         ("gid" = u64, Path, description = "The group's number"),
-        ("uid" = u32, Path, description = "Whose role"),
+        ("uid" = u32, Path, description = "The member"),
     ),
     request_body = NewRole,
-    responses((status = 204, description = "It is so")),
+    responses((status = 204, description = "Done")),
     extensions(("x-codes" = json!(writing([
         "rate_limited", "unknown_group", "unknown_user", "not_member", "owner_only", "owner_stays", "group_changed",
     ])))),
@@ -294,7 +299,7 @@ pub(in crate::http) async fn bans(
         ("gid" = u64, Path, description = "The group's number"),
         ("uid" = u32, Path, description = "Who"),
     ),
-    responses((status = 204, description = "It is so")),
+    responses((status = 204, description = "Done")),
     extensions(("x-codes" = json!(writing([
         "rate_limited", "unknown_group", "unknown_user", "administrators_only", "owner_only", "owner_stays",
         "too_many_bans", "group_changed",
@@ -321,7 +326,7 @@ pub(in crate::http) async fn ban(
         ("gid" = u64, Path, description = "The group's number"),
         ("uid" = u32, Path, description = "Who"),
     ),
-    responses((status = 204, description = "It is so")),
+    responses((status = 204, description = "Done")),
     extensions(("x-codes" = json!(writing([
         "rate_limited", "unknown_group", "unknown_user", "administrators_only", "group_changed",
     ])))),
@@ -340,10 +345,12 @@ pub(in crate::http) async fn unban(
 
 /// A group and one of its people, of an address.
 fn member((group, uid): &(String, String)) -> Result<(GroupId, Uid), Problem> {
-    let uid = uid.parse().map_err(|_| Problem::invalid_query(format!("{uid} is no uid")))?;
+    let uid = uid.parse().map_err(|_| Problem::invalid_query(format!("{uid} is not a uid")))?;
     Ok((gid(group)?, uid))
 }
 
 pub(in crate::http) fn gid(text: &str) -> Result<GroupId, Problem> {
-    text.parse().map(GroupId).map_err(|_| Problem::invalid_query(format!("{text} is no number of a group")))
+    text.parse()
+        .map(GroupId)
+        .map_err(|_| Problem::invalid_query(format!("{text} is not the number of a group")))
 }

@@ -24,11 +24,11 @@ const PAGE: usize = 100;
 /// How long the link is good, and for how many.
 #[derive(Deserialize, ToSchema)]
 pub(in crate::http) struct Terms {
-    /// A week where it is not given, as far as `[limits] invite_seconds` allows.
-    #[schema(minimum = 60, maximum = 2_592_000)]
+    /// A week where it is not given; at most 30 days.
+    #[schema(minimum = 60)]
     expires_in_seconds: Option<u32>,
-    /// How many may come in by it: ten where it is not given, as far as `[limits] invite_uses` allows.
-    #[schema(minimum = 1, maximum = 1_000)]
+    /// How many may come in by it: ten where it is not given.
+    #[schema(minimum = 1)]
     uses: Option<u32>,
 }
 
@@ -142,7 +142,7 @@ pub(in crate::http) async fn list(
     Params(Paging { after, limit: asked }): Params<Paging>,
 ) -> Result<Response, Problem> {
     let limit = match asked.as_deref().map(limit).transpose()? {
-        Some(0) => return Err(Problem::invalid_query("limit is a whole number from 1 up")),
+        Some(0) => return Err(Problem::invalid_query("limit must be a whole number of 1 or more")),
         asked => asked.map_or(PAGE, |asked| asked.min(PAGE)),
     };
     let (open, next) = invites.open_ones(session.uid, gid(&path)?, after.as_deref(), limit).await?;
@@ -163,7 +163,7 @@ pub(in crate::http) async fn list(
     delete, path = "/api/v1/groups/{gid}/invites/{code}", operation_id = "revokeInvite", tag = "Groups",
     params(
         ("gid" = u64, Path, description = "The group's number"),
-        ("code" = String, Path, max_length = 65, description = "As it stands in the link"),
+        ("code" = String, Path, max_length = 65, description = "The code in the link"),
     ),
     responses((status = 204, description = "It has ended")),
     extensions(("x-codes" = json!(["rate_limited", "unknown_group", "unknown_invite", "administrators_only"]))),
@@ -185,7 +185,7 @@ pub(in crate::http) async fn revoke(
 /// A member of the group gets the same answer, and takes no use.
 #[utoipa::path(
     post, path = "/api/v1/invites/{code}", operation_id = "acceptInvite", tag = "Groups",
-    params(("code" = String, Path, max_length = 65, description = "As it stands in the link")),
+    params(("code" = String, Path, max_length = 65, description = "The code in the link")),
     responses((status = 200, body = GroupNumber, description = "In")),
     extensions(("x-codes" = json!(writing([
         "rate_limited", "unknown_invite", "expired_invite", "used_up_invite", "banned", "removed_since", "group_full",

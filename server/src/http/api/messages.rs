@@ -22,9 +22,11 @@ use crate::http::extract::{Json, Session};
 use crate::http::limits::Rates;
 use crate::http::object::{from_text, object, optional_object};
 use crate::http::openapi::refusals::sending;
-use crate::http::state::Settings;
 use crate::http::wire::{MentionsForm, To, ToForm};
 use crate::telemetry::Metrics;
+
+/// Messages of one batch.
+pub(in crate::http) const BATCH: usize = 200;
 
 /// A message as clients write it.
 #[derive(Deserialize, ToSchema)]
@@ -135,7 +137,7 @@ pub(in crate::http) async fn send(
 #[derive(Deserialize, ToSchema)]
 pub(in crate::http) struct Batch {
     /// In the order in which they are to be accepted. One that is malformed is refused by itself.
-    #[schema(value_type = Vec<NewMessage>, min_items = 1, max_items = 200)]
+    #[schema(value_type = Vec<NewMessage>, min_items = 1)]
     messages: Vec<Box<RawValue>>,
 }
 
@@ -143,7 +145,6 @@ pub(in crate::http) struct Batch {
 #[derive(Serialize, ToSchema)]
 struct Results<'a> {
     /// One for each message, in their order.
-    #[schema(max_items = 200)]
     results: Vec<Outcome<'a>>,
 }
 
@@ -171,15 +172,13 @@ enum Outcome<'a> {
 pub(in crate::http) async fn send_batch(
     State(messages): State<Messages>,
     State(rates): State<Arc<Rates>>,
-    State(settings): State<Arc<Settings>>,
     State(metrics): State<Arc<Metrics>>,
     Session(session): Session,
     Json(Batch { messages: batch }): Json<Batch>,
 ) -> Result<Response, Problem> {
-    let most = settings.limits.batch_messages;
-    if batch.is_empty() || batch.len() > most {
+    if batch.is_empty() || batch.len() > BATCH {
         return Err(Problem::invalid_body(format!(
-            "a batch has 1 to {most} messages; this one has {}",
+            "a batch has 1 to {BATCH} messages; this one has {}",
             batch.len()
         )));
     }

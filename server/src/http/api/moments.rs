@@ -157,7 +157,7 @@ pub(in crate::http) async fn delete(
 pub(in crate::http) struct FeedQuery {
     /// Only rows with smaller ids.
     before: Option<u64>,
-    /// At most so many rows; more than `[limits] page_rows` is taken as that.
+    /// The largest number of rows; more than 200 is taken as that.
     #[param(value_type = Option<u64>, minimum = 1, default = 50)]
     limit: Option<String>,
 }

@@ -93,9 +93,9 @@ pub(in crate::http) struct Search {
 #[utoipa::path(
     get, path = "/api/v1/users", operation_id = "findUsers", tag = "People",
     params(Search),
-    responses((status = 200, body = Vec<Person>, description = "At most `[limits] search_results`: whoever has that name, \
-        then those whose name begins with it, then the others, each by name. Whoever is found by the whole name alone \
-        (`found_by` of the setting `privacy`) is found by friends, too")),
+    responses((status = 200, body = Vec<Person>, description = "At most 20: first the person with that name, then those \
+        whose name begins with it, then the others, each by name. People who are found only by their whole name \
+        (`found_by` of the setting `privacy`) are found by friends, too")),
     extensions(("x-codes" = json!(["rate_limited"]))),
 )]
 pub(in crate::http) async fn find(
@@ -145,7 +145,7 @@ pub(in crate::http) struct PeopleQuery {
 #[utoipa::path(
     get, path = "/api/v1/profiles", operation_id = "profiles", tag = "People",
     params(PeopleQuery),
-    responses((status = 200, body = Vec<ShownPerson>, description = "Those who exist, in the order of the request")),
+    responses((status = 200, body = Vec<ShownPerson>, description = "The users that exist, in the order of the request")),
     extensions(("x-codes" = json!(["rate_limited"]))),
 )]
 pub(in crate::http) async fn profiles(
@@ -156,7 +156,7 @@ pub(in crate::http) async fn profiles(
 ) -> Result<Response, Problem> {
     let uids: Result<Vec<Uid>, _> = uids.split(',').take(PROFILES + 1).map(str::parse).collect();
     let uids = uids.ok().filter(|uids| uids.len() <= PROFILES).ok_or_else(|| {
-        Problem::invalid_query(format!("uids are numbers with commas between them, at most {PROFILES}"))
+        Problem::invalid_query(format!("uids must be at most {PROFILES} numbers, with commas between them"))
     })?;
     rates.look_up(session.uid, uids.len())?;
     let shown: Vec<ShownPerson> = people.shown(&uids).await?.into_iter().map(ShownPerson::from).collect();

@@ -30,7 +30,7 @@ pub(in crate::http) struct RangeParams {
     /// Exclusive: a number, `INF_MIN` or `INF_MAX`. Left out: to the other end.
     #[param(pattern = "^([0-9]+|INF_MIN|INF_MAX)$", example = "INF_MAX")]
     end: Option<String>,
-    /// At most so many rows; more than 5,000 is taken as 5,000. An answer also ends at 4 MB.
+    /// The largest number of rows; more than 5,000 is taken as 5,000. An answer also ends at 4 MB.
     #[param(value_type = Option<u64>, minimum = 1, default = 5_000)]
     limit: Option<String>,
     /// `forward` needs a start below the end, `backward` one above it.
@@ -74,7 +74,7 @@ impl RangeParams {
         let direction = match self.direction.as_deref() {
             None | Some("forward") => Direction::Forward,
             Some("backward") => Direction::Backward,
-            Some(_) => return Err(Problem::invalid_query("direction is forward or backward")),
+            Some(_) => return Err(Problem::invalid_query("direction must be forward or backward")),
         };
         let (first, last) = match direction {
             Direction::Forward => (Bound::InfMin, Bound::InfMax),
@@ -101,14 +101,14 @@ fn bound(name: &str, text: &Option<String>, otherwise: Bound) -> Result<Bound, P
         Some(text) => text
             .parse()
             .map(Bound::Id)
-            .map_err(|_| Problem::invalid_query(format!("{name} is a number, INF_MIN or INF_MAX"))),
+            .map_err(|_| Problem::invalid_query(format!("{name} must be a number, INF_MIN or INF_MAX"))),
     }
 }
 
 /// A limit; what is beyond the largest one is taken as that, however many digits it has.
 pub(super) fn limit(text: &str) -> Result<usize, Problem> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Problem::invalid_query("limit is a whole number from 1 up"));
+        return Err(Problem::invalid_query("limit must be a whole number of 1 or more"));
     }
     Ok(text.parse().unwrap_or(usize::MAX))
 }

@@ -40,7 +40,7 @@ struct Listed {
 #[utoipa::path(
     get, path = "/api/v1/sessions", operation_id = "sessions", tag = "Accounts",
     responses((
-        status = 200, body = Vec<Listed>, description = "Newest first, at most `[limits] listed_sessions`",
+        status = 200, body = Vec<Listed>, description = "Newest first, at most 100",
     )),
 )]
 pub(in crate::http) async fn list(

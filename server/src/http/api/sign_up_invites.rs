@@ -17,10 +17,10 @@ use crate::http::state::HttpState;
 #[derive(Deserialize, ToSchema)]
 #[schema(as = SignUpTerms)]
 pub(in crate::http) struct Terms {
-    /// A week where it is not given, as far as `[limits] invite_seconds` allows.
-    #[schema(minimum = 60, maximum = 2_592_000)]
+    /// A week where it is not given; at most 30 days.
+    #[schema(minimum = 60)]
     expires_in_seconds: Option<u32>,
-    /// How many accounts may be made by it: one where it is not given; at most `[accounts] sign_ups_per_invite`.
+    /// How many accounts can be created with it: one where it is not given; at most `[accounts] sign_ups_per_invite`.
     #[schema(minimum = 1, maximum = 10)]
     uses: Option<u32>,
 }
@@ -40,14 +40,14 @@ struct Made<'a> {
     /// From when on no account is made by it, in UTC.
     #[schema(format = DateTime)]
     expires_at: String,
-    /// How many accounts may be made by it.
+    /// How many accounts can be created with it.
     #[schema(minimum = 1)]
     uses: u32,
 }
 
 /// Invite people to make an account.
 ///
-/// Needed where `[accounts] sign_up` is `invitation`. An account has at most `[accounts] open_invites` that are open.
+/// Needed where `[accounts] sign_up` is `invitation`. An account has at most 5 that are open.
 ///
 /// A repetition with the same `Idempotency-Key` makes no second one and gets the same answer, as long as the first one is kept: until it
 /// is ended, or some time after it is over.
@@ -93,7 +93,7 @@ struct Open {
     /// From when on no account is made by it, in UTC.
     #[schema(format = DateTime)]
     expires_at: String,
-    /// How many accounts may be made by it in all.
+    /// How many accounts can be created with it in all.
     #[schema(minimum = 1)]
     uses: u32,
     /// How many may still be made by it.
@@ -103,7 +103,7 @@ struct Open {
 /// List one's own invitations by which somebody can make an account.
 #[utoipa::path(
     get, path = "/api/v1/sign-up-invites", operation_id = "signUpInvites", tag = "Accounts",
-    responses((status = 200, body = Vec<Open>, description = "Those that end first come first")),
+    responses((status = 200, body = Vec<Open>, description = "The first to expire come first")),
 )]
 pub(in crate::http) async fn list(
     State(accounts): State<Accounts>,
@@ -124,7 +124,7 @@ pub(in crate::http) async fn list(
 #[utoipa::path(
     delete, path = "/api/v1/sign-up-invites/{id}", operation_id = "endSignUpInvite", tag = "Accounts",
     params(("id" = String, Path, description = "The invitation's `id`", pattern = "^[0-9a-fA-F]{32}$")),
-    responses((status = 204, description = "Nobody makes an account by it any more")),
+    responses((status = 204, description = "It has ended")),
     extensions(("x-codes" = json!(["unknown_invite"]))),
 )]
 pub(in crate::http) async fn end(

@@ -11,20 +11,18 @@ use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
 use serde_json::{Value, json};
 use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
 
-use super::api::{
-    accounts, amendments, conversations, data, friends, groups, invites, messages, moments, people, range,
-    recovery, sessions, settings, sign_up_invites,
-};
-use super::{health, ws};
 use crate::config::LimitsSection;
+use crate::domain::{LONGEST_INVITE_SECONDS, MOST_INVITE_USES};
+use crate::http::api::messages::BATCH;
 use crate::workers::aside;
 
 mod guide;
 mod page;
 pub(super) mod refusals;
 
-/// All operations; each stands in the table of routes, too.
+/// The description without its operations, which the routers have.
 #[derive(OpenApi)]
 #[openapi(
     info(
@@ -37,81 +35,15 @@ pub(super) mod refusals;
     security(("bearer" = []), ("cookie" = [])),
     tags(
         (name = "Accounts", description = "Signing up, logging in and out."),
-        (name = "People", description = "Oneself and others."),
+        (name = "People", description = "The caller and other people."),
         (name = "Messages", description = "Sending."),
         (name = "Rows", description = "The caller's inbox by id."),
         (name = "Conversations", description = "The list, histories and read markers."),
         (name = "Groups", description = "Making groups, members and invitations."),
-        (name = "Moments", description = "What friends share."),
-        (name = "Settings", description = "What the caller has chosen."),
-        (name = "WebSocket", description = "Rows as soon as they are there, and sending, over one connection."),
+        (name = "Moments", description = "Posts that friends share."),
+        (name = "Settings", description = "The caller's settings."),
+        (name = "WebSocket", description = "New rows at once, and sending, over one connection."),
         (name = "Operation", description = "For operators, load balancers and programs that read this description."),
-    ),
-    paths(
-        accounts::sign_up,
-        accounts::log_in,
-        recovery::recover,
-        recovery::left,
-        recovery::create,
-        sign_up_invites::create,
-        sign_up_invites::list,
-        sign_up_invites::end,
-        accounts::log_out_everywhere,
-        accounts::log_out,
-        sessions::list,
-        sessions::end,
-        sessions::rename,
-        accounts::change_password,
-        accounts::delete,
-        accounts::ticket,
-        data::download,
-        people::me,
-        people::find,
-        people::show,
-        people::profiles,
-        friends::list,
-        friends::befriend,
-        settings::list,
-        settings::stars,
-        settings::set_for_all,
-        settings::set,
-        moments::feed,
-        moments::post,
-        moments::like,
-        moments::comment,
-        moments::delete,
-        messages::send,
-        messages::send_batch,
-        amendments::edit,
-        amendments::recall,
-        amendments::react,
-        amendments::delete,
-        amendments::pin,
-        amendments::star,
-        range::range,
-        range::seq,
-        conversations::list,
-        conversations::pins,
-        conversations::messages,
-        conversations::read,
-        groups::create,
-        groups::show,
-        groups::describe,
-        groups::add,
-        groups::remove,
-        groups::set_role,
-        groups::bans,
-        groups::ban,
-        groups::unban,
-        invites::create,
-        invites::list,
-        invites::revoke,
-        invites::accept,
-        document,
-        ws::open,
-        health::health,
-        health::ready,
-        health::metrics,
     ),
     components(schemas(super::error::Document<'_>))
 )]
@@ -167,7 +99,9 @@ pub(super) async fn websocket() -> Html<&'static str> {
 
 /// The whole document.
 fn describe(limits: &LimitsSection) -> Value {
-    let mut document = serde_json::to_value(Described::openapi()).expect("it is JSON");
+    let described = OpenApiRouter::with_openapi(Described::openapi());
+    let described = described.merge(super::calls()).merge(super::services()).into_openapi();
+    let mut document = serde_json::to_value(described).expect("it is JSON");
     document["components"]["securitySchemes"] = json!({
         "bearer": {"type": "http", "scheme": "bearer"},
         "cookie": {
@@ -186,12 +120,11 @@ fn describe(limits: &LimitsSection) -> Value {
     document
 }
 
-/// Where the configured limits stand.
+/// Where the limits stand that are in force.
 fn limited(limits: &LimitsSection) -> Vec<(&'static str, u64)> {
-    let [text, members, batch, people, sessions, conversations, rows] = [
+    let [text, members, people, sessions, conversations, rows] = [
         limits.text_characters,
         limits.group_members,
-        limits.batch_messages,
         limits.search_results,
         limits.listed_sessions,
         limits.conversations,
@@ -201,10 +134,14 @@ fn limited(limits: &LimitsSection) -> Vec<(&'static str, u64)> {
     vec![
         ("/components/schemas/NewText/properties/text/maxLength", text),
         ("/components/schemas/NewGroup/properties/members/maxItems", members),
-        ("/components/schemas/Batch/properties/messages/maxItems", batch),
-        ("/components/schemas/Results/properties/results/maxItems", batch),
-        ("/components/schemas/Terms/properties/expires_in_seconds/maximum", limits.invite_seconds.into()),
-        ("/components/schemas/Terms/properties/uses/maximum", limits.invite_uses.into()),
+        ("/components/schemas/Batch/properties/messages/maxItems", BATCH as u64),
+        ("/components/schemas/Results/properties/results/maxItems", BATCH as u64),
+        ("/components/schemas/Terms/properties/expires_in_seconds/maximum", LONGEST_INVITE_SECONDS.into()),
+        ("/components/schemas/Terms/properties/uses/maximum", MOST_INVITE_USES.into()),
+        (
+            "/components/schemas/SignUpTerms/properties/expires_in_seconds/maximum",
+            LONGEST_INVITE_SECONDS.into(),
+        ),
         ("/components/schemas/HistoryPage/properties/rows/maxItems", rows),
         ("/paths/~1api~1v1~1users/get/responses/200/content/application~1json/schema/maxItems", people),
         ("/paths/~1api~1v1~1sessions/get/responses/200/content/application~1json/schema/maxItems", sessions),

@@ -1,55 +1,14 @@
-//! The description against the table of routes, and against itself.
+//! The description against itself.
 
 use std::collections::BTreeSet;
 
 use tidemark_process::Version;
 
 use super::*;
-use crate::config::Config;
 use crate::domain::{Kind, Setting};
-use crate::http::state::Settings;
-use crate::http::{API, routes};
 
 fn document() -> Value {
     describe(&LimitsSection::default())
-}
-
-/// Routes for people, which answer with pages and files.
-const PAGES: [&str; 15] = [
-    "/",
-    "/c/{conversation}",
-    "/moments",
-    "/contacts",
-    "/invites/{code}",
-    "/groups/{gid}/invite",
-    "/login",
-    "/sign-up",
-    "/recover",
-    "/language",
-    "/docs",
-    "/tables",
-    "/static/{*path}",
-    "/service-worker.js",
-    "/manifest.webmanifest",
-];
-
-#[test]
-fn every_call_is_described_and_every_description_is_a_call() {
-    let settings = Settings::new(&Config::default());
-    let is_page =
-        |path: &str| PAGES.contains(&path) || path.starts_with("/docs/") || path.starts_with("/tables/");
-    let served: BTreeSet<(String, String)> = routes(&settings)
-        .iter()
-        .filter(|route| !is_page(route.path))
-        .map(|route| {
-            let beneath = if route.path.starts_with('/') { "" } else { API };
-            (format!("{beneath}{}", route.path), route.method.to_owned())
-        })
-        .collect();
-    let document = document();
-    let described: BTreeSet<(String, String)> =
-        operations(&document).map(|(path, method, _)| (path.clone(), method.clone())).collect();
-    assert_eq!(described, served);
 }
 
 #[test]

@@ -31,7 +31,7 @@ use super::concurrency::ConcurrencyLimiter;
 use super::listen::LimitedListener;
 use super::state::NewRequestId;
 use crate::app::RememberedKeys;
-use crate::config::{Config, TableSection};
+use crate::config::Config;
 use crate::domain::Clock;
 use crate::table::{Caller, TableService};
 use crate::telemetry::Metrics;
@@ -58,6 +58,13 @@ const OPERATIONS: [&str; 14] = [
     "ListSearchIndex",
 ];
 
+/// How long the head of a request may take, from the opening of its connection or from the answer before it: so an idle connection is
+/// closed after this time.
+pub(super) const HEAD: Duration = Duration::from_secs(60);
+
+/// Bytes of bodies and answers that are held in memory at the same time.
+const BUFFERED_BYTES: usize = 128 << 20;
+
 /// The operations that change something. Their results are answered, however little memory there is.
 const WRITES: [&str; 7] =
     ["CreateTable", "UpdateTable", "DeleteTable", "PutRow", "UpdateRow", "DeleteRow", "BatchWriteRow"];
@@ -81,7 +88,8 @@ pub(super) struct Exchange(Arc<ExchangeParts>);
 struct ExchangeParts {
     service: TableService,
     keys: Arc<RememberedKeys>,
-    settings: TableSection,
+    /// How long a body may take.
+    body: Duration,
     budget: Budget,
     new_request_id: NewRequestId,
     metrics: Arc<Metrics>,
@@ -99,21 +107,21 @@ pub(super) fn listener(
     stopping: CancellationToken,
 ) -> (LimitedListener, Exchange) {
     let Tables { listener, service, keys } = tables;
-    let settings = config.table.clone();
+    let (most, body) = (config.table.connections, Duration::from_secs(config.server.request_seconds.into()));
     let listener = LimitedListener {
         tcp: listener,
         // Programs of one machine share its address.
-        limiter: ConcurrencyLimiter::new(settings.connections, settings.connections),
+        limiter: ConcurrencyLimiter::new(most, most),
         trusted: Vec::new(),
-        patience: settings.head() + settings.body(),
+        patience: HEAD + body,
         writing: Duration::from_secs(config.server.write_seconds.into()),
         full: answer::full().into(),
     };
     let exchange = Exchange(Arc::new(ExchangeParts {
         service,
         keys,
-        budget: Budget::new(settings.buffered_bytes, settings.buffered_bytes),
-        settings,
+        budget: Budget::new(BUFFERED_BYTES, BUFFERED_BYTES),
+        body,
         new_request_id,
         metrics,
         clock,
@@ -179,13 +187,13 @@ impl ExchangeParts {
 
     /// Reads the body and does what it asks; the answer's message, and what is charged for it.
     async fn operate(&self, head: &CheckedHead, body: Incoming) -> Result<(Vec<u8>, Charge), TableError> {
-        let (key, claimed) = (&head.key, body::claimed(&body, head, self.settings.body_bytes)?);
+        let (key, claimed) = (&head.key, body::claimed(&body, head)?);
         let known =
             body.size_hint().exact().map_or(0, |length| usize::try_from(length).unwrap_or(usize::MAX));
         // A request that waits for its key's turn takes no room.
         let _turn = self.service.enter(&key.id, &head.operation, known).await?;
         let mut charge = self.charge(claimed).await?;
-        let body = body::read(body, head, &self.settings, &self.stopping).await?;
+        let body = body::read(body, head, self.body, &self.stopping).await?;
         // The rest of a body that came in pieces, or packed.
         self.service.count(&key.id, body.len().saturating_sub(known));
         let (id, instance) = (key.id.clone(), key.instance.clone());

@@ -111,7 +111,7 @@ pub(super) async fn row(
     let query = query(&uri)?;
     let key = query.key(&table.definition).map_err(|(at, why)| {
         let column = &table.definition.key[at].name;
-        let detail = format!("The address names no key of the table: {column} is wrong. {why}");
+        let detail = format!("The address does not name a key of the table: {column} is wrong. {why}");
         RefusalPage::refused(StatusCode::BAD_REQUEST, "There is no such row", detail)
             .on(&reader.address(&table), "To the table")
     })?;
@@ -291,7 +291,7 @@ fn next(uri: &Uri) -> String {
 
 fn query(uri: &Uri) -> Result<Query, RefusalPage> {
     let Decoded(query) = Decoded::<Query>::try_from_uri(uri).map_err(|_| {
-        let detail = "The address names no place in a table. Follow the links of the table's page.";
+        let detail = "The address does not name a place in a table. Follow the links of the table's page.";
         RefusalPage::refused(StatusCode::BAD_REQUEST, "The address is wrong", detail)
             .on("/tables", "All tables")
     })?;
@@ -327,8 +327,8 @@ impl RefusalPage {
     }
 
     fn switched_off() -> RefusalPage {
-        let detail = "Tables are switched off on this server. Its operator switches them on by `enabled = true` in the section \
-                      `[table]` of its configuration, or by `TIDEMARK_TABLE__ENABLED=true`, and starts it again.";
+        let detail = "Tables are switched off on this server. Its operator switches them on by an address for `listen` in the \
+                      section `[table]` of its configuration, or by `TIDEMARK_TABLE__LISTEN=127.0.0.1:8081`, and starts it again.";
         RefusalPage::refused(StatusCode::NOT_FOUND, "There are no tables here", detail)
     }
 }

@@ -78,7 +78,7 @@ pub(in crate::http) async fn sign_in(
     let is_right =
         |key: &str| Token::read(&token, now).is_some_and(|token| token.is_signed_by(key, sign_outs));
     if !found.is_some_and(|key| is_right(&key.secret)) {
-        let problem = "Not signed in: there is no such access key, or its secret is another one.";
+        let problem = "Not signed in: the access key does not exist, or its secret is wrong.";
         return Ok((StatusCode::UNAUTHORIZED, Html(render(id, &next, Some(problem)))).into_response());
     }
     let mut response = Redirect::to(destination(&next)).into_response();

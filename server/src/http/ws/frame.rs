@@ -14,7 +14,7 @@ use crate::app::People;
 use crate::app::messages::{Request, SendAck};
 use crate::app::sync::Pulled;
 use crate::domain::{ClientId, Conversation, HistoryId, MessageId, Progress, Uid};
-use crate::http::api::amendments::{Amending, Delete, Edit, Pin, Reaction, Recall, Star, row};
+use crate::http::api::amendments::{self, About, row};
 use crate::http::api::messages::NewMessage;
 use crate::http::api::settings::{self, NewValue};
 use crate::http::error::Problem;
@@ -61,13 +61,6 @@ struct ClientFrameHead<'a> {
     seq: Option<&'a RawValue>,
 }
 
-/// A row of the caller's inbox: in a read marker, the last one that was read.
-#[derive(Deserialize)]
-struct About {
-    conversation: String,
-    message_id: u64,
-}
-
 /// How far another person's messages have come.
 #[derive(Deserialize)]
 struct SeenFrame {
@@ -107,19 +100,13 @@ pub(super) fn parse(text: &str) -> Result<ClientFrame, BadFrame> {
     match head.kind.as_ref() {
         "heartbeat" => match head.seq.map(|seq| seq.get().parse()) {
             Some(Ok(seq)) => Ok(ClientFrame::Heartbeat(seq)),
-            _ => Err(refuse(Problem::invalid_body("a heartbeat carries `seq`, a whole number from 0 up"))),
+            _ => Err(refuse(Problem::invalid_body("a heartbeat needs `seq`, a whole number of 0 or more"))),
         },
         "send" => {
             let message = from_text(text).map_err(|error| Problem::from_json(&error));
             let draft = message.and_then(NewMessage::draft).map(Request::Message);
             draft.map(ClientFrame::from).map_err(|problem| named(text, problem))
         }
-        "edit" => amend::<Edit>(text),
-        "recall" => amend::<Recall>(text),
-        "reaction" => amend::<Reaction>(text),
-        "delete" => amend::<Delete>(text),
-        "pin" => amend::<Pin>(text),
-        "star" => amend::<Star>(text),
         "read" => read(text).map_err(|problem| marked(text, problem)),
         "seen" => seen(text).map_err(|problem| marked(text, problem)),
         "typing" => {
@@ -134,8 +121,11 @@ pub(super) fn parse(text: &str) -> Result<ClientFrame, BadFrame> {
         }
         "setting" => setting(text).map(ClientFrame::from).map_err(|problem| named(text, problem)),
         kind => {
+            if let Some(amend) = amendments::from_frame(kind, text) {
+                return amend.map(ClientFrame::from).map_err(|problem| named(text, problem));
+            }
             let kind: String = kind.chars().take(40).collect();
-            let detail = format!("there is no frame `{kind}`; /docs/websocket lists those that there are");
+            let detail = format!("there is no frame `{kind}`; /docs/websocket lists all frames");
             Err(refuse(Problem { code: "unknown_type", ..Problem::invalid_body(detail) }))
         }
     }
@@ -155,7 +145,7 @@ fn seen(text: &str) -> Result<ClientFrame, Problem> {
         from_text(text).map_err(|error| Problem::from_json(&error))?;
     let conversation = conversation.parse().map_err(Problem::invalid_body)?;
     let Conversation::User(of) = conversation else {
-        return Err(Problem::invalid_body("`seen` is said to one person, in a conversation u:UID"));
+        return Err(Problem::invalid_body("`seen` needs a conversation with one person, u:UID"));
     };
     let message_id = row(message_id)?;
     let subject = Subject::Mark(conversation, message_id);
@@ -169,18 +159,6 @@ fn setting(text: &str) -> Result<Request, Problem> {
     let conversation = frame.conversation.parse().map_err(Problem::invalid_body)?;
     let setting = settings::named(&frame.name, Some(conversation))?;
     Ok(People::setting(ClientId(client_id), setting, conversation, &value)?)
-}
-
-/// Reads a frame about a message.
-fn amend<A: Amending + for<'de> Deserialize<'de>>(text: &str) -> Result<ClientFrame, BadFrame> {
-    let read = || {
-        let amending: A = from_text(text).map_err(|error| Problem::from_json(&error))?;
-        let About { conversation, message_id } =
-            from_text(text).map_err(|error| Problem::from_json(&error))?;
-        let conversation = conversation.parse().map_err(Problem::invalid_body)?;
-        Ok(Request::Amend(amending.amend(conversation, row(message_id)?)))
-    };
-    read().map(ClientFrame::from).map_err(|problem| named(text, problem))
 }
 
 /// A refusal of what may be a message.

@@ -12,6 +12,9 @@ use crate::config::LimitsSection;
 use crate::http::limits::Rate;
 use crate::telemetry::Metrics;
 
+/// Pings and pongs from one connection in a second; beyond it nothing is read from it for a while.
+const CONTROL_FRAMES: u32 = 10;
+
 /// How fast one connection is read.
 #[derive(Debug)]
 pub(super) struct ReadPace {
@@ -25,8 +28,7 @@ pub(super) struct ReadPace {
 
 impl ReadPace {
     pub(super) fn new(limits: &LimitsSection, now: Instant) -> ReadPace {
-        let control_frames =
-            Rate::new(limits.control_frames_per_connection_per_second, Duration::from_secs(1));
+        let control_frames = Rate::new(CONTROL_FRAMES, Duration::from_secs(1));
         let faults = Rate::new(limits.faults_per_connection_per_minute, Duration::from_secs(60));
         let now = now.into_std();
         ReadPace { control_frames: (control_frames, now), faults: (faults, now), pause: None }

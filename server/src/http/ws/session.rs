@@ -32,6 +32,9 @@ mod ephemeral;
 /// Frames taken in one go before answers and notices get their turn.
 const IN_ONE_GO: usize = 64;
 
+/// Sends that wait for their answer; then reading pauses.
+const SENDS_IN_FLIGHT: usize = 64;
+
 /// How long the other side may take to close after us.
 pub(super) const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -167,7 +170,6 @@ impl SocketSession {
         let (mut ended, mut stopping) = (pin!(live.ended()), pin!(stopping.cancelled()));
         let patience = self.state.settings.server.heartbeat() * 3;
         let mut silence = pin!(sleep_until(self.heard + patience));
-        let most = self.state.settings.limits.sends_in_flight;
         let seconds = self.state.settings.server.heartbeat_seconds;
         let welcome = frame::welcome(self.uid(), self.watermark.latest(), self.history, seconds);
         self.say(socket, welcome).await?;
@@ -185,8 +187,8 @@ impl SocketSession {
                     in_time(patience, self.deliver(socket)).await?;
                 }
                 () = self.pace.resume(), if self.pace.is_paused() => {}
-                message = socket.next(), if self.answers.len() < most && !self.pace.is_paused() => {
-                    in_time(patience, self.take_all(socket, message, most)).await?;
+                message = socket.next(), if self.answers.len() < SENDS_IN_FLIGHT && !self.pace.is_paused() => {
+                    in_time(patience, self.take_all(socket, message)).await?;
                 }
                 news = ephemeral::told(&mut self.news), if self.news.is_some() => {
                     in_time(patience, self.tell_news(socket, news)).await?;
@@ -212,13 +214,12 @@ impl SocketSession {
         &mut self,
         socket: &mut impl Socket,
         message: Option<tungstenite::Result<Message>>,
-        most: usize,
     ) -> SessionStep {
         self.heard = Instant::now();
         let mut message = message;
         for _ in 0..IN_ONE_GO {
             self.take(socket, message).await?;
-            if self.answers.len() >= most || self.pace.is_paused() {
+            if self.answers.len() >= SENDS_IN_FLIGHT || self.pace.is_paused() {
                 return Continue(());
             }
             match socket.next().now_or_never() {
@@ -364,7 +365,7 @@ impl SocketSession {
             }
             tungstenite::Error::Utf8(_) => (Problem::invalid_utf8(), NOT_UTF8),
             tungstenite::Error::Capacity(_) => {
-                let detail = "the frame is far too large; the server's [limits] say how large it may be";
+                let detail = "the frame is far too large; it may have 128 KiB";
                 (Problem { code: "frame_too_large", ..Problem::invalid_body(detail) }, TOO_LARGE)
             }
             tungstenite::Error::Protocol(tungstenite::error::ProtocolError::ResetWithoutClosingHandshake) => {

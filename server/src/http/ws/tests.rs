@@ -22,8 +22,7 @@ use super::session::{SocketSession, run};
 use crate::app::messages::Draft;
 use crate::app::{
     AccountOptions, Accounts, Consent, Conversations, EphemeralOptions, Ephemerals, Groups, Ids, InboxSync,
-    InviteLimits, Invites, LiveSession, Messages, Moments, PasswordOptions, People, Presence, SignUp,
-    SignUpInviteLimits, Token,
+    Invites, LiveSession, Messages, Moments, People, Presence, SignUp, Token,
 };
 use crate::config::Config;
 use crate::domain::{ClientId, Clock, Conversation, Mentions, MessageId, PageLimit, Timestamp, Uid};
@@ -37,7 +36,7 @@ use crate::notify::{Local, Notifier};
 use crate::queue::{DailyLimit, Options, QueueParts, Queues, Watermarks};
 use crate::seq::Numbers;
 use crate::store::faulty::{Fault, FaultyStore};
-use crate::store::memory::{MemoryDirectory, MemoryStore};
+use crate::store::memory::MemoryStore;
 use crate::store::{Directory, MessageStore, NewAccount, Session as Stored};
 use crate::telemetry::Metrics;
 
@@ -107,12 +106,7 @@ impl World {
     }
 
     /// A connection of `uid`.
-    async fn of(
-        store: Arc<FaultyStore>,
-        state: HttpState,
-        directory: Arc<MemoryDirectory>,
-        uid: Uid,
-    ) -> World {
+    async fn of(store: Arc<FaultyStore>, state: HttpState, directory: Arc<Directory>, uid: Uid) -> World {
         let live = log_in(&state, &directory, uid).await;
         let messages = state.messages.clone();
         let watermark = state.sync.watermark(uid).await.expect("memory");
@@ -164,7 +158,7 @@ impl World {
     }
 }
 
-async fn log_in(state: &HttpState, directory: &MemoryDirectory, uid: Uid) -> Arc<LiveSession> {
+async fn log_in(state: &HttpState, directory: &Directory, uid: Uid) -> Arc<LiveSession> {
     let token = Token::random(&mut rand::rng());
     let session = Stored {
         token_hash: token.hash(),
@@ -177,8 +171,8 @@ async fn log_in(state: &HttpState, directory: &MemoryDirectory, uid: Uid) -> Arc
     state.accounts.session(token.as_str()).await.expect("memory").expect("kept")
 }
 
-async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<MemoryDirectory>) {
-    let directory = Arc::new(MemoryDirectory::new());
+async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Directory>) {
+    let directory = Arc::new(Directory::in_memory());
     for (uid, name) in [(ANN, "ann"), (BOB, "bob")] {
         let account =
             NewAccount { name: name.into(), password_hash: String::new(), created_at: Timestamp(0) };
@@ -202,18 +196,16 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Memor
         rates: None,
     };
     let queues = Queues::start(parts, Options { queues: 1, ..Options::default() });
-    let passwords = PasswordOptions { memory_kib: 8, passes: 1, threads: 1, waiting: 1 };
     let accounts = AccountOptions {
         sign_up: SignUp::Open,
-        sign_up_invites: SignUpInviteLimits { longest_seconds: 60, most_uses: 1, most_open: 1 },
+        open_invites: 1,
+        sign_ups_per_invite: 1,
         session_days: 1,
-        cached_sessions: 10,
-        tickets: 10,
-        passwords,
+        password_memory_kib: 8,
     };
     let history = store.history().await.expect("memory");
     let ids = Ids::in_memory("a secret of the tests").await.expect("opens");
-    let strangers = DailyLimit::new("strangers", 0, 10, clock.clone(), None);
+    let strangers = DailyLimit::new("strangers", 0, clock.clone(), None);
     let consent = Consent::new(store.clone(), strangers);
     let groups =
         Groups::new(store.clone(), directory.clone(), queues.clone(), ids.clone(), consent, new_uuid);
@@ -233,14 +225,7 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Memor
         moments: Moments::new(store.clone(), people.clone(), queues.clone(), 8_000),
         people,
         groups: groups.clone(),
-        invites: Invites::new(
-            directory.clone(),
-            directory.clone(),
-            groups,
-            ids.clone(),
-            InviteLimits { longest_seconds: 60, most_uses: 1 },
-            clock.clone(),
-        ),
+        invites: Invites::new(directory.clone(), groups, ids.clone(), clock.clone()),
         ephemerals: ephemerals(store, &config),
         ids,
         new_request_id: Arc::new(|| "1".to_owned()),

@@ -64,7 +64,7 @@ async fn servers_and_an_import_keep_each_other_away() {
     let tasks = TaskTracker::new();
     let one = PgHints::open(options.clone(), &closing, &tasks).await.expect("opened");
     let served = keep_servers_away(&options).await.err().expect("refused").to_string();
-    assert!(served.contains("servers are at work"), "{served}");
+    assert!(served.contains("servers or an import are using the database"), "{served}");
     keep_servers_away(&elsewhere).await.expect("another installation is not served");
     closing.cancel();
     tasks.close();
@@ -73,7 +73,7 @@ async fn servers_and_an_import_keep_each_other_away() {
 
     let alone = keep_servers_away(&options).await.expect("the server is ending");
     let another = keep_servers_away(&options).await.err().expect("refused").to_string();
-    assert!(another.contains("or an import is"), "{another}");
+    assert!(another.contains("servers or an import are using the database"), "{another}");
     let refused = PgHints::open(options.clone(), &closing, &tasks).await.err().expect("refused");
     assert!(matches!(refused, HintsError::Filled), "{refused}");
     alone.end().await;

@@ -1,7 +1,7 @@
 //! Which messages are pinned and starred, before another one is. Where they are as many as there may be, those count that were not
 //! taken back or deleted since.
 
-use crate::domain::{Conversation, Entry, IdempotencyKey, Kind, MOST_PINS, MessageId, STARS, Uid, pins};
+use crate::domain::{Conversation, Entry, IdempotencyKey, MOST_PINS, MessageId, STARS, Uid, pins};
 use crate::store::marked::marked;
 use crate::store::{MessageStore, StoreError};
 
@@ -54,6 +54,6 @@ async fn gone(
     copies: &[(Uid, MessageId)],
 ) -> Result<Vec<IdempotencyKey>, StoreError> {
     let rows = store.entries(copies).await?.into_iter().flatten();
-    let gone = rows.filter(|row| matches!(row.content.kind, Kind::Recalled | Kind::Deleted));
+    let gone = rows.filter(|row| row.content.kind.is_gone());
     Ok(gone.filter_map(|row| row.content.key()).collect())
 }

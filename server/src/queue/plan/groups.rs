@@ -6,8 +6,8 @@ use super::super::{GroupAction, SendAck, SendError};
 use super::{Decision, Facts, Planner, Under, WritePlan, members};
 use crate::domain::message::Person;
 use crate::domain::{
-    Body, ClientId, Conversation, Group, GroupChange, GroupId, GroupStep, History, Kind, MembershipEpoch,
-    MessageId, Role, Standing, Uid, is_visible,
+    Body, ClientId, Conversation, Group, GroupChange, GroupId, GroupSetting, GroupStep, History, Kind,
+    MembershipEpoch, MessageId, Role, Standing, Uid, is_visible,
 };
 
 /// Characters of a group's name.
@@ -59,22 +59,10 @@ pub(super) fn step(
             }
         }
         GroupAction::Remove(uid) => leaving(who, own, uid, group).map(Some),
-        GroupAction::Rename(ref name) => {
+        GroupAction::Set(ref setting) => {
             administrator(own)?;
-            let name = checked_name(name)?;
-            Ok((name != group.name).then_some(GroupStep::Renamed(name)))
-        }
-        GroupAction::Topic(ref topic) => {
-            administrator(own)?;
-            let topic = topic.trim();
-            if topic.chars().count() > LONGEST_TOPIC || !is_visible(topic) {
-                return Err(SendError::GroupTopic);
-            }
-            Ok((topic != group.topic).then(|| GroupStep::Topic(topic.to_owned())))
-        }
-        GroupAction::History(history) => {
-            administrator(own)?;
-            Ok((history != group.history).then_some(GroupStep::History(history)))
+            let setting = checked(setting)?;
+            Ok((group.settings.with(&setting) != group.settings).then_some(GroupStep::Set(setting)))
         }
         GroupAction::Role(uid, role) => {
             if own != Role::Owner {
@@ -152,10 +140,10 @@ impl Planner {
         let concerned = self.person(step.concerns().unwrap_or(who))?;
         let heir = heir.map(named);
         let mut body =
-            Body::membership(gid, &after.name, &step, &concerned, &self.person(who)?, heir.as_ref());
+            Body::membership(gid, &after.settings.name, &step, &concerned, &self.person(who)?, heir.as_ref());
         let joiner = match step {
             GroupStep::Added(uid, _) | GroupStep::Joined(uid, _)
-                if self.limits.history && after.history == History::Visible =>
+                if self.limits.history && after.settings.history == History::Visible =>
             {
                 body = body.with_history();
                 Some(uid)
@@ -178,6 +166,21 @@ impl Planner {
             unused,
         }))
     }
+}
+
+/// The setting as it is stored.
+fn checked(setting: &GroupSetting) -> Result<GroupSetting, SendError> {
+    Ok(match setting {
+        GroupSetting::Name(name) => GroupSetting::Name(checked_name(name)?),
+        GroupSetting::Topic(topic) => {
+            let topic = topic.trim();
+            if topic.chars().count() > LONGEST_TOPIC || !is_visible(topic) {
+                return Err(SendError::GroupTopic);
+            }
+            GroupSetting::Topic(topic.to_owned())
+        }
+        GroupSetting::History(_) => setting.clone(),
+    })
 }
 
 fn checked_name(name: &str) -> Result<String, SendError> {

@@ -23,7 +23,7 @@ fn facts() -> Facts {
 
 fn planner(facts: Facts) -> Planner {
     let limits = PlanLimits {
-        text: 10,
+        text_characters: 10,
         members: 3,
         edit: Duration::from_secs(60),
         recall: Duration::from_secs(30),
@@ -211,7 +211,7 @@ fn who_joins_a_group_with_a_visible_history_gets_it_first() {
     {
         let mut facts = facts();
         let group = facts.groups.get_mut(&WALKERS).expect("there");
-        Arc::make_mut(group).history = history;
+        Arc::make_mut(group).settings.history = history;
         let mut planner = planner(facts);
         planner.limits.history = shows;
         let action = GroupAction::Add(CAT);
@@ -273,7 +273,7 @@ fn what_a_person_may_not_amend_is_refused_by_its_reason() {
     facts.rows.insert((ANN, id(5)), Arc::new(theirs.clone()));
     facts.rows.insert((ANN, id(6)), named(theirs));
     let limits = PlanLimits {
-        text: 10,
+        text_characters: 10,
         members: 3,
         edit: Duration::from_secs(60),
         recall: Duration::from_secs(30),

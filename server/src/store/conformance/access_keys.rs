@@ -1,7 +1,7 @@
-//! The contract of [`AccessKeys`], run on an empty one by every implementation.
+//! Access keys in an empty [`Directory`], on each database.
 
 use crate::domain::{Timestamp, Uid};
-use crate::store::{AccessKey, AccessKeys};
+use crate::store::{AccessKey, Directory};
 
 fn key(id: &str, inbox: Option<Uid>) -> AccessKey {
     AccessKey {
@@ -16,7 +16,7 @@ fn key(id: &str, inbox: Option<Uid>) -> AccessKey {
 }
 
 /// Runs all of it.
-pub async fn run(keys: &dyn AccessKeys) {
+pub async fn run(keys: &Directory) {
     assert_eq!(keys.access_key("AK2").await, Ok(None));
     let all = [key("AK1", None), key("AK2", Some(Uid(u32::MAX))), key("AK3", Some(Uid(7)))];
     for key in all.iter().rev() {

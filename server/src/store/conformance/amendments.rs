@@ -1,7 +1,7 @@
 //! Edits, recalls and reactions, and which earlier rows they make superfluous.
 
 use super::*;
-use crate::domain::{Bound, Direction, RECALLED};
+use crate::domain::{Bound, Direction};
 
 const ANN: Uid = Uid(10_001);
 const BOB: Uid = Uid(10_002);
@@ -62,7 +62,7 @@ pub async fn a_recall_is_the_last_word(store: &dyn MessageStore) {
     amend(store, &message, ANN, 3, Amendment::Recall, 3).await;
     for uid in [ANN, BOB] {
         let content = first(store, uid).await;
-        assert_eq!((content.kind, content.body.as_json()), (Kind::Recalled, RECALLED));
+        assert_eq!((content.kind, content.body.as_json()), (Kind::Recalled, r#"{"recalled":true}"#));
         assert_eq!(ids(store, uid).await, [1, 3]);
         let query = RangeQuery::new(Bound::InfMin, Bound::InfMax, Direction::Forward, 10).expect("a range");
         let rows = store.range(uid, query).await.expect("read").rows;

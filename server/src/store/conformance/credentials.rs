@@ -1,5 +1,5 @@
-//! The contract of [`CredentialStore`](crate::store::CredentialStore), run by every implementation on a directory that
-//! has no account of these uids and names.
+//! Recovery codes and invitations to sign up in a [`Directory`] that has no account of these uids and names, on each
+//! database.
 
 use crate::domain::{Timestamp, Uid};
 use crate::store::{Directory, NewAccount, Session, SignUpInvite, SignedUp};
@@ -9,7 +9,7 @@ const EVE: Uid = Uid(61);
 const NOW: Timestamp = Timestamp(50);
 
 /// Runs all of it.
-pub async fn run(directory: &dyn Directory) {
+pub async fn run(directory: &Directory) {
     signing_up(directory).await;
     recovery(directory).await;
     invitations(directory).await;
@@ -30,11 +30,11 @@ fn session(n: u8, uid: Uid) -> Session {
     }
 }
 
-async fn is_open(directory: &dyn Directory, n: u8) -> bool {
+async fn is_open(directory: &Directory, n: u8) -> bool {
     directory.session(&[n; 32], NOW).await.expect("asked").is_some()
 }
 
-async fn signing_up(directory: &dyn Directory) {
+async fn signing_up(directory: &Directory) {
     let codes = [[1; 32], [2; 32], [3; 32]];
     let made = directory.sign_up(DEE, account("Dee"), session(61, DEE), &codes, None).await;
     assert_eq!(made.expect("asked"), SignedUp::Made);
@@ -49,7 +49,7 @@ async fn signing_up(directory: &dyn Directory) {
     assert_eq!(made.expect("asked"), SignedUp::Made, "codes belong to their account");
 }
 
-async fn recovery(directory: &dyn Directory) {
+async fn recovery(directory: &Directory) {
     let has = async |uid, n: u8| directory.has_recovery_code(uid, &[n; 32]).await.expect("asked");
     assert!(has(DEE, 2).await && has(DEE, 3).await && !has(DEE, 4).await && !has(EVE, 2).await);
     let recover = async |uid, n: u8, token: u8| {
@@ -89,7 +89,7 @@ fn invite(n: u8, made_by: Option<Uid>, expires_at: i64) -> SignUpInvite {
     }
 }
 
-async fn invitations(directory: &dyn Directory) {
+async fn invitations(directory: &Directory) {
     let put = async |invite| directory.put_sign_up_invite(invite, 2).await.expect("asked");
     assert!(put(invite(1, Some(DEE), 90)).await && put(invite(2, Some(DEE), 80)).await);
     assert!(!put(invite(3, Some(DEE), 90)).await, "so many are open");
@@ -115,7 +115,7 @@ async fn invitations(directory: &dyn Directory) {
     assert!(put(invite(5, Some(DEE), 70)).await, "there is room again");
 }
 
-async fn uses(directory: &dyn Directory) {
+async fn uses(directory: &Directory) {
     let sign_up = async |uid: u32, name: &str, code: u8, at| {
         let account = NewAccount { created_at: Timestamp(at), ..account(name) };
         let first = session(uid as u8, Uid(uid));

@@ -9,8 +9,8 @@ const FAY: Uid = Uid(10_072);
 /// How often it is tried to remove what lies in memory.
 const TRIES: usize = 500;
 
-/// The contract of [`Deletions`], on a directory that has other accounts, too.
-pub async fn run(directory: &dyn Directory) {
+/// The mark and what goes with it, in a directory that has other accounts, too.
+pub async fn run(directory: &Directory) {
     for (uid, name) in [(EVE, "Evelyn"), (FAY, "Fay")] {
         let account = NewAccount {
             name: name.to_owned(),
@@ -41,7 +41,7 @@ pub async fn run(directory: &dyn Directory) {
     cleared(directory).await;
 }
 
-async fn marked(directory: &dyn Directory) {
+async fn marked(directory: &Directory) {
     let delete =
         async |uid, checked| directory.delete_account(uid, checked, Timestamp(100)).await.expect("asked");
     let shown = async || directory.shown_names(&[FAY, EVE, Uid(7)]).await.expect("asked");
@@ -69,7 +69,7 @@ async fn marked(directory: &dyn Directory) {
 }
 
 /// Of the deleted account; what the other one has stays.
-async fn gone(directory: &dyn Directory) {
+async fn gone(directory: &Directory) {
     for (uid, is_there) in [(EVE, false), (FAY, true)] {
         let hash = [uid.0 as u8; 32];
         assert_eq!(directory.session(&hash, Timestamp(50)).await.expect("asked").is_some(), is_there);
@@ -95,7 +95,7 @@ async fn gone(directory: &dyn Directory) {
     }
 }
 
-async fn cleared(directory: &dyn Directory) {
+async fn cleared(directory: &Directory) {
     let to_clear = async |after| directory.to_clear(Uid(after), 10).await.expect("asked");
     assert_eq!(to_clear(0).await, [(EVE, Timestamp(100))]);
     assert_eq!(to_clear(EVE.0).await, []);

@@ -1,10 +1,10 @@
-//! The contract of [`Directory`], run on an empty one by every implementation.
+//! Accounts and sessions in an empty [`Directory`], on each database.
 
 use crate::domain::{Timestamp, Uid};
 use crate::store::{Directory, NewAccount, Session};
 
 /// Runs all of it.
-pub async fn run(directory: &dyn Directory) {
+pub async fn run(directory: &Directory) {
     let uids = accounts(directory).await;
     finding(directory, &uids).await;
     sessions(directory, uids[0]).await;
@@ -13,7 +13,7 @@ pub async fn run(directory: &dyn Directory) {
     listed_sessions(directory, uids[3]).await;
 }
 
-async fn accounts(directory: &dyn Directory) -> Vec<Uid> {
+async fn accounts(directory: &Directory) -> Vec<Uid> {
     let mut uids = Vec::new();
     assert_eq!(directory.largest_uid().await.expect("asked"), None);
     for (uid, name) in [(20, "Ann"), (23, "anna"), (24, "Änne"), (29, "Bob")] {
@@ -53,7 +53,7 @@ async fn accounts(directory: &dyn Directory) -> Vec<Uid> {
     uids
 }
 
-async fn create(directory: &dyn Directory, uid: u32, name: &str) -> bool {
+async fn create(directory: &Directory, uid: u32, name: &str) -> bool {
     let account = NewAccount {
         name: name.to_owned(),
         password_hash: format!("hash of {name}"),
@@ -62,7 +62,7 @@ async fn create(directory: &dyn Directory, uid: u32, name: &str) -> bool {
     directory.create_account(Uid(uid), account, None).await.expect("asked")
 }
 
-async fn finding(directory: &dyn Directory, uids: &[Uid]) {
+async fn finding(directory: &Directory, uids: &[Uid]) {
     let asked = [uids[3], Uid(7), uids[0], uids[3]];
     let names = directory.names(&asked).await.expect("asked");
     let names: Vec<Option<&str>> = names.iter().map(Option::as_deref).collect();
@@ -106,7 +106,7 @@ fn session(n: u8, uid: Uid, expires_at: i64) -> Session {
     }
 }
 
-async fn sessions(directory: &dyn Directory, uid: Uid) {
+async fn sessions(directory: &Directory, uid: Uid) {
     let now = Timestamp(50);
     let known = async |n: u8| directory.session(&[n; 32], now).await.expect("asked");
     for n in 1..=3 {
@@ -132,7 +132,7 @@ async fn sessions(directory: &dyn Directory, uid: Uid) {
     assert_eq!((known(2).await, known(3).await), (None, None));
 }
 
-async fn expiry(directory: &dyn Directory, uid: Uid) {
+async fn expiry(directory: &Directory, uid: Uid) {
     for (n, expires_at) in [(11, 60), (12, 61), (13, 100)] {
         assert!(directory.create_session(session(n, uid, expires_at), "hash of anna").await.expect("asked"));
     }
@@ -144,7 +144,7 @@ async fn expiry(directory: &dyn Directory, uid: Uid) {
     assert!(directory.session(&[13; 32], Timestamp(99)).await.expect("asked").is_some());
 }
 
-async fn changed_password(directory: &dyn Directory, uid: Uid, other: Uid) {
+async fn changed_password(directory: &Directory, uid: Uid, other: Uid) {
     let now = Timestamp(50);
     let known = async |n: u8| directory.session(&[n; 32], now).await.expect("asked").is_some();
     for n in 21..=23 {
@@ -173,7 +173,7 @@ async fn changed_password(directory: &dyn Directory, uid: Uid, other: Uid) {
     assert_eq!(account.password_hash, "new");
 }
 
-async fn listed_sessions(directory: &dyn Directory, uid: Uid) {
+async fn listed_sessions(directory: &Directory, uid: Uid) {
     directory.end_sessions(uid).await.expect("ended");
     for (n, created_at, expires_at) in [(31, 5, 100), (32, 9, 100), (33, 7, 100), (34, 8, 50)] {
         let session = Session { created_at: Timestamp(created_at), ..session(n, uid, expires_at) };

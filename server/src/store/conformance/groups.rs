@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::message::Person;
-use crate::domain::{GroupStep, History};
+use crate::domain::{GroupSetting, GroupStep, History};
 
 const ANN: Uid = Uid(10_001);
 const BOB: Uid = Uid(10_002);
@@ -65,12 +65,12 @@ pub async fn a_change_needs_the_version_it_was_decided_on(store: &dyn MessageSto
 /// The group keeps whether joiners see its history; only a change of that setting changes it.
 pub async fn what_joiners_see_is_a_setting_of_the_group(store: &dyn MessageStore) {
     accepted(store, change(1, 0, created(), vec![])).await;
-    let history = async || store.group(GID).await.expect("read").expect("made").history;
+    let history = async || store.group(GID).await.expect("read").expect("made").settings.history;
     assert_eq!(history().await, History::Hidden);
-    accepted(store, change(2, 1, GroupStep::History(History::Visible), vec![])).await;
-    accepted(store, change(3, 2, GroupStep::Topic("Sundays".into()), vec![])).await;
+    accepted(store, change(2, 1, GroupStep::Set(GroupSetting::History(History::Visible)), vec![])).await;
+    accepted(store, change(3, 2, GroupStep::Set(GroupSetting::Topic("Sundays".into())), vec![])).await;
     assert_eq!(history().await, History::Visible);
-    accepted(store, change(4, 3, GroupStep::History(History::Hidden), vec![])).await;
+    accepted(store, change(4, 3, GroupStep::Set(GroupSetting::History(History::Hidden)), vec![])).await;
     assert_eq!(history().await, History::Hidden);
 }
 
@@ -81,7 +81,7 @@ pub async fn a_group_is_read_as_last_accepted(store: &dyn MessageStore) {
     accepted(store, change(3, 2, GroupStep::Added(BOB, MembershipEpoch(2)), vec![owed(BOB, 2)])).await;
     accepted(store, change(4, 3, GroupStep::Added(CAT, MembershipEpoch(1)), vec![owed(CAT, 1)])).await;
     let group = store.group(GID).await.expect("read").expect("made");
-    assert_eq!((group.name.as_str(), group.version), ("walkers", 4));
+    assert_eq!((group.settings.name.as_str(), group.version), ("walkers", 4));
     let epochs: Vec<(Uid, u32)> = group.active().map(|member| (member.uid, member.epoch.0)).collect();
     assert_eq!(epochs, [(ANN, 1), (BOB, 2), (CAT, 1)]);
 }

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::compare::Universe;
 use super::*;
-use crate::domain::{GroupStep, Role};
+use crate::domain::{GroupSetting, GroupStep, Role};
 
 /// How many users, groups and names there are: few, so that they meet.
 const USERS: u32 = 5;
@@ -42,8 +42,8 @@ fn step(group: &Group, by: Uid, who: Uid, how: u8) -> Option<GroupStep> {
         (0..4, Some(epoch)) if who == by => GroupStep::Left(who, epoch),
         (0..4, Some(epoch)) => GroupStep::Removed(who, epoch),
         (0..4, None) => GroupStep::Added(who, group.next_epoch(who)),
-        (4, _) => GroupStep::Renamed(format!("walkers {how}")),
-        (5, _) => GroupStep::Topic(format!("Sundays {how}")),
+        (4, _) => GroupStep::Set(GroupSetting::Name(format!("walkers {how}"))),
+        (5, _) => GroupStep::Set(GroupSetting::Topic(format!("Sundays {how}"))),
         (6 | 7, Some(_)) => GroupStep::Role(who, roles[usize::from(how) / 10 % 3]),
         (8, _) if who != by => GroupStep::Banned(who),
         (9, _) => GroupStep::Unbanned(who),

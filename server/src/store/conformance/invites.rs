@@ -1,12 +1,12 @@
-//! The contract of [`Invites`], run on an empty one by every implementation.
+//! Invitations into groups in an empty [`Directory`], on each database.
 
 use uuid::Uuid;
 
 use crate::domain::{ClientId, GroupId, Invite, Timestamp, Uid};
-use crate::store::Invites;
+use crate::store::Directory;
 
 /// Runs all of it.
-pub async fn run(invites: &dyn Invites) {
+pub async fn run(invites: &Directory) {
     let made = Invite {
         number: 7,
         gid: GroupId(3),
@@ -61,7 +61,7 @@ pub async fn run(invites: &dyn Invites) {
 }
 
 /// Of a group of its own.
-async fn listed_and_ended(invites: &dyn Invites, like: Invite) {
+async fn listed_and_ended(invites: &Directory, like: Invite) {
     let gid = GroupId(44);
     let (ann, bob) = (Uid(10_001), Uid(10_002));
     let key = |n| Some(ClientId(Uuid::from_u128(n)));

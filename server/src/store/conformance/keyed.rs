@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::*;
-use crate::domain::{DELETED, FRIENDS, STARS, Setting, friend_key, pins, setting_key};
+use crate::domain::{FRIENDS, STARS, Setting, friend_key, pins, setting_key};
 use crate::store::marked::marked;
 
 const ANN: Uid = Uid(10_001);
@@ -167,7 +167,7 @@ pub async fn what_is_deleted_says_nothing_any_more(store: &dyn MessageStore) {
         let content = store.entry(uid, id(n)).await.expect("read").expect("there").content;
         (content.kind, content.body.as_json().to_owned())
     };
-    let deleted = (Kind::Deleted, DELETED.to_owned());
+    let deleted = (Kind::Deleted, r#"{"deleted":true}"#.to_owned());
     assert_eq!((kind(ANN, 1).await, kind(ANN, 4).await), (deleted.clone(), deleted.clone()));
     assert_eq!((kind(CAT, 4).await, kind(BOB, 1).await.0), (deleted, Kind::Message));
     // Deleting once more, and taking back what one has deleted, change nothing.

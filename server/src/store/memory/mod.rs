@@ -11,15 +11,9 @@ use uuid::Uuid;
 use super::*;
 use crate::domain::Direction;
 
-mod access_keys;
-mod credentials;
-mod deletions;
-mod directory;
-mod invites;
 mod state;
 mod tables;
 
-pub use directory::MemoryDirectory;
 use state::MemoryState;
 pub use tables::MemoryTables;
 

@@ -192,10 +192,10 @@ impl MemoryState {
             self.rows.insert((row.receiver, row.message_id), content.clone());
             self.latest_ids.insert(row.receiver, row.message_id);
             self.forget_edits(row.receiver, content);
-            if content.kind == Kind::ReadMarker {
+            if let Some(read_to) = content.read_to() {
                 let last =
                     self.read_to.entry((row.receiver, content.conversation(row.receiver))).or_default();
-                *last = content.body.read_to().unwrap_or_default().max(*last);
+                *last = read_to.max(*last);
             }
             if let (Conversation::Group(gid), Some((uid, epoch))) = (content.target, ends)
                 && uid == row.receiver

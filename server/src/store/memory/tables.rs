@@ -81,7 +81,7 @@ impl TablesState {
         let refused = if is_stale {
             Some(TableOutcome::Stale)
         } else if assigned > 0 && last + assigned > LARGEST_ASSIGNED {
-            Some(TableOutcome::Rejected(format!("a counter of table {} has come to its end", write.table.0)))
+            Some(TableOutcome::Rejected(format!("a counter of table {} has reached its end", write.table.0)))
         } else {
             None
         };

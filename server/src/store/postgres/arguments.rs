@@ -6,13 +6,14 @@ use sqlx::postgres::PgRow;
 use sqlx::{FromRow, PgConnection, Row as _};
 
 use super::clock::Deadline;
+use super::effect::Effect;
 use super::heads::{Heads, Position};
 use super::more::More;
-use crate::domain::{Content, Conversation, Kind, MessageId, Uid};
+use crate::domain::{Content, Conversation, MessageId, Uid};
 use crate::store::Accept;
 
 const CALL: &str = "SELECT verdict, last, acceptances, facts::text FROM commit_messages($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, \
-     $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27::jsonb, $28)";
+     $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28::jsonb, $29)";
 
 /// The answer of the function.
 #[derive(Debug)]
@@ -53,6 +54,7 @@ struct Copied {
     content: i32,
     head: i32,
     id: Position,
+    effect: Option<String>,
 }
 
 #[derive(Debug)]
@@ -77,16 +79,15 @@ impl<'a> CommitArguments<'a> {
 
     /// A copy of what stands at the place `at`.
     pub(super) fn copy(&mut self, at: i32, content: &Content, (receiver, head): (Uid, i32), id: Position) {
-        self.copies.push(Copied { content: at, head, id });
-        if !content.is_shown() && content.kind != Kind::ReadMarker {
+        self.copies.push(Copied { content: at, head, id, effect: Effect::json(content, receiver) });
+        let read_to = content.read_to();
+        if !content.is_shown() && read_to.is_none() {
             return;
         }
         let conversation = self.conversations.entry((head, content.conversation(receiver))).or_default();
-        match content.kind {
-            Kind::ReadMarker => {
-                conversation.1 = conversation.1.max(content.body.read_to().unwrap_or_default())
-            }
-            _ => conversation.0 = id,
+        match read_to {
+            Some(read_to) => conversation.1 = conversation.1.max(read_to),
+            None => conversation.0 = id,
         }
     }
 
@@ -129,6 +130,7 @@ impl<'a> CommitArguments<'a> {
             .bind(copies().map(|copy| copy.head).collect::<Vec<_>>())
             .bind(copies().map(|copy| copy.id.base).collect::<Vec<_>>())
             .bind(copies().map(|copy| plus(copy.id)).collect::<Vec<_>>())
+            .bind(copies().map(|copy| copy.effect.as_deref()).collect::<Vec<_>>())
             .bind(records().map(|record| record.content).collect::<Vec<_>>())
             .bind(records().map(|record| record.head).collect::<Vec<_>>())
             .bind(records().map(|record| record.id.base).collect::<Vec<_>>())

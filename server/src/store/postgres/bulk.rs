@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 
 use sqlx::PgConnection;
 
+use super::effect::Effect;
 use crate::domain::{
-    ClientId, Conversation, Entry, Group, GroupId, Kind, MembershipEpoch, MessageId, Timestamp, Uid, name_key,
+    ClientId, Conversation, Entry, Group, GroupId, MembershipEpoch, MessageId, Timestamp, Uid, name_key,
 };
-use crate::store::{Account, IdempotencyRecord, Pending, StoreError};
+use crate::store::{Account, IdempotencyRecord, Pending, StoreError, group_settings};
 
 /// The first part of the key of each of these users.
 fn keys(uids: impl Iterator<Item = Uid>) -> Vec<String> {
@@ -33,11 +34,10 @@ pub(super) async fn accounts(
         "WITH new AS (SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bool[],
                  $8::bigint[], $9::bigint[])
                  AS new(partition_key, uid, name, name_key, password_hash, created_at, disabled, latest, deleted_at)),
-             named AS (INSERT INTO account_names (name_key, uid) SELECT name_key, uid FROM new),
              begun AS (INSERT INTO heads (partition_key, receiver, last_id) SELECT partition_key, uid, latest FROM new
                  ON CONFLICT (partition_key, receiver) DO UPDATE SET last_id = greatest(heads.last_id, excluded.last_id))
-         INSERT INTO accounts (partition_key, uid, name, name_key, password_hash, created_at, disabled, deleted_at)
-         SELECT partition_key, uid, name, name_key, password_hash, created_at, disabled, deleted_at FROM new",
+         INSERT INTO accounts (uid, name, name_key, password_hash, created_at, disabled, deleted_at)
+         SELECT uid, name, name_key, password_hash, created_at, disabled, deleted_at FROM new",
     )
     .bind(keys(uids()))
     .bind(numbers(uids()))
@@ -57,22 +57,20 @@ pub(super) async fn accounts(
 pub(super) async fn groups(connection: &mut PgConnection, groups: &[Group]) -> Result<(), StoreError> {
     let members = || groups.iter().flat_map(|group| group.members.iter().map(move |one| (group.gid, one)));
     sqlx::query(
-        "WITH made AS (INSERT INTO groups (gid, name, version, topic, history)
-             SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $8::text[], $11::smallint[]))
+        "WITH made AS (INSERT INTO groups (gid, version, settings)
+             SELECT gid, version, settings::jsonb FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS new(gid, version, settings))
          INSERT INTO members (gid, uid, epoch, active, standing, since)
-         SELECT * FROM unnest($4::bigint[], $5::bigint[], $6::bigint[], $7::bool[], $9::smallint[], $10::bigint[])",
+         SELECT * FROM unnest($4::bigint[], $5::bigint[], $6::bigint[], $7::bool[], $8::smallint[], $9::bigint[])",
     )
     .bind(groups.iter().map(|group| group.gid.0.cast_signed()).collect::<Vec<_>>())
-    .bind(groups.iter().map(|group| group.name.as_str()).collect::<Vec<_>>())
     .bind(groups.iter().map(|group| group.version.cast_signed()).collect::<Vec<_>>())
+    .bind(groups.iter().map(|group| group_settings::text(&group.settings)).collect::<Vec<_>>())
     .bind(members().map(|(gid, _)| gid.0.cast_signed()).collect::<Vec<_>>())
     .bind(numbers(members().map(|(_, member)| member.uid)))
     .bind(members().map(|(_, member)| i64::from(member.epoch.0)).collect::<Vec<_>>())
     .bind(members().map(|(_, member)| member.is_active()).collect::<Vec<_>>())
-    .bind(groups.iter().map(|group| group.topic.as_str()).collect::<Vec<_>>())
     .bind(members().map(|(_, member)| i16::from(member.standing.code().0)).collect::<Vec<_>>())
     .bind(members().map(|(_, member)| member.standing.code().1).collect::<Vec<_>>())
-    .bind(groups.iter().map(|group| i16::from(group.history.code())).collect::<Vec<_>>())
     .execute(connection)
     .await?;
     Ok(())
@@ -117,22 +115,46 @@ pub(super) async fn rows(connection: &mut PgConnection, rows: &[Entry]) -> Resul
     .bind(contents().map(|content| content.sent_at.0).collect::<Vec<_>>())
     .execute(&mut *connection)
     .await?;
+    self::effects(connection, rows).await?;
     let (mut latest, mut conversations) = (BTreeMap::new(), BTreeMap::new());
     for row in rows {
         let last: &mut MessageId = latest.entry(row.receiver).or_default();
         *last = row.message_id.max(*last);
-        if !row.content.is_shown() && row.content.kind != Kind::ReadMarker {
+        let read_to = row.content.read_to();
+        if !row.content.is_shown() && read_to.is_none() {
             continue;
         }
         let line: &mut (MessageId, MessageId) =
             conversations.entry((row.receiver, row.conversation())).or_default();
-        match row.content.kind {
-            Kind::ReadMarker => line.1 = line.1.max(row.content.body.read_to().unwrap_or_default()),
-            _ => line.0 = line.0.max(row.message_id),
+        match read_to {
+            Some(read_to) => line.1 = line.1.max(read_to),
+            None => line.0 = line.0.max(row.message_id),
         }
     }
     self::latest(connection, &latest).await?;
     self::conversations(connection, &conversations).await
+}
+
+/// The effects of these rows on those before them, in their order.
+async fn effects(connection: &mut PgConnection, rows: &[Entry]) -> Result<(), StoreError> {
+    let effect =
+        |row: &Entry| Some((row.receiver, row.message_id, Effect::json(&row.content, row.receiver)?));
+    let effects: Vec<_> = rows.iter().filter_map(effect).collect();
+    if effects.is_empty() {
+        return Ok(());
+    }
+    let receivers = || effects.iter().map(|(receiver, ..)| *receiver);
+    sqlx::query(
+        "SELECT compact_entry(key, receiver, id, effect::jsonb)
+         FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[]) AS row(key, receiver, id, effect)",
+    )
+    .bind(keys(receivers()))
+    .bind(numbers(receivers()))
+    .bind(effects.iter().map(|(_, id, _)| id.get().cast_signed()).collect::<Vec<_>>())
+    .bind(effects.iter().map(|(.., effect)| effect.as_str()).collect::<Vec<_>>())
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 async fn latest(connection: &mut PgConnection, latest: &BTreeMap<Uid, MessageId>) -> Result<(), StoreError> {

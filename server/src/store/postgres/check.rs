@@ -48,7 +48,7 @@ pub enum PgRefusal {
     SynchronousCommit(String),
     /// That a standby may lack what was committed would not be heard.
     #[error(
-        "its client_min_messages is error, which keeps back that a wait for a standby was cancelled; set it to warning for the database and the role"
+        "its client_min_messages is error, which hides the warning that a wait for a standby was cancelled; set it to warning for the database and the role"
     )]
     Warnings,
     /// The role may not do what a server does.
@@ -113,7 +113,7 @@ pub enum PgRefusal {
     Unlimited(&'static str, &'static str),
     /// A fact is missing in its answer.
     #[error(
-        "it does not tell its {0}; connect to PostgreSQL itself, or to a pooler that passes everything on"
+        "it does not report its {0}; connect to PostgreSQL itself, or to a pooler that passes everything on"
     )]
     Untold(&'static str),
 }
@@ -170,7 +170,7 @@ pub(super) async fn sums(connection: &mut PgConnection) -> Result<String, sqlx::
     let sums: String = sums.fetch_one(connection).await?;
     if sums != "on" {
         warn!(
-            "data_checksums is off: what its disk damages, PostgreSQL gives as if it were right; `pg_checksums --enable` while it is stopped"
+            "data_checksums is off, so PostgreSQL does not notice when its disk damages data; stop it and run `pg_checksums --enable`"
         );
     }
     Ok(sums)

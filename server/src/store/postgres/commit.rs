@@ -118,7 +118,7 @@ impl Commit<'_> {
                 }
             }
         }
-        let why = "others kept changing what a commit rests on";
+        let why = "other servers kept changing the facts behind a commit";
         Err(CommitError::Refused(StoreError::unavailable(why)))
     }
 
@@ -309,7 +309,7 @@ async fn until_over(db: &PgDb, heads: &Heads, deadline: Deadline) {
         match looked.await {
             // Now it can be seen, if it was stored.
             Ok(()) => return db.standby.doubt(),
-            Err(error) => warn!(%error, "whether a commit has ended is not known yet"),
+            Err(error) => warn!(%error, "it is not known yet whether a commit has ended"),
         }
     }
 }

@@ -74,7 +74,7 @@ impl PgCondition {
                 tokio::time::sleep(PAUSE).await;
             }
             if self.state().trouble.take().is_some() {
-                info!("the database stores again");
+                info!("the database accepts writes again");
             }
         }
     }

@@ -58,7 +58,6 @@ pub struct PgDb {
     pub(super) standby: Arc<Standby>,
     pub(super) clock: Arc<DbClock>,
     program: &'static PostgresSchema,
-    pub(super) known_groups: usize,
     /// How the tables lie.
     pub(super) layout: Layout,
 }
@@ -180,7 +179,6 @@ impl PgDb {
             standby,
             clock,
             program,
-            known_groups: options.known_groups,
             layout,
             place,
         }))

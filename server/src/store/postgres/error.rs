@@ -17,7 +17,7 @@ pub enum PgOpenError {
         why: String,
     },
     /// Nothing answers there, or it does not let us in.
-    #[error("{place} cannot be connected to: {source}; {}", advice(source))]
+    #[error("cannot connect to {place}: {source}; {}", advice(source))]
     Connect {
         /// Which database.
         place: String,
@@ -69,8 +69,8 @@ pub enum PgOpenError {
     },
     /// A newer server has changed it so that this one would go wrong.
     #[error(
-        "{place} was changed by a newer version: a program must know migration {oldest} to use it, and this one knows those up to {known}; \
-         run that version"
+        "{place} was changed by a newer version: it needs a program that knows migration {oldest}, and this one \
+         knows those up to {known}; run the newer version"
     )]
     Newer {
         /// Which database.
@@ -136,7 +136,7 @@ impl PgOpenError {
 fn advice(source: &sqlx::Error) -> &'static str {
     // In the words of the library for TLS.
     if source.to_string().contains("CaUsedAsEndEntity") {
-        return "PostgreSQL shows the certificate of an authority as its own; let that authority sign one for it (ssl_cert_file)";
+        return "PostgreSQL uses the certificate of an authority as its own; let that authority sign one for it (ssl_cert_file)";
     }
     let is_about_tls = match source {
         sqlx::Error::Tls(_) => true,
@@ -146,7 +146,7 @@ fn advice(source: &sqlx::Error) -> &'static str {
     };
     match is_about_tls {
         true => {
-            "check sslmode and sslrootcert in the URL, and ssl, its certificate and the name in that in PostgreSQL's configuration"
+            "check sslmode and sslrootcert in the URL, and in PostgreSQL's configuration ssl, its certificate and the name in the certificate"
         }
         false => "check that it runs there, and the user and password",
     }

@@ -78,7 +78,7 @@ impl PgExportSnapshot {
         let after = if let Some(RecordKey::Account(uid)) = after { i64::from(uid.0) } else { -1 };
         let rows = sqlx::query(
             "SELECT account.*, coalesce(head.last_id, 0), coalesce(newest.message_id, 0)
-             FROM (SELECT partition_key, uid, name, password_hash, disabled, created_at, deleted_at FROM accounts
+             FROM (SELECT left(md5(uid::text), 4) AS partition_key, uid, name, password_hash, disabled, created_at, deleted_at FROM accounts
                  WHERE uid > $1 ORDER BY uid LIMIT $2) AS account
              LEFT JOIN LATERAL (SELECT last_id FROM heads
                  WHERE partition_key = account.partition_key AND receiver = account.uid LIMIT 1) AS head ON true
@@ -94,9 +94,9 @@ impl PgExportSnapshot {
     async fn groups(&mut self, after: Option<RecordKey>, limit: i64) -> Result<Vec<Record>, StoreError> {
         let after = if let Some(RecordKey::Group(gid)) = after { gid.0.cast_signed() } else { -1 };
         let rows = sqlx::query(
-            "SELECT page.gid, page.name, page.version, page.topic, page.history, members.uid, members.epoch,
+            "SELECT page.gid, page.version, page.settings::text, members.uid, members.epoch,
                  members.active, members.standing, members.since
-             FROM (SELECT gid, name, version, topic, history FROM groups WHERE gid > $1 ORDER BY gid LIMIT $2) AS page
+             FROM (SELECT gid, version, settings FROM groups WHERE gid > $1 ORDER BY gid LIMIT $2) AS page
              LEFT JOIN members ON members.gid = page.gid ORDER BY page.gid, members.uid",
         );
         let rows = rows.bind(after).bind(limit).fetch_all(&mut self.connection).await?;
@@ -104,12 +104,9 @@ impl PgExportSnapshot {
         for row in &rows {
             let gid = GroupId(row.try_get::<i64, _>(0)?.cast_unsigned());
             if groups.last().is_none_or(|group| group.gid != gid) {
-                let version = row.try_get::<i64, _>(2)?.cast_unsigned();
-                let (name, topic) = (row.try_get(1)?, row.try_get(3)?);
-                let history = lookup::history(row.try_get(4)?);
-                groups.push(Group { gid, name, topic, history, version, members: Vec::new() });
+                groups.push(lookup::group(gid, row, 1)?);
             }
-            groups.last_mut().expect("just pushed").members.extend(lookup::member(row, 5)?);
+            groups.last_mut().expect("just pushed").members.extend(lookup::member(row, 3)?);
         }
         Ok(groups.into_iter().map(Record::Group).collect())
     }

@@ -114,7 +114,7 @@ impl Heads {
         match most {
             Some(most) if latest.is_none_or(|latest| latest.get() <= most) => Ok((next, most)),
             _ => Err(Outcome::Rejected(if row.is_unnumbered() {
-                format!("the inbox of user {} has come to the end of its ids", row.receiver)
+                format!("the inbox of user {} has reached the end of its ids", row.receiver)
             } else {
                 format!("id {} is not larger than the latest of user {}", row.message_id, row.receiver)
             })),

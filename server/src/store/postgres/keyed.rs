@@ -4,7 +4,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
 use super::layout::Layout;
-use super::lookup::{ENTRY, at, entry, keys, message_id, rows_at_most};
+use super::lookup::{ENTRY, at, codes, entry, keys, message_id, rows_at_most};
 use crate::domain::{Conversation, Entry, IdempotencyKey, Kind, MessageId, Uid};
 use crate::store::{HEARD_AMONG, StoreError, beyond};
 
@@ -98,7 +98,7 @@ pub(super) async fn heard_from(
         .bind(i64::from(uid.0))
         .bind(names)
         .bind(others.iter().map(|other| i64::from(other.0)).collect::<Vec<_>>())
-        .bind(Kind::SAID.map(|kind| i16::from(kind.code())))
+        .bind(codes(Kind::is_said))
         .bind(rows_at_most(HEARD_AMONG))
         .fetch_all(connection)
         .await?;

@@ -283,7 +283,7 @@ impl PgDb {
                 written_by = found.written_by,
                 heads,
                 history = wanted,
-                "the data continue an older state: devices start over, and ids go on further on"
+                "the data continue an older state: devices start over, and ids skip ahead"
             );
         }
         note(&mut tx).await?;
@@ -335,7 +335,7 @@ impl PgDb {
             if let Ok(Some(wrong)) = self.limited(wrong).await
                 && let Some(left_out) = log.pass()
             {
-                warn!(wrong, left_out, "the database has become unfit");
+                warn!(wrong, left_out, "the database can no longer be used");
             }
         }
     }
@@ -347,7 +347,7 @@ async fn move_heads(connection: &mut PgConnection, with_rows: bool) -> Result<u6
     // Commits that are under way end first; none begins before the transaction has ended, and none holds a head that is moved.
     sqlx::raw_sql("LOCK TABLE heads IN EXCLUSIVE MODE").execute(&mut *connection).await?;
     sqlx::raw_sql(
-        "INSERT INTO heads (partition_key, receiver, last_id) SELECT partition_key, uid, 0 FROM accounts ON CONFLICT DO NOTHING",
+        "INSERT INTO heads (partition_key, receiver, last_id) SELECT left(md5(uid::text), 4), uid, 0 FROM accounts ON CONFLICT DO NOTHING",
     )
     .execute(&mut *connection)
     .await?;

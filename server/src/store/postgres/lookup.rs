@@ -15,10 +15,10 @@ use uuid::Uuid;
 use super::layout::Layout;
 use super::learnt::PgPending;
 use crate::domain::{
-    Body, ClientId, Content, Conversation, Digest, Entry, Group, GroupId, History, IdempotencyKey, Kind,
-    Member, MembershipEpoch, MessageId, Standing, Timestamp, Uid,
+    Body, ClientId, Content, Conversation, Digest, Entry, Group, GroupId, IdempotencyKey, Kind, Member,
+    MembershipEpoch, MessageId, Standing, Timestamp, Uid,
 };
-use crate::store::{AcceptanceId, IdempotencyRecord, Pending, Recipient, StoreError};
+use crate::store::{AcceptanceId, IdempotencyRecord, Pending, Recipient, StoreError, group_settings};
 
 /// The columns of an entry, in the order in which [`entry`] reads them.
 pub(super) const ENTRY: &str = "message_id, kind, conversation, sender, client_id, body, sent_at";
@@ -283,17 +283,11 @@ pub(super) async fn groups(
     let mut found: Vec<Option<Group>> = vec![None; gids.len()];
     for row in &rows {
         let at = at(row.try_get(0)?, gids.len())?;
-        let (version, name) = (row.try_get::<i64, _>(1)?.cast_unsigned(), row.try_get(2)?);
-        let (topic, history) = (row.try_get(3)?, history(row.try_get(4)?));
-        let group = found[at].get_or_insert_with(|| Group {
-            gid: gids[at],
-            name,
-            topic,
-            history,
-            version,
-            members: Vec::new(),
-        });
-        group.members.extend(member(row, 5)?);
+        let group = match &mut found[at] {
+            Some(group) => group,
+            none => none.insert(group(gids[at], row, 1)?),
+        };
+        group.members.extend(member(row, 3)?);
     }
     let as_known = |(found, known): (Option<Group>, Option<Arc<Group>>)| {
         let found = found?;
@@ -302,9 +296,11 @@ pub(super) async fn groups(
     Ok(found.into_iter().zip(known).map(as_known).collect())
 }
 
-/// The history that joiners of a group see, from its stored form.
-pub(super) fn history(stored: i16) -> History {
-    u8::try_from(stored).map_or(History::Hidden, History::from_code)
+/// The group of the columns `version, settings` from `first` on, without members.
+pub(super) fn group(gid: GroupId, row: &PgRow, first: usize) -> Result<Group, StoreError> {
+    let version = row.try_get::<i64, _>(first)?.cast_unsigned();
+    let settings = group_settings::read(row.try_get(first + 1)?)?;
+    Ok(Group { gid, settings, version, members: Vec::new() })
 }
 
 /// The member in the columns `uid, epoch, active, standing, since` from `first` on; `None`: they are empty.
@@ -315,9 +311,9 @@ pub(super) fn member(row: &PgRow, first: usize) -> Result<Option<Member>, StoreE
     Ok(Some(Member { uid: uid(of)?, epoch: epoch(row.try_get(first + 1)?)?, standing }))
 }
 
-pub(super) const GROUPS: &str = "SELECT wanted.place, now.version, now.name, now.topic, now.history, member.*
+pub(super) const GROUPS: &str = "SELECT wanted.place, now.version, now.settings::text, member.*
      FROM unnest($1, $2) WITH ORDINALITY AS wanted(gid, known, place)
-     CROSS JOIN LATERAL (SELECT version, name, topic, history FROM groups WHERE gid = wanted.gid LIMIT 1) AS now
+     CROSS JOIN LATERAL (SELECT version, settings FROM groups WHERE gid = wanted.gid LIMIT 1) AS now
      LEFT JOIN LATERAL (SELECT uid, epoch, active, standing, since FROM members
          WHERE gid = wanted.gid AND now.version <> wanted.known ORDER BY uid OFFSET 0) AS member ON true
      ORDER BY wanted.place, member.uid";
@@ -359,6 +355,11 @@ pub(super) fn uid(stored: i64) -> Result<Uid, StoreError> {
 pub(super) fn epoch(stored: i64) -> Result<MembershipEpoch, StoreError> {
     let epoch = u32::try_from(stored).map(MembershipEpoch);
     epoch.map_err(|_| StoreError::corrupt(format!("{stored} is not a membership epoch")))
+}
+
+/// The kinds of which this is true, as they are stored.
+pub(super) fn codes(is: fn(Kind) -> bool) -> Vec<i16> {
+    Kind::codes(is).into_iter().map(i16::from).collect()
 }
 
 fn kind(stored: i16) -> Result<Kind, StoreError> {

@@ -2,27 +2,24 @@
 //!
 //! [`PgDb`] is the way to it: a bounded pool of connections for the queues and one for everybody else, each connection
 //! checked when it is made, and the tables brought up to date when the first one is. It owns no data in memory that
-//! another process could change, but rows that were committed here (`recent`). [`PgDirectory`] keeps accounts, sessions and
-//! invitations in it, [`PostgresStore`] messages.
+//! another process could change, but rows that were committed here (`recent`). [`PostgresStore`] keeps
+//! messages in it.
 
-mod access_keys;
 mod arguments;
 mod bulk;
 mod check;
 mod clock;
 mod commit;
 mod condition;
-mod credentials;
 mod db;
 mod deletions;
-mod directory;
 mod distributed;
+mod effect;
 mod error;
 mod export_snapshot;
 mod functions;
 mod heads;
 mod inbox_import;
-mod invites;
 mod keyed;
 mod layout;
 mod learnt;
@@ -30,7 +27,6 @@ mod life;
 mod lookup;
 mod meta;
 mod more;
-mod name_index;
 mod options;
 mod plan;
 mod rates;
@@ -47,7 +43,6 @@ mod tickets;
 
 pub use check::PgRefusal;
 pub use db::{PgDb, ReadConnection};
-pub use directory::PgDirectory;
 pub use error::PgOpenError;
 pub use export_snapshot::PgExportSnapshot;
 pub use inbox_import::PgInboxImport;

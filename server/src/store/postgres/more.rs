@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::domain::{Conversation, GroupChange, GroupId, History, MembershipEpoch, MessageId, Uid};
-use crate::store::{AcceptanceId, Recipient};
+use crate::domain::{Conversation, GroupChange, GroupId, MembershipEpoch, MessageId, Uid};
+use crate::store::{AcceptanceId, Recipient, group_settings};
 
 /// See the module.
 #[derive(Debug, Default, Serialize)]
@@ -64,14 +64,9 @@ struct Epoch {
 #[derive(Debug, Serialize)]
 struct GroupUpdate {
     gid: u64,
-    /// That of a new group.
-    name: Option<String>,
     version: u64,
-    /// The new name of one that is there.
-    renamed: Option<String>,
-    topic: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    history: Option<u8>,
+    is_new: bool,
+    settings: serde_json::Map<String, serde_json::Value>,
 }
 
 #[derive(Debug, Serialize)]
@@ -163,18 +158,11 @@ impl More {
         let gid = change.gid;
         self.lock(gid);
         let version = change.from_version + 1;
-        let unchanged =
-            GroupUpdate { gid: gid.0, name: None, version, renamed: None, topic: None, history: None };
+        let is_new = change.is_making();
+        let unchanged = GroupUpdate { gid: gid.0, version, is_new, settings: serde_json::Map::new() };
         let changed = self.groups.entry(gid.0).or_insert(unchanged);
         changed.version = version;
-        if let Some(name) = change.name.clone() {
-            let is_new = change.is_making() || changed.name.is_some();
-            *(if is_new { &mut changed.name } else { &mut changed.renamed }) = Some(name);
-        }
-        if change.topic.is_some() {
-            changed.topic.clone_from(&change.topic);
-        }
-        changed.history = change.history.map(History::code).or(changed.history);
+        changed.settings.extend(group_settings::changed(change.setting.as_ref()));
         for member in &change.members {
             let (standing, since) = member.standing.code();
             let (uid, epoch, active) = (member.uid.0, member.epoch.0, member.is_active());

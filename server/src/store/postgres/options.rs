@@ -19,7 +19,7 @@ pub enum Replication {
     Synchronous,
 }
 
-/// Settings of the connections to PostgreSQL.
+/// Options of the connections to PostgreSQL.
 #[derive(Clone, Debug)]
 pub struct PgOptions {
     /// Connections that the queues share with nobody, 1 or more.
@@ -38,8 +38,6 @@ pub struct PgOptions {
     pub idle_in_transaction_timeout: Duration,
     /// How much a standby that takes over has.
     pub replication: Replication,
-    /// Groups that are kept in memory: those that are used most.
-    pub known_groups: usize,
 }
 
 impl Default for PgOptions {
@@ -53,7 +51,6 @@ impl Default for PgOptions {
             statement_timeout: Duration::from_secs(10),
             idle_in_transaction_timeout: Duration::from_secs(5),
             replication: Replication::Asynchronous,
-            known_groups: 10_000,
         }
     }
 }
@@ -94,7 +91,7 @@ pub(super) fn connection(url: &str) -> Result<PgConnectOptions, PgOpenError> {
         }
         // Later it would look like a server that does not answer.
         if let Some(why) = certificate(parameter).and_then(|file| File::open(file).err()) {
-            return refuse(format!("has {parameter}, which cannot be read ({why}); name a file that can"));
+            return refuse(format!("has {parameter}, which cannot be read ({why}); name a readable file"));
         }
     }
     let options: PgConnectOptions = match url.parse() {

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use super::arguments::{CommitAnswer, CommitArguments};
 use super::heads::{Heads, Position};
 use super::learnt::{Learnt, PgPending};
-use crate::domain::{Content, Conversation, GroupId, IdempotencyKey, Kind, MembershipEpoch, MessageId, Uid};
+use crate::domain::{Content, Conversation, GroupId, IdempotencyKey, MembershipEpoch, MessageId, Uid};
 use crate::store::{Accept, AcceptanceId, CopyOutcome, Deliver, Outcome, Row, StoreError, Write};
 
 /// The data that a call stores, and the outcome of each write then.
@@ -236,8 +236,7 @@ impl<'a> Judge<'a> {
             (None, Some(version), Conversation::Group(gid)) => (gid, version),
             _ => return Ok(()),
         };
-        // A group is made with its name.
-        if accept.change.as_ref().is_some_and(|change| change.is_making() && change.name.is_none()) {
+        if accept.change.as_ref().is_some_and(|change| !change.is_whole()) {
             return Err(Outcome::GroupChanged);
         }
         let known = self.learnt.versions.get(&gid).copied();
@@ -263,10 +262,7 @@ impl<'a> Judge<'a> {
 
     /// A read marker must move forward.
     fn compare_marker(&mut self, at: usize, content: &Content) {
-        if content.kind != Kind::ReadMarker {
-            return;
-        }
-        let Some(read_to) = content.body.read_to() else { return };
+        let Some(read_to) = content.read_to() else { return };
         let before = self.markers.insert((content.sender, content.target), read_to);
         match before {
             Some(before) if read_to <= before => self.stale.push(at),

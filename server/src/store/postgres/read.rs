@@ -90,7 +90,7 @@ pub(super) async fn conversation(
         .bind(i64::from(uid.0))
         .bind(conversation.to_string())
         .bind(high.cast_signed())
-        .bind(Kind::STATE.map(|kind| i16::from(kind.code())))
+        .bind(lookup::codes(Kind::is_state))
         .bind(rows_at_most(filling.wanted()))
         .bind(rows_at_most(PageLimit::MOST_BYTES))
         .fetch(connection);

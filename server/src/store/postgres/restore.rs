@@ -118,7 +118,7 @@ async fn is_empty(connection: &mut PgConnection) -> Result<bool, StoreError> {
 
 async fn imported(connection: &mut PgConnection) -> Result<u64, StoreError> {
     let imported = fact(connection, IMPORTED).await?.and_then(|text| text.parse().ok());
-    imported.ok_or_else(|| StoreError::corrupt("how much of an import is stored is not known"))
+    imported.ok_or_else(|| StoreError::corrupt("it is not known how much of an import is stored"))
 }
 
 async fn fact(connection: &mut PgConnection, key: &str) -> Result<Option<String>, StoreError> {

@@ -78,7 +78,7 @@ pub(super) async fn migrate(connection: &mut PgConnection, program: &PostgresSch
     for _ in 0..MOST_CONFLICTS {
         match apply(connection, program).await {
             Err(unfit) if unfit.is_deadlock() => {
-                warn!("a server that was writing got in the way of the migrations; they begin anew")
+                warn!("the writes of a server blocked the migrations; starting them again")
             }
             done => return done,
         }
@@ -95,8 +95,7 @@ async fn apply(connection: &mut PgConnection, program: &PostgresSchema) -> Resul
     // The program that had the lock before may have made it, or be a newer one.
     let Lacks { migrations, functions } = lacks(&mut tx, program).await?;
     let failed = |error| Unfit::Migration(MigrateError::Execute(error));
-    // Before the migrations, which may make triggers of them. Those that go, go after the migrations, which may drop
-    // triggers.
+    // Before the migrations, which may use them. Those that go, go after the migrations, which may use them no longer.
     if let Some(functions) = &functions {
         functions.make(&mut tx).await.map_err(failed)?;
     }

@@ -25,6 +25,9 @@ use crate::store::{
     Summary, Unused, Write,
 };
 
+/// Groups that are kept in memory: those that are used most.
+const KNOWN_GROUPS: usize = 10_000;
+
 /// See the module.
 ///
 /// Numbers of acceptances are given only to those with copies owed; others have the number 0. They increase with each sender's
@@ -69,7 +72,7 @@ impl PostgresStore {
         let watch = AbortOnDropHandle::new(tokio::spawn(async move {
             tokio::join!(watched.watch(&through), through.watch_life(), through.layout.watch(&through));
         }));
-        let groups = Cache::new(db.known_groups.max(1));
+        let groups = Cache::new(KNOWN_GROUPS);
         Ok(PostgresStore {
             db,
             groups,

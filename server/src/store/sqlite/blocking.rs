@@ -9,6 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 use seqsvr_core::page_sums;
 use tracing::warn;
 
+use super::options::{BUSY, CHECKPOINT_PAGES, WRITER_CACHE_KIB};
 use crate::store::StoreError;
 
 /// Bytes that a write-ahead log keeps when it begins anew: what a long reader made it grow to is given back.
@@ -17,30 +18,19 @@ pub(super) const MOST_LOG: u32 = 64 << 20;
 /// A call that takes so long is written to the log, so that an operator sees a slow disk.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// Options of such a connection.
-#[derive(Clone, Debug)]
-pub(super) struct BlockingOptions {
-    /// How long a statement waits for a lock that another connection holds.
-    pub(super) busy_timeout: Duration,
-    /// The page cache, in KiB.
-    pub(super) cache_kib: u32,
-    /// A commit checkpoints at so many pages in the write-ahead log.
-    pub(super) checkpoint_pages: u32,
-}
-
 /// A connection to the database at `path`, whose commits are durable. The file must be there: one that vanished while it was in use is
 /// not made again, since what it held would be missing without a word.
-pub(super) fn open(path: &Path, options: &BlockingOptions) -> Result<Connection, StoreError> {
+pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     page_sums::begin();
     let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(options.busy_timeout)?;
+    connection.busy_timeout(BUSY)?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update_and_check(None, "journal_size_limit", MOST_LOG, |_| Ok(()))?;
-    connection.pragma_update(None, "cache_size", -i64::from(options.cache_kib))?;
-    connection.pragma_update_and_check(None, "wal_autocheckpoint", options.checkpoint_pages, |_| Ok(()))?;
+    connection.pragma_update(None, "cache_size", -i64::from(WRITER_CACHE_KIB))?;
+    connection.pragma_update_and_check(None, "wal_autocheckpoint", CHECKPOINT_PAGES, |_| Ok(()))?;
     Ok(connection)
 }
 

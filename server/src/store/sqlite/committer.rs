@@ -28,6 +28,13 @@ use crate::domain::{Group, GroupId};
 use crate::store::tables::{TableId, TableOutcome};
 use crate::store::{AcceptanceId, Behind, CommitError, Outcome, Pending, StoreError, Write};
 
+/// Calls of `commit` that may wait for the committer; more callers wait until there is room.
+pub(super) const WAITING_COMMITS: usize = 1_024;
+
+/// Rows, and bytes of their bodies, after which a batch takes no further waiting commit.
+const BATCH_ROWS: usize = 4_096;
+const BATCH_BYTES: usize = 1 << 20;
+
 /// There must be room for so many before it is said that something can be stored again.
 const USUAL_BYTES: usize = 64 << 10;
 
@@ -163,9 +170,8 @@ impl Committer {
         mut calls: Calls,
         (mut rows, mut bytes): (usize, usize),
     ) -> ControlFlow<()> {
-        let options = &self.shared.options;
         let mut behind = None;
-        while rows < options.batch_rows && bytes < options.batch_bytes && behind.is_none() {
+        while rows < BATCH_ROWS && bytes < BATCH_BYTES && behind.is_none() {
             let (more_rows, more_bytes) = match self.requests.try_recv() {
                 Ok(CommitterRequest::Commit(call)) => {
                     let more = call.weight();
@@ -220,7 +226,7 @@ impl Committer {
         let mut judged = match self.judge(writes) {
             Ok(judged) => judged,
             Err(error) => {
-                error!(%error, "the ledger is read back from the journal");
+                error!(%error, "reading the ledger back from the journal");
                 self.shared.condition.refused(replies.len());
                 replies.refuse(&CommitError::Refused(error));
                 return self.recover().await;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::json;
 use sqlx::SqliteConnection;
 
-use crate::domain::{Content, DELETED, DELETED_FROM, IdempotencyKey, Kind, MessageId, RECALLED, Uid};
+use crate::domain::{Change, Content, IdempotencyKey, Kind, MessageId, Uid, amendment_key};
 use crate::store::StoreError;
 use crate::store::changes::InboxChanges;
 
@@ -49,30 +49,25 @@ pub(super) async fn write(
 async fn amend(
     connection: &mut SqliteConnection,
     end: &InboxEnd,
-    (sender, client_id): IdempotencyKey,
+    of: IdempotencyKey,
     message_id: MessageId,
     amendment: &Content,
 ) -> Result<(), StoreError> {
-    const OF_PEOPLE: &[Kind] = &[Kind::Message];
-    let (from, kind, body) = match amendment.kind {
-        Kind::Recall => (OF_PEOPLE, Kind::Recalled, Some(RECALLED.to_owned())),
-        Kind::Delete => (DELETED_FROM.as_slice(), Kind::Deleted, Some(DELETED.to_owned())),
-        _ => (OF_PEOPLE, Kind::Message, amendment.new_body()),
-    };
-    let Some(body) = body else { return Ok(()) };
+    let Some(Change { from, kind, body }) = amendment.change() else { return Ok(()) };
+    let (sender, client_id) = of;
     sqlx::query(
         "UPDATE entries SET kind = ?, body = ?
          WHERE partition_key = ? AND receiver = ? AND sender = ? AND client_id = ? AND message_id < ?
            AND kind IN (SELECT value FROM json_each(?))",
     )
     .bind(kind.code())
-    .bind(body)
+    .bind(String::from(body))
     .bind(end.key.clone())
     .bind(end.receiver.0)
     .bind(sender.0)
     .bind(client_id.0.as_bytes().to_vec())
     .bind(message_id.get().cast_signed())
-    .bind(json!(from.iter().map(|kind| kind.code()).collect::<Vec<_>>()).to_string())
+    .bind(json!(Kind::codes(from)).to_string())
     .execute(&mut *connection)
     .await?;
     // The text of an edit goes with its message, whichever of the two came first.
@@ -85,7 +80,7 @@ async fn amend(
     .bind(end.key.clone())
     .bind(end.receiver.0)
     .bind(Kind::Edit.code())
-    .bind(format!("amend {sender} {client_id}"))
+    .bind(amendment_key(of))
     .bind(sender.0)
     .bind(client_id.0.as_bytes().to_vec())
     .bind(Kind::Deleted.code())

@@ -20,7 +20,8 @@ use sqlx::sqlite::{
 use sqlx::{Connection, Sqlite, SqliteConnection};
 use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 
-use super::blocking::{self, BlockingOptions, MOST_LOG};
+use super::blocking::{self, MOST_LOG};
+use super::options::{BUSY, CHECKPOINT_PAGES, READER_CACHE_KIB, WRITER_CACHE_KIB};
 use super::scan::Scanners;
 use super::service::{Service, ServiceConnection};
 use super::{OpenError, SqliteOptions, private};
@@ -30,7 +31,6 @@ use crate::store::{StoreError, migrations};
 pub struct Db {
     path: PathBuf,
     options: SqliteConnectOptions,
-    bulk: BlockingOptions,
     /// Waiters come in turn.
     writer: Arc<Mutex<Slot>>,
     readers: SqlitePool,
@@ -77,7 +77,7 @@ impl Db {
         }
         let lock = lock(path)?;
         private::make_file(path).map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
-        let connect = writing_options(path, options);
+        let connect = writing_options(path);
         let refused = |error| OpenError::of(path, error);
         let mut writer = SqliteConnection::connect_with(&connect).await.map_err(refused)?;
         migrate(path, &mut writer).await?;
@@ -90,7 +90,7 @@ impl Db {
     /// # Errors
     /// When it belongs to another version, or it is not a database.
     pub async fn open_beside(path: &Path, options: &SqliteOptions) -> Result<Arc<Db>, OpenError> {
-        let connect = writing_options(path, options).create_if_missing(false);
+        let connect = writing_options(path).create_if_missing(false);
         let refused = |error| OpenError::of(path, error);
         let mut writer = SqliteConnection::connect_with(&connect).await.map_err(refused)?;
         check_migrated(path, &mut writer).await?;
@@ -104,13 +104,13 @@ impl Db {
         writer: SqliteConnection,
         right: Right,
     ) -> Arc<Db> {
-        let reading = connect_options(path, options)
+        let reading = connect_options(path)
             .read_only(true)
             .create_if_missing(false)
-            .pragma("cache_size", format!("-{}", options.reader_cache_kib));
+            .pragma("cache_size", format!("-{}", READER_CACHE_KIB));
         let readers = SqlitePoolOptions::new()
             .max_connections(options.readers)
-            .acquire_timeout(options.busy_timeout)
+            .acquire_timeout(BUSY)
             .idle_timeout(None)
             .max_lifetime(None)
             .test_before_acquire(false)
@@ -121,16 +121,11 @@ impl Db {
         Arc::new(Db {
             path: path.to_owned(),
             options: connect,
-            bulk: BlockingOptions {
-                busy_timeout: options.busy_timeout,
-                cache_kib: options.writer_cache_kib,
-                checkpoint_pages: options.checkpoint_pages,
-            },
             writer: Arc::new(Mutex::new(Slot { connection: Some(writer), bulk: None, open: Some(right) })),
             readers,
             service,
             line: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
-            scanners: Scanners::new(path, options),
+            scanners: Scanners::new(path, options.readers),
         })
     }
 
@@ -146,7 +141,7 @@ impl Db {
 
     /// A connection for the reads of the queues and the committer, which nobody else uses. A caller gives it back after a successful
     /// read; after a failure it is closed.
-    pub(super) async fn service(&self) -> Result<ServiceConnection<'_>, StoreError> {
+    pub(in crate::store) async fn service(&self) -> Result<ServiceConnection<'_>, StoreError> {
         self.service.connection().await
     }
 
@@ -159,7 +154,7 @@ impl Db {
     }
 
     /// A connection for reading on somebody's behalf, after those who asked earlier.
-    pub(super) async fn reader(&self) -> Result<ReadConnection, StoreError> {
+    pub(in crate::store) async fn reader(&self) -> Result<ReadConnection, StoreError> {
         let place = self.place()?;
         Ok(ReadConnection { connection: self.readers.acquire().await?, _place: place })
     }
@@ -201,11 +196,11 @@ impl Db {
         if slot.open.is_none() {
             return Err(StoreError::unavailable("the database is closed"));
         }
-        let (path, options) = (self.path.clone(), self.bulk.clone());
+        let path = self.path.clone();
         let whole = move || {
             let mut connection = match slot.bulk.take() {
                 Some(connection) => connection,
-                None => blocking::open(&path, &options)?,
+                None => blocking::open(&path)?,
             };
             let done = blocking::watched("write many rows", || {
                 let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -245,7 +240,7 @@ impl Db {
 }
 
 /// A connection that reads; use it as one (`&mut *connection`).
-pub(super) struct ReadConnection {
+pub(in crate::store) struct ReadConnection {
     connection: PoolConnection<Sqlite>,
     _place: OwnedSemaphorePermit,
 }
@@ -328,14 +323,14 @@ fn lock(database: &Path) -> Result<FileLock, OpenError> {
 }
 
 /// Options of the connection that writes.
-fn writing_options(path: &Path, options: &SqliteOptions) -> SqliteConnectOptions {
-    connect_options(path, options)
-        .pragma("cache_size", format!("-{}", options.writer_cache_kib))
-        .pragma("wal_autocheckpoint", options.checkpoint_pages.to_string())
+fn writing_options(path: &Path) -> SqliteConnectOptions {
+    connect_options(path)
+        .pragma("cache_size", format!("-{}", WRITER_CACHE_KIB))
+        .pragma("wal_autocheckpoint", CHECKPOINT_PAGES.to_string())
 }
 
 /// Options of every connection over sqlx.
-pub(super) fn connect_options(path: &Path, options: &SqliteOptions) -> SqliteConnectOptions {
+pub(super) fn connect_options(path: &Path) -> SqliteConnectOptions {
     page_sums::begin();
     SqliteConnectOptions::new()
         .filename(path)
@@ -344,7 +339,7 @@ pub(super) fn connect_options(path: &Path, options: &SqliteOptions) -> SqliteCon
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
         .pragma("journal_size_limit", MOST_LOG.to_string())
-        .busy_timeout(options.busy_timeout)
+        .busy_timeout(BUSY)
 }
 
 /// Refuses a database to which other migrations were applied than this version knows, for those who cannot apply them.

@@ -21,7 +21,7 @@ use super::replay::replay;
 use super::tables::flush::RowsFlush;
 use super::{SqliteOptions, heads, meta, set_aside};
 use crate::domain::{ClientId, Content, Conversation, GroupId, MessageId, PartitionKey, Uid};
-use crate::store::{AcceptanceId, IdempotencyRecord, StoreError};
+use crate::store::{AcceptanceId, IdempotencyRecord, StoreError, group_settings};
 
 /// Two chunks of default size dirty some ten thousand pages at worst.
 const STEPS_A_CHECKPOINT: usize = 2;
@@ -337,14 +337,12 @@ pub(super) async fn write_group(
     let gid = gid.0.cast_signed();
     if let Some(group) = &changed.group {
         sqlx::query(
-            "INSERT INTO groups (gid, name, version, topic, history) VALUES (?, ?, ?, ?, ?) ON CONFLICT (gid) DO UPDATE
-             SET name = excluded.name, version = excluded.version, topic = excluded.topic, history = excluded.history",
+            "INSERT INTO groups (gid, version, settings) VALUES (?, ?, ?) ON CONFLICT (gid) DO UPDATE
+             SET version = excluded.version, settings = excluded.settings",
         )
         .bind(gid)
-        .bind(&group.name)
         .bind(group.version.cast_signed())
-        .bind(&group.topic)
-        .bind(group.history.code())
+        .bind(group_settings::text(&group.settings))
         .execute(&mut *connection)
         .await?;
         for uid in &changed.changed {

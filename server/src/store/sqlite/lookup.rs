@@ -13,10 +13,10 @@ use uuid::Uuid;
 
 use super::ledger::LedgerGroup;
 use crate::domain::{
-    Body, ClientId, Content, Conversation, Digest, Entry, Group, GroupId, History, IdempotencyKey, Kind,
-    Member, MembershipEpoch, MessageId, Standing, Timestamp, Uid,
+    Body, ClientId, Content, Conversation, Digest, Entry, Group, GroupId, IdempotencyKey, Kind, Member,
+    MembershipEpoch, MessageId, Standing, Timestamp, Uid,
 };
-use crate::store::{HEARD_AMONG, IdempotencyRecord, StoreError};
+use crate::store::{HEARD_AMONG, IdempotencyRecord, StoreError, group_settings};
 
 /// The columns of an entry, in the order in which [`entry`] reads them.
 pub(super) const ENTRY: &str = "message_id, kind, conversation, sender, client_id, body, sent_at";
@@ -126,7 +126,7 @@ pub(super) async fn heard_from(
     .bind(owner.partition_key().as_str().to_owned())
     .bind(owner.0)
     .bind(HEARD_AMONG as i64)
-    .bind(json!(Kind::SAID.map(Kind::code)).to_string())
+    .bind(json!(Kind::codes(Kind::is_said)).to_string())
     .fetch_all(executor)
     .await?;
     rows.iter().map(|row| uid(row, 0)).collect()
@@ -207,7 +207,7 @@ pub(super) async fn group(
     gid: GroupId,
 ) -> Result<LedgerGroup, StoreError> {
     let rows = sqlx::query(
-        "SELECT name, version, uid, epoch, active, ended_epoch, standing, since, topic, history
+        "SELECT settings, version, uid, epoch, active, ended_epoch, standing, since
          FROM groups LEFT JOIN members USING (gid) WHERE gid = ? ORDER BY uid",
     )
     .bind(gid.0.cast_signed())
@@ -216,9 +216,7 @@ pub(super) async fn group(
     let Some(first) = rows.first() else { return Ok(LedgerGroup::default()) };
     let mut group = Group {
         gid,
-        name: first.try_get(0)?,
-        topic: first.try_get(8)?,
-        history: History::from_code(first.try_get(9)?),
+        settings: group_settings::read(first.try_get(0)?)?,
         version: first.try_get::<i64, _>(1)?.cast_unsigned(),
         members: Vec::with_capacity(rows.len()),
     };

@@ -12,9 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::journal::record::JournalRecord;
 use super::tables::TableRows;
-use crate::domain::{
-    Content, Conversation, Group, GroupId, IdempotencyKey, Kind, MembershipEpoch, MessageId, Uid,
-};
+use crate::domain::{Content, Conversation, Group, GroupId, IdempotencyKey, MembershipEpoch, MessageId, Uid};
 use crate::store::IdempotencyRecord;
 use crate::store::changes::InboxChanges;
 
@@ -111,10 +109,7 @@ impl Memtable {
     fn put(&self, content: &Arc<Content>, rows: Vec<(Uid, MessageId, MessageId)>) {
         self.rows.fetch_add(rows.len(), Ordering::Relaxed);
         self.bytes.fetch_add(16 * rows.len(), Ordering::Relaxed);
-        let marker = match content.kind {
-            Kind::ReadMarker => content.body.read_to(),
-            _ => None,
-        };
+        let marker = content.read_to();
         for (receiver, message_id, base) in rows {
             let mut shard = self.shard(receiver);
             let inbox = shard.inboxes.entry(receiver).or_default();

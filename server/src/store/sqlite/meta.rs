@@ -20,7 +20,7 @@ pub(super) const TABLE_FLOOR: &str = "table_floor";
 const HISTORY: &str = "history";
 
 /// How often all sessions of an account were ended; absent: never.
-pub(super) const ENDINGS: &str = "endings_of_sessions";
+const ENDINGS: &str = "endings_of_sessions";
 
 /// The source of message ids; absent in an installation that has not been used yet.
 pub(super) const MESSAGE_IDS: &str = "message_ids";
@@ -47,12 +47,17 @@ pub(super) async fn number(executor: impl SqliteExecutor<'_>, key: &str) -> Resu
     }
 }
 
-/// Adds one to the number under `key`.
-pub(super) async fn count_up(connection: &mut SqliteConnection, key: &str) -> Result<(), StoreError> {
+/// How often all sessions of an account were ended, by whichever process.
+pub(in crate::store) async fn endings(db: &Db) -> Result<u64, StoreError> {
+    number(&mut *db.reader().await?, ENDINGS).await
+}
+
+/// Counts one more.
+pub(in crate::store) async fn count_ending(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     sqlx::query(
         "INSERT INTO meta (key, value) VALUES (?, '1') ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1",
     )
-    .bind(key)
+    .bind(ENDINGS)
     .execute(connection)
     .await?;
     Ok(())

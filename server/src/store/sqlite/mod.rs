@@ -28,7 +28,6 @@ use crate::store::{
     StoreError, Summary, Write,
 };
 
-mod access_keys;
 mod blocking;
 mod bulk;
 mod calls;
@@ -36,10 +35,8 @@ mod committer;
 mod compaction;
 mod condition;
 mod conversations;
-mod credentials;
 mod db;
 mod deletions;
-mod directory;
 mod error;
 mod export_snapshot;
 mod facts;
@@ -49,14 +46,12 @@ mod heads;
 mod identity;
 mod inbox_import;
 mod inboxes;
-mod invites;
 mod journal;
 mod ledger;
 mod lookup;
 mod memtable;
 mod memtable_view;
 mod meta;
-mod name_index;
 mod options;
 pub mod private;
 mod read;
@@ -74,15 +69,14 @@ mod tables;
 mod verify;
 
 pub use db::{Db, WriteTx};
-pub use directory::SqliteDirectory;
 pub use error::OpenError;
 pub use export_snapshot::SqliteExportSnapshot;
 pub use heads::{head_behind, skip_ids};
 pub use identity::Identity;
 pub use inbox_import::SqliteInboxImport;
-pub use invites::end_invites;
 pub use journal::{BadLog, Journal, LogError, check_log, forget_log};
 pub use meta::{agreed_message_ids, put_message_ids};
+pub(super) use meta::{count_ending, endings};
 pub use options::SqliteOptions;
 pub use restore::{SqliteRestore, rename_history};
 pub use status::status;
@@ -139,7 +133,7 @@ impl SqliteStore {
         let (mut ledger, memtable) = replay::replay(&db, &journal, flushed).await?;
         ledger.settle(options.known_latest_ids, options.known_groups);
 
-        let (requests, waiting) = mpsc::channel(options.waiting_commits.max(1));
+        let (requests, waiting) = mpsc::channel(committer::WAITING_COMMITS);
         let set_aside: i64 =
             sqlx::query_scalar("SELECT count(*) FROM set_aside").fetch_one(db.readers()).await?;
         let (tables, counters) = (LiveTables::read(&db).await?, replay::counters(&db).await?);
@@ -171,7 +165,7 @@ impl SqliteStore {
             if self.requests.is_closed() {
                 return;
             }
-            debug!(%error, "what is there is not known yet");
+            debug!(%error, "the stored state cannot be read yet");
             tokio::time::sleep(recovery::FIRST_PAUSE).await;
         }
     }
@@ -185,7 +179,9 @@ impl SqliteStore {
             Ok(answer) => answer,
             Err(_) => {
                 self.until_reopened().await;
-                Err(CommitError::Unknown(StoreError::unavailable("the committer died with it in hand")))
+                Err(CommitError::Unknown(StoreError::unavailable(
+                    "the committer panicked before it answered",
+                )))
             }
         }
     }
@@ -346,10 +342,10 @@ impl MessageStore for SqliteStore {
 
     async fn close(&self) {
         if let Err(error) = self.ask(CommitterRequest::Close).await {
-            warn!(%error, "not all was flushed; the next start reads it back from the journal");
+            warn!(%error, "the last flush failed; the next start reads the rows back from the journal");
         }
         if let Err(error) = self.shared.db.close().await {
-            warn!(%error, "the database was not closed in order");
+            warn!(%error, "the database could not be closed");
         }
     }
 }

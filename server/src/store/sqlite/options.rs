@@ -1,30 +1,28 @@
-//! Settings for SQLite, with the values that were measured to be good.
+//! Numbers of SQLite that were measured to be good; options for those that tests change, and operators.
 
 use std::time::Duration;
 
-/// Settings of the SQLite store.
+/// How long a read waits for a free connection, and a statement for a lock that another one holds.
+pub(super) const BUSY: Duration = Duration::from_secs(5);
+
+/// Page cache of each of the two connections that write the main database, in KiB. Where only messages are stored, or only tables, one
+/// of them has little.
+pub(super) const WRITER_CACHE_KIB: u32 = 64 << 10;
+
+/// Page cache of each connection that reads it, in KiB.
+pub(super) const READER_CACHE_KIB: u32 = 8 << 10;
+
+/// A commit to the main database checkpoints it at so many pages in its write-ahead log. A net: flushes, which write most of them,
+/// checkpoint beside the writer as they go, and nobody waits for that.
+pub(super) const CHECKPOINT_PAGES: u32 = 40_000;
+
+/// Options of the SQLite store.
 #[derive(Clone, Debug)]
 pub struct SqliteOptions {
     /// Connections that read the main database, 1 or more. Each has a thread of its own.
     pub readers: u32,
     /// Reads that may wait for one of them; more are refused at once. The queues and the committer have connections of their own.
     pub waiting_reads: usize,
-    /// How long a read waits for a free connection, and a statement for a lock that another one holds.
-    pub busy_timeout: Duration,
-    /// Page cache of each of the two connections that write the main database, in KiB. Where only messages are stored, or only tables, one
-    /// of them has little.
-    pub writer_cache_kib: u32,
-    /// Page cache of each connection that reads it, in KiB.
-    pub reader_cache_kib: u32,
-    /// A commit to the main database checkpoints it at so many pages in its write-ahead log. A net: flushes, which
-    /// write most of them, checkpoint beside the writer as they go, and nobody waits for that.
-    pub checkpoint_pages: u32,
-    /// Calls of `commit` that may wait for the committer; more callers wait until there is room.
-    pub waiting_commits: usize,
-    /// One batch takes further waiting commits while it has fewer rows than this.
-    pub batch_rows: usize,
-    /// One batch takes further waiting commits while its bodies have fewer bytes than this.
-    pub batch_bytes: usize,
     /// A flush begins when so many rows are in memory. With as many again behind it, commits go on at its pace. The more,
     /// the fewer pages a row costs; a row takes some 300 bytes of memory at 200 bytes of text.
     pub flush_rows: usize,
@@ -57,13 +55,6 @@ impl Default for SqliteOptions {
         SqliteOptions {
             readers: 4,
             waiting_reads: 4_096,
-            busy_timeout: Duration::from_secs(5),
-            writer_cache_kib: 64 * 1024,
-            reader_cache_kib: 8 * 1024,
-            checkpoint_pages: 40_000,
-            waiting_commits: 1_024,
-            batch_rows: 4_096,
-            batch_bytes: 1 << 20,
             flush_rows: 200_000,
             flush_bytes: 64 << 20,
             flush_age: Duration::from_secs(15),

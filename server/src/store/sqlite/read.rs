@@ -129,7 +129,7 @@ impl<'a> InboxReader<'a> {
                 .bind(self.uid.0)
                 .bind(conversation.to_string())
                 .bind(high.min(self.base).cast_signed())
-                .bind(json!(Kind::STATE.map(Kind::code)).to_string())
+                .bind(json!(Kind::codes(Kind::is_state)).to_string())
                 .bind(filling.wanted() as i64);
             self.collect(query, &mut filling).await?;
         }

@@ -30,7 +30,7 @@ impl Committer {
                 }
             };
             let Err(_) = AssertUnwindSafe(work).catch_unwind().await else { return };
-            self.shared.condition.trouble("the committer has died and begins anew");
+            self.shared.condition.trouble("the committer panicked and is starting again");
             if began.elapsed() > LONGEST_PAUSE {
                 pause = FIRST_PAUSE;
             }

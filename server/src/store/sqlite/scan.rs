@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::SqliteOptions;
+use super::options::{BUSY, READER_CACHE_KIB};
 use crate::domain::{
     Body, ClientId, Content, Conversation, Direction, Entry, Kind, MessageId, Timestamp, Uid,
 };
@@ -31,16 +31,16 @@ pub(super) struct Scan {
 /// Connections for scans.
 pub(super) struct Scanners {
     path: PathBuf,
-    options: SqliteOptions,
+    connections: u32,
     idle: Arc<Mutex<Vec<Connection>>>,
     free: Arc<Semaphore>,
 }
 
 impl Scanners {
-    /// Scanners of the database at `path`, which are opened when they are needed.
-    pub(super) fn new(path: &Path, options: &SqliteOptions) -> Scanners {
-        let free = Arc::new(Semaphore::new(options.readers as usize));
-        Scanners { path: path.to_owned(), options: options.clone(), idle: Arc::default(), free }
+    /// As many scanners of the database at `path`, which are opened when they are needed.
+    pub(super) fn new(path: &Path, connections: u32) -> Scanners {
+        let free = Arc::new(Semaphore::new(connections as usize));
+        Scanners { path: path.to_owned(), connections, idle: Arc::default(), free }
     }
 
     /// Reads rows into a page.
@@ -58,14 +58,14 @@ impl Scanners {
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let busy = |_| StoreError::unavailable("all readers are busy");
-        let permit = timeout(self.options.busy_timeout, Arc::clone(&self.free).acquire_owned()).await;
+        let permit = timeout(BUSY, Arc::clone(&self.free).acquire_owned()).await;
         let permit = permit.map_err(busy)?.map_err(|_| StoreError::unavailable("the database is closed"))?;
-        let (idle, path, options) = (Arc::clone(&self.idle), self.path.clone(), self.options.clone());
+        let (idle, path) = (Arc::clone(&self.idle), self.path.clone());
         let whole = move || {
             let known = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let connection = match known {
                 Some(connection) => connection,
-                None => open(&path, &options)?,
+                None => open(&path)?,
             };
             let done = work(&connection)?;
             // One that failed is not kept. The permit is given up last, so that there are never more than permits.
@@ -78,19 +78,19 @@ impl Scanners {
 
     /// Waits for the scans under way and closes the connections. Later scans fail.
     pub(super) async fn close(&self) {
-        let all = self.free.acquire_many(self.options.readers).await;
+        let all = self.free.acquire_many(self.connections).await;
         self.free.close();
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
         drop(all);
     }
 }
 
-fn open(path: &Path, options: &SqliteOptions) -> rusqlite::Result<Connection> {
+fn open(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     page_sums::begin();
     let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(options.busy_timeout)?;
-    connection.pragma_update(None, "cache_size", -i64::from(options.reader_cache_kib))?;
+    connection.busy_timeout(BUSY)?;
+    connection.pragma_update(None, "cache_size", -i64::from(READER_CACHE_KIB))?;
     Ok(connection)
 }
 

@@ -55,7 +55,7 @@ impl Service {
 }
 
 /// A connection in use; use it as one (`&mut *connection`). Dropped, it is closed: nobody knows what state it is in.
-pub(super) struct ServiceConnection<'a> {
+pub(in crate::store) struct ServiceConnection<'a> {
     connection: SqliteConnection,
     idle: &'a Mutex<Vec<SqliteConnection>>,
     _permit: SemaphorePermit<'a>,
@@ -63,7 +63,7 @@ pub(super) struct ServiceConnection<'a> {
 
 impl ServiceConnection<'_> {
     /// Keeps the connection for the next one.
-    pub(super) fn give_back(self) {
+    pub(in crate::store) fn give_back(self) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(self.connection);
     }
 }

@@ -82,7 +82,7 @@ pub fn look(path: &Path) -> Option<FileKind> {
     };
     let length = match file.metadata() {
         Ok(found) if found.is_file() => found.len(),
-        Ok(_) => return damaged("it is no file"),
+        Ok(_) => return damaged("it is not a file"),
         Err(error) => return Some(FileKind::Unreadable(error.to_string())),
     };
     let beside = |ending: &str| {
@@ -153,7 +153,7 @@ impl Opened {
                         FileKind::Damaged(error.to_string())
                     }
                     Some(_) if is_without_its_sum(&error) => {
-                        FileKind::Damaged("a page is not as it was written".to_owned())
+                        FileKind::Damaged("the checksum of a page is wrong".to_owned())
                     }
                     _ => FileKind::Unreadable(why(error)),
                 };

@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use super::journal::Journal;
-use super::{OpenError, SqliteOptions, db, journal, meta};
+use super::{OpenError, db, journal, meta};
 use crate::store::{Facts, StoreError};
 
 /// Facts about the database at `path`, and about the log beside it.
 ///
 /// # Errors
 /// When it cannot be read, or belongs to another version.
-pub async fn status(path: &Path, options: &SqliteOptions) -> Result<Facts, OpenError> {
+pub async fn status(path: &Path) -> Result<Facts, OpenError> {
     use sqlx::{Connection as _, SqliteConnection};
-    let connect = db::connect_options(path, options).read_only(true).create_if_missing(false);
+    let connect = db::connect_options(path).read_only(true).create_if_missing(false);
     let refused = |error| OpenError::of(path, error);
     let mut connection = SqliteConnection::connect_with(&connect).await.map_err(refused)?;
     db::check_migrated(path, &mut connection).await?;

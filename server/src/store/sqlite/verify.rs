@@ -63,7 +63,7 @@ pub fn verify_log(main: &Path) -> Vec<String> {
             Err(why) => {
                 let name = main.file_name().unwrap_or_default().display();
                 let mut wrong = journal::verify(main, None).err().unwrap_or_default();
-                wrong.insert(0, format!("{name}: it cannot be read which log belongs to it ({why})"));
+                wrong.insert(0, format!("{name}: its log cannot be determined ({why})"));
                 Err(wrong)
             }
         };

@@ -22,7 +22,7 @@ const MOST_BYTES_A_CHARACTER: usize = 4;
 pub struct Posts {
     messages: Messages,
     /// Characters of a text; the body of a program's own kind may have as many bytes as a text of so many characters.
-    most_characters: usize,
+    text_characters: usize,
     may_post: MayPost,
 }
 
@@ -31,8 +31,8 @@ pub type MayPost = Arc<dyn Fn(Uid) -> bool + Send + Sync>;
 
 impl Posts {
     /// Through these queues, at the senders' rates.
-    pub fn new(messages: Messages, most_characters: usize, may_post: MayPost) -> Posts {
-        Posts { messages, most_characters, may_post }
+    pub fn new(messages: Messages, text_characters: usize, may_post: MayPost) -> Posts {
+        Posts { messages, text_characters, may_post }
     }
 
     /// Writes a row of the table `inbox`, sent by `sender`, if it is one that can be put there.
@@ -71,7 +71,7 @@ impl Posts {
     fn post_of(&self, sender: Uid, write: &RowWrite) -> Result<Post, TableError> {
         let WriteChange::Put(columns) = &write.change else {
             let message =
-                "Unsupported operation: rows of the table inbox are put, and neither updated nor deleted.";
+                "Unsupported operation: rows of the table inbox can be put, but neither updated nor deleted.";
             return Err(TableError::new(ErrorCode::UnsupportedOperation, message));
         };
         if !write.key.is_assigned() {
@@ -89,7 +89,7 @@ impl Posts {
             };
             if timestamp.is_some() {
                 return Err(TableError::invalid(
-                    "The table inbox takes no timestamps: a row has that of its sending.",
+                    "The table inbox takes no timestamps: the timestamp of a row is the time of its sending.",
                 ));
             }
             let place = match name.as_str() {
@@ -127,7 +127,7 @@ impl Posts {
                     &"of a message it is {\"text\": …} and nothing else, or the text itself",
                 ));
             }
-            let body = Body::text(text.as_deref().unwrap_or(body), self.most_characters);
+            let body = Body::text(text.as_deref().unwrap_or(body), self.text_characters);
             return Ok((Kind::Message, body.map_err(|error| refused(&error))?));
         }
         let Some(kind) = AppKind::new(kind) else {
@@ -135,7 +135,7 @@ impl Posts {
                 "Invalid kind: '{kind}'. It is message, or app. and 1 to 60 of a-z, 0-9, '.', '-' and '_'."
             )));
         };
-        let most = self.most_characters.saturating_mul(MOST_BYTES_A_CHARACTER);
+        let most = self.text_characters.saturating_mul(MOST_BYTES_A_CHARACTER);
         let body = Body::app(&kind, body, most).map_err(|error| refused(&error))?;
         Ok((Kind::App, body))
     }

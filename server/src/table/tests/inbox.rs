@@ -19,7 +19,7 @@ use crate::domain::{Clock, MessageId, RangeQuery, Timestamp, Uid};
 use crate::notify::Local;
 use crate::queue::{self, QueueParts, Queues, Watermarks};
 use crate::seq::Numbers;
-use crate::store::memory::{MemoryDirectory, MemoryStore, MemoryTables};
+use crate::store::memory::{MemoryStore, MemoryTables};
 use crate::store::{Directory, MessageStore, NewAccount};
 use crate::table::{MayPost, Posts, WithInboxes};
 
@@ -39,7 +39,7 @@ impl Inboxes {
 
     async fn at_rate(may_post: MayPost) -> Inboxes {
         let messages = Arc::new(MemoryStore::new());
-        let directory = Arc::new(MemoryDirectory::new());
+        let directory = Arc::new(Directory::in_memory());
         for (uid, name) in [(BOT, "bot"), (ANN, "ann"), (BOB, "bob")] {
             let account =
                 NewAccount { name: name.into(), password_hash: String::new(), created_at: Timestamp(0) };

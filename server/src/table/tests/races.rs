@@ -14,8 +14,8 @@ use super::client::{
 use super::faulty::FaultyTables;
 use crate::store::faulty::Fault;
 use crate::store::memory::MemoryTables;
-use crate::table::Options;
 use crate::table::writer::MOST_TRIES;
+use crate::table::{LONGEST_PAUSE, Options};
 
 fn faulty(options: Options) -> (World, Arc<FaultyTables>) {
     let store = Arc::new(FaultyTables::new(Arc::new(MemoryTables::new())));
@@ -166,7 +166,7 @@ async fn after_an_unknown_outcome_nothing_is_written_before_the_store_answers() 
     assert_eq!(code(client.append("t", "x").await), ErrorCode::ServerBusy);
     assert_eq!(store.commits.lock().expect("no panic").len(), 1);
     store.is_cut_off.store(false, Ordering::Relaxed);
-    tokio::time::sleep(Options::default().longest_pause).await;
+    tokio::time::sleep(LONGEST_PAUSE).await;
     assert_eq!(client.append("t", "x").await, Ok(2));
 }
 

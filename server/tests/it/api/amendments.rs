@@ -137,7 +137,10 @@ async fn only_ones_own_messages_are_changed_and_only_for_a_time() {
     assert_eq!(app.post(&bob, &path(&ann, row, "recall"), recall.clone()).await.refused(403), "not_yours");
     app.pass(Duration::from_secs(121)).await;
     let late = app.post(&ann, &path(&bob, own, "recall"), recall).await;
-    assert_eq!(late.json()["detail"], "a message can be changed like this for 2 minutes after it was sent");
+    assert_eq!(
+        late.json()["detail"],
+        "this change is possible only for 2 minutes after the message was sent"
+    );
     assert_eq!(late.refused(403), "too_late");
     app.post(&ann, &path(&bob, own, "edit"), edit(7, "yes")).await.ok(201);
     app.pass(Duration::from_secs(3_600)).await;

@@ -337,7 +337,11 @@ async fn where_no_tables_are_served_their_pages_say_how_to_switch_them_on() {
     for path in ["/tables", "/tables/sign-in", "/tables/orders", "/tables/orders/row?k1=a"] {
         let answer = app.send_unjudged(app.request(Method::GET, path)).await;
         assert_eq!(answer.status, 404, "{path}");
-        assert!(answer.text.contains("<code>TIDEMARK_TABLE__ENABLED=true</code>"), "{}", answer.text);
+        assert!(
+            answer.text.contains("<code>TIDEMARK_TABLE__LISTEN=127.0.0.1:8081</code>"),
+            "{}",
+            answer.text
+        );
     }
     let form = "access_key_id=a&access_key_secret=b";
     let sign_in = app.request(Method::POST, "/tables/sign-in").body(form);

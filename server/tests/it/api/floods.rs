@@ -216,8 +216,7 @@ async fn one_address_does_not_take_the_line_in_which_passwords_wait() {
     let app = TestApp::start_with(|config| {
         config.accounts.password_waiting = 4;
         // Slow enough that the others come while the first is hashed.
-        config.accounts.password_memory_kib = 19_456;
-        config.accounts.password_passes = 20;
+        config.accounts.password_memory_kib = 131_072;
         config.server.trusted_proxies = vec!["127.0.0.1".parse().expect("a range")];
         config.metrics.public = true;
     })

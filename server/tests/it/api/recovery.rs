@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use tidemark::config::SignUp;
+use tidemark::app::SignUp;
 
 use crate::support::{Answer, Person, TestApp};
 

@@ -34,7 +34,7 @@ impl World {
     }
 
     async fn gates(&self) -> Gates {
-        let target = self.server.address().strip_prefix("http://").expect("an address of HTTP");
+        let target = self.server.address().strip_prefix("http://").expect("an HTTP address");
         Gates([Gate::before(target).await, Gate::before(target).await])
     }
 }

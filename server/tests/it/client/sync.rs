@@ -15,6 +15,8 @@ use tidemark_trials::server::Server;
 use tokio::process::Command;
 use tokio::time::timeout;
 
+use crate::support::TestApp;
+
 struct World {
     server: Server,
     http: Http,
@@ -23,13 +25,8 @@ struct World {
 
 impl World {
     async fn start() -> World {
-        World::start_with(&[]).await
-    }
-
-    /// With these settings, named as in the environment.
-    async fn start_with(settings: &[(&str, String)]) -> World {
         let data = tempfile::tempdir().expect("a folder");
-        let server = Server::start_with(settings, 0, binary(), data.path()).await.expect("starts");
+        let server = Server::start(binary(), data.path()).await.expect("starts");
         let http = server.http().expect("an address");
         World { server, http, data }
     }
@@ -322,12 +319,17 @@ async fn every_call_of_the_interface_is_understood() {
 #[tokio::test]
 async fn no_conversation_is_missing_in_a_list_that_moves_while_it_is_read() {
     const OTHERS: u32 = 30;
-    let world = World::start_with(&[("TIDEMARK_LIMITS__CONVERSATIONS", "10".to_owned())]).await;
-    let (ann, anns) = world.person("ann").await;
-    let (_, bobs) = world.person("bob").await;
+    let app = TestApp::start_with(|config| {
+        config.limits.conversations = 10;
+        config.limits.sends_per_account_per_second = 0;
+    })
+    .await;
+    let http = Http::new(&format!("http://{}", app.address)).expect("an address");
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    let (anns, bobs) = (http.with_token(&ann.token), http.with_token(&bob.token));
     let mut gids = Vec::new();
     for n in 0..OTHERS {
-        gids.push(bobs.create_group(&format!("group {n}"), &[ann.uid]).await.expect("made"));
+        gids.push(bobs.create_group(&format!("group {n}"), &[ann.uid as u32]).await.expect("made"));
     }
     let oldest_first = gids.clone();
     let writing = tokio::spawn(async move {

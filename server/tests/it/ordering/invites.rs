@@ -2,23 +2,15 @@
 
 use std::sync::Arc;
 
-use tidemark::app::{InviteError, InviteLimits, Invites};
+use tidemark::app::{InviteError, Invites};
 use tidemark::domain::{Clock, GroupId, Timestamp, Uid};
 use tidemark::store::faulty::Fault;
 
 use crate::ordering::world::{Process, World, options, person};
 
 fn invites(world: &World, process: &Process) -> Invites {
-    let limits = InviteLimits { longest_seconds: 3_600, most_uses: 10 };
-    let (kept, directory) = (Arc::clone(&world.directory), Arc::clone(&world.directory));
-    Invites::new(
-        kept,
-        directory,
-        process.groups.clone(),
-        world.ids.clone(),
-        limits,
-        Clock::new(|| Timestamp(7)),
-    )
+    let directory = Arc::clone(&world.directory);
+    Invites::new(directory, process.groups.clone(), world.ids.clone(), Clock::new(|| Timestamp(7)))
 }
 
 /// A group of Ann's, and the code of an invitation of hers that lets `uses` people in.

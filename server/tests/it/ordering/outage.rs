@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use tidemark::app::SendError;
 use tidemark::app::messages::Draft;
 use tidemark::domain::{Conversation, Mentions};
-use tidemark::queue::Options;
+use tidemark::queue::{NUMBER_WAIT, Options};
 use tidemark::store::faulty::Fault;
 
 use crate::ordering::world::{PEOPLE, World, client_ids_of, ids, name, options, person, to};
@@ -19,7 +19,7 @@ async fn a_section_without_numbers_delays_only_its_own_users() {
         let process = world.start(options(queues)).await;
         let (ann, bob, cat) = (person(0), person(1), person(2));
         process.refuse_numbers(bob);
-        let wait = options(queues).number_wait;
+        let wait = NUMBER_WAIT;
         let began = Instant::now();
         process.messages.submit(ann, to(bob, 1, "for one without numbers")).await.expect("accepted");
         assert!(began.elapsed() <= wait, "the first time, the numbers are waited for: {:?}", began.elapsed());

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use tidemark::app::SendError;
 use tidemark::app::messages::{Draft, Request};
 use tidemark::domain::Uid;
-use tidemark::queue::Options;
+use tidemark::queue::{Options, RESEND_WAIT};
 use tidemark::store::faulty::Fault;
 
 use crate::ordering::world::{Process, World, client_ids_of, name, options, person, to};
@@ -119,7 +119,7 @@ async fn one_that_is_given_up_holds_the_others_for_a_bounded_time_and_nobody_els
     assert_eq!(send(2).await, Err(SendError::OutOfOrder));
     process.messages.submit(ann, to(ann, 3, "another way")).await.expect("accepted");
     process.messages.submit(bob, to(ann, 4, "hi")).await.expect("accepted");
-    tokio::time::advance(options.resend_wait).await;
+    tokio::time::advance(RESEND_WAIT).await;
     send(2).await.expect("accepted");
     send(1).await.expect("accepted");
     process.queues.stop().await;

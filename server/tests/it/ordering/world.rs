@@ -21,7 +21,7 @@ use tidemark::notify::Local;
 use tidemark::queue::{DailyLimit, Options, Publish, QueueParts, Queues, Request, Watermarks};
 use tidemark::seq::{Ids, Numbers};
 use tidemark::store::faulty::FaultyStore;
-use tidemark::store::memory::{MemoryDirectory, MemoryStore};
+use tidemark::store::memory::MemoryStore;
 use tidemark::store::{Directory, MessageStore, NewAccount, PendingKey, SharedRates};
 
 pub(crate) const PEOPLE: u32 = 6;
@@ -37,7 +37,7 @@ pub(crate) fn name(n: u128) -> ClientId {
 /// Everything that outlives a "process": rows, accounts, ceilings.
 pub(crate) struct World {
     pub(crate) rows: Arc<MemoryStore>,
-    pub(crate) directory: Arc<MemoryDirectory>,
+    pub(crate) directory: Arc<Directory>,
     pub(crate) sections: Arc<seqsvr_core::store::Memory>,
     pub(crate) uuids: Arc<AtomicU64>,
     pub(crate) ids: Ids,
@@ -45,7 +45,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn new() -> World {
-        let directory = Arc::new(MemoryDirectory::new());
+        let directory = Arc::new(Directory::in_memory());
         for n in 0..PEOPLE {
             let account =
                 NewAccount { name: format!("p{n}"), password_hash: String::new(), created_at: Timestamp(0) };
@@ -110,7 +110,7 @@ impl World {
                 self.ids.clone(),
                 Consent::new(
                     store.clone(),
-                    DailyLimit::new("strangers", 0, 10, Clock::new(|| Timestamp(7)), None),
+                    DailyLimit::new("strangers", 0, Clock::new(|| Timestamp(7)), None),
                 ),
                 new_uuid,
             ),

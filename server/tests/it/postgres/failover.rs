@@ -248,7 +248,7 @@ async fn a_restore_by_hand_needs_stopped_servers_and_begins_another_history() {
     restored.arg("restored").env("TIDEMARK_DATABASE_URL", app.config.storage.database_url.with_password());
     let said = timeout(PATIENCE, restored.output()).await.expect("in time").expect("runs");
     let reported = String::from_utf8_lossy(&said.stderr).into_owned();
-    assert!(!said.status.success() && reported.contains("servers are at work"), "{reported}");
+    assert!(!said.status.success() && reported.contains("are using the database"), "{reported}");
     assert_eq!(history(&app, &ann).await, before);
     app.stop().await;
     let said = timeout(PATIENCE, restored.output()).await.expect("in time").expect("runs");

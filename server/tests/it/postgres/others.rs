@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tidemark::config::SignUp;
+use tidemark::app::SignUp;
 use tidemark::domain::{
     Body, ClientId, Content, Conversation, Digest, HistoryId, Kind, MembershipEpoch, MessageId, RangeQuery,
     Timestamp, Uid,

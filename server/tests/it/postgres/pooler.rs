@@ -115,8 +115,8 @@ async fn in_session_mode_everything_works_through_it() {
 async fn notifications_through_transaction_mode_are_found_missing_at_the_start() {
     let world = World::start("transaction").await;
     let said = refused_with(&world.direct, &[("TIDEMARK_STORAGE__LISTEN_URL", &world.through)]).await;
-    assert!(said.contains("notifications of the database do not come back"), "{said}");
-    assert!(said.contains("let [storage] listen_url lead to PostgreSQL itself"), "{said}");
+    assert!(said.contains("notifications of the database do not arrive"), "{said}");
+    assert!(said.contains("set [storage] listen_url to the address of PostgreSQL itself"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -156,7 +156,10 @@ async fn a_database_that_a_newer_program_needs_ends_a_server_and_is_refused() {
     for said in [last, refused(&url).await, run(place.path(), &url, &["migrate"]).await.2] {
         says(
             &said,
-            &["was changed by a newer version: a program must know migration 9001", "run that version"],
+            &[
+                "was changed by a newer version: it needs a program that knows migration 9001",
+                "run the newer version",
+            ],
         );
     }
 }
@@ -198,12 +201,12 @@ async fn a_connection_that_is_not_encrypted_as_asked_is_refused() {
     let to = |host: &str, rest: &str| format!("postgres://postgres@{host}:{}/{name}?{rest}", server.port());
     let authority = format!("sslmode=verify-full&sslrootcert={}", files.authority.display());
     let said = refused(&to("127.0.0.1", "sslmode=verify-full")).await;
-    says(&said, &["cannot be connected to", "check sslmode and sslrootcert in the URL"]);
+    says(&said, &["cannot connect to", "check sslmode and sslrootcert in the URL"]);
     // The certificate is one of 127.0.0.1.
     let said = refused(&to("localhost", &authority)).await;
-    says(&said, &["cannot be connected to", "check sslmode and sslrootcert in the URL"]);
+    says(&said, &["cannot connect to", "check sslmode and sslrootcert in the URL"]);
     let said = refused(&to("127.0.0.1", "sslmode=verify-full&sslrootcert=/nowhere/ca.pem")).await;
-    says(&said, &["sslrootcert=/nowhere/ca.pem, which cannot be read", "name a file that can"]);
+    says(&said, &["sslrootcert=/nowhere/ca.pem, which cannot be read", "name a readable file"]);
     for good in [authority.as_str(), "sslmode=require", "sslmode=prefer", "sslmode=disable"] {
         served(&to("127.0.0.1", good)).await;
     }
@@ -212,7 +215,7 @@ async fn a_connection_that_is_not_encrypted_as_asked_is_refused() {
     let to = |rest: &str| format!("postgres://postgres@127.0.0.1:{}/postgres?{rest}", server.port());
     for mode in ["require", "verify-full"] {
         let said = refused(&to(&format!("sslmode={mode}"))).await;
-        says(&said, &["cannot be connected to", "check sslmode and sslrootcert in the URL"]);
+        says(&said, &["cannot connect to", "check sslmode and sslrootcert in the URL"]);
     }
 }
 
@@ -220,10 +223,7 @@ async fn a_connection_that_is_not_encrypted_as_asked_is_refused() {
 async fn a_wrong_password_a_wrong_name_and_nobody_there_are_told_apart() {
     let url = durable_database().await;
     let unknown = refused(&as_role(&url, "nobody_knows:s3cret")).await;
-    says(
-        &unknown,
-        &["cannot be connected to", "role \"nobody_knows\" does not exist", "the user and password"],
-    );
+    says(&unknown, &["cannot connect to", "role \"nobody_knows\" does not exist", "the user and password"]);
     let name = url.split(['/', '?']).nth(3).expect("the name of a database");
     says(&refused(&url.replace(name, "missing")).await, &["database \"missing\" does not exist"]);
 }
@@ -242,7 +242,7 @@ async fn a_database_that_does_not_run_yet_is_waited_for_and_not_for_ever() {
     let url = database.new_database().await;
     database.kill();
     let said = refused_with(&url, &[("TIDEMARK_STORAGE__START_SECONDS", "1")]).await;
-    says(&said, &["cannot be connected to", "check that it runs there"]);
+    says(&said, &["cannot connect to", "check that it runs there"]);
     let place = tempfile::tempdir().expect("a directory");
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidemark"));
     command.args(["serve", "--listen", "127.0.0.1:0"]).current_dir(&place).kill_on_drop(true);

@@ -22,7 +22,7 @@ struct Case {
 fn synchronous(config: &mut Config) {
     config.storage.replication = Replication::Synchronous;
     // How long a request waits for a connection that is confirmed, and in all.
-    config.storage.busy_seconds = 2;
+    config.storage.connect_seconds = 2;
     config.storage.statement_seconds = 2;
     config.server.request_seconds = 20;
 }

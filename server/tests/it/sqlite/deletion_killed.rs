@@ -15,10 +15,9 @@ async fn serve(place: &Path) -> (Child, String) {
     let mut program = program(place);
     for (name, value) in [
         ("ACCOUNTS__PASSWORD_MEMORY_KIB", "8"),
-        ("ACCOUNTS__PASSWORD_PASSES", "1"),
         ("LIMITS__SENDS_PER_ACCOUNT_PER_SECOND", "0"),
         ("LIMITS__READ_KIB_PER_ACCOUNT_PER_SECOND", "0"),
-        ("STORAGE__FLUSH_SECONDS", "1"),
+        ("STORAGE__FLUSH_ROWS", "1"),
     ] {
         program.env(format!("TIDEMARK_{name}"), value);
     }

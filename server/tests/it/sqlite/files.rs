@@ -157,8 +157,7 @@ async fn a_missing_or_damaged_file_is_named_with_what_helps() {
             bytes[middle] ^= 1;
             fs::write(path, bytes).expect("changed");
         };
-        check(&a_bit, log, &["it is not as it was written", "move it away and run `tidemark restored`"])
-            .await;
+        check(&a_bit, log, &["its checksum is wrong", "move it away and run `tidemark restored`"]).await;
         let one_byte = |path: &Path| {
             let bytes = fs::read(path).expect("readable");
             fs::write(path, &bytes[..bytes.len() - 1]).expect("cut");

@@ -329,7 +329,7 @@ async fn wrong_use_is_one_line_that_says_what_to_do() {
         (
             &["serve", "--database-url", "postgres://a:b@localhost:1/x"],
             1,
-            "PostgreSQL at localhost, port 1, database x cannot be",
+            "cannot connect to PostgreSQL at localhost, port 1, database x",
         ),
         (
             &["ids", "seqsvr", "--database-url", "postgres://a:b@localhost:1/x"],
@@ -382,13 +382,13 @@ async fn check_config_prints_what_is_in_force() {
     let place = tempfile::tempdir().expect("a directory");
     std::fs::write(place.path().join("good.toml"), "[limits]\ntext_characters = 5\n").expect("written");
     let mut command = program(place.path());
-    command.args(["check-config", "--config", "good.toml"]).env("TIDEMARK_LIMITS__PAGE_ROWS", "7");
+    command.args(["check-config", "--config", "good.toml"]).env("TIDEMARK_LIMITS__GROUP_MEMBERS", "7");
     let output = command.output().await.expect("run");
     assert_eq!(output.status.code(), Some(0));
     let printed: toml::Table =
         toml::from_str(&String::from_utf8(output.stdout).expect("UTF-8")).expect("TOML");
     assert_eq!(printed["limits"]["text_characters"].as_integer(), Some(5));
-    assert_eq!(printed["limits"]["page_rows"].as_integer(), Some(7));
+    assert_eq!(printed["limits"]["group_members"].as_integer(), Some(7));
     assert_eq!(printed["server"]["heartbeat_seconds"].as_integer(), Some(30));
     let (code, out, _) = run(place.path(), &["--help"]).await;
     assert!(code == 0 && out.contains("Examples:") && out.contains("check-config"), "{out}");

@@ -109,7 +109,7 @@ async fn an_operator_deletes_an_account_while_the_server_serves() {
     let mut socket = Socket::dial(&address, "/ws", &[("authorization", &bearer)]).await.expect("opened");
     socket.expect("welcome").await;
     let (code, _, reported) = run(place.path(), &["user", "delete", "ann"]).await;
-    assert!(code == 1 && reported.contains("the name was not repeated"), "{reported}");
+    assert!(code == 1 && reported.contains("the typed name is not the account's"), "{reported}");
     let (code, _, reported) = run(place.path(), &["user", "delete", "nobody", "--yes"]).await;
     assert!(code == 1 && reported.contains("nobody has the name nobody"), "{reported}");
 

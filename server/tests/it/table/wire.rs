@@ -166,7 +166,7 @@ async fn a_head_that_says_the_wrong_thing_is_refused() {
 
 #[tokio::test]
 async fn a_body_that_is_slow_cut_off_or_too_large_is_refused() {
-    let world = World::start_with(&[("TIDEMARK_TABLE__BODY_SECONDS", "1")]).await;
+    let world = World::start_with(&[("TIDEMARK_SERVER__REQUEST_SECONDS", "1")]).await;
     let request = list(&world.key).signed(&world.key);
     let mut slow = Connection::open(&world.tables).await;
     slow.write(&request.bytes(10)).await.expect("open");

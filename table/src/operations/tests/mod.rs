@@ -9,23 +9,10 @@ use prost::Message;
 use super::*;
 use crate::rows::write::WriteChange;
 use crate::wire::plain_buffer::{CellOperation, KeyPart, ReceivedCell, ReceivedRow, encode_sent};
-use crate::{
-    KeyColumnDefinition, KeyType, KeyValue, ReservedThroughput, TableDefinition, TableOptions, Value,
-};
+use crate::{KeyType, KeyValue, ReservedThroughput, TableDefinition, TableOptions, Value};
 
 fn table(auto_increment: bool) -> TableDefinition {
-    let column = |name: &str, kind, auto_increment| KeyColumnDefinition {
-        name: name.to_owned(),
-        kind,
-        auto_increment,
-    };
-    TableDefinition {
-        name: "t".to_owned(),
-        key: vec![column("PK1", KeyType::String, false), column("PK2", KeyType::Integer, auto_increment)],
-        columns: Vec::new(),
-        options: TableOptions::default(),
-        reserved: ReservedThroughput::default(),
-    }
+    TableDefinition::of_test(&[("PK1", KeyType::String), ("PK2", KeyType::Integer)], auto_increment)
 }
 
 type KeyParts = Vec<(String, KeyPart)>;

@@ -242,7 +242,7 @@ fn increment(
     };
     let Some(sum) = before.checked_add(by) else {
         let message =
-            format!("Column '{name}' would exceed 64 bits: it is {before}, and {by} is to be added.");
+            format!("Column '{name}' would exceed 64 bits: it is {before}, and {by} would be added.");
         return Err(TableError::invalid(message));
     };
     // The sum is the latest version, also where the one before lies in the future.

@@ -5,23 +5,14 @@ use super::*;
 use crate::rows::capacity::Consumed;
 use crate::rows::stored::Columns;
 use crate::wire::filter::Comparison;
-use crate::{Cell, ErrorCode, KeyColumnDefinition, KeyType, KeyValue, ReservedThroughput, TableOptions};
+use crate::{Cell, ErrorCode, KeyType, KeyValue, TableOptions};
 
 const NOW: i64 = 1_700_000_000_000;
 
 fn table(auto_increment: bool) -> TableDefinition {
-    let column = |name: &str, kind, auto_increment| KeyColumnDefinition {
-        name: name.to_owned(),
-        kind,
-        auto_increment,
-    };
-    TableDefinition {
-        name: "t".to_owned(),
-        key: vec![column("g", KeyType::String, false), column("id", KeyType::Integer, auto_increment)],
-        columns: Vec::new(),
-        options: TableOptions { max_versions: 2, ..TableOptions::default() },
-        reserved: ReservedThroughput::default(),
-    }
+    let key = [("g", KeyType::String), ("id", KeyType::Integer)];
+    let options = TableOptions { max_versions: 2, ..TableOptions::default() };
+    TableDefinition { options, ..TableDefinition::of_test(&key, auto_increment) }
 }
 
 fn key(id: Option<i64>) -> WrittenKey {
@@ -211,7 +202,7 @@ fn what_is_no_integer_or_would_exceed_64_bits_is_not_incremented() {
     assert_eq!(decided(Value::Double(1.0), 1), "Column 'n' is not an integer and cannot be incremented.");
     assert_eq!(
         decided(Value::Integer(i64::MAX), 1),
-        "Column 'n' would exceed 64 bits: it is 9223372036854775807, and 1 is to be added."
+        "Column 'n' would exceed 64 bits: it is 9223372036854775807, and 1 would be added."
     );
 }
 

@@ -196,7 +196,7 @@ impl<'a> Input<'a> {
             let start = self.at;
             let value = self.value()?;
             if self.at - start != length {
-                return Err(self.malformed("the length of a value is not that of its data"));
+                return Err(self.malformed("the length of a value does not match its data"));
             }
             // The length within the value counts, that of the whole does not.
             crc = crc.bytes(&self.bytes[start..self.at]);

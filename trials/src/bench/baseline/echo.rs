@@ -1,8 +1,6 @@
 //! A bare axum WebSocket server that answers each frame with the same text: what the network and the framework cost.
 //!
-//! It runs in a process of its own (`bench --serve-echo`, started by the measurement), as the server does.
-
-use std::path::Path;
+//! It runs in a process of its own, as the server does.
 
 use axum::Router;
 use axum::extract::WebSocketUpgrade;
@@ -10,23 +8,7 @@ use axum::extract::ws::{Message, WebSocket};
 use axum::routing::get;
 use tokio::net::TcpListener;
 
-use super::process::BareProcess;
 use crate::Result;
-
-/// A running echo process. Dropping it kills it.
-pub(crate) struct Echo(BareProcess);
-
-impl Echo {
-    /// Starts one: this very program, asked to echo.
-    pub(crate) async fn start(program: &Path) -> Result<Echo> {
-        Ok(Echo(BareProcess::start(program, &["--serve-echo"]).await?))
-    }
-
-    /// `ws://…/ws`
-    pub(crate) fn socket_url(&self) -> String {
-        format!("ws://{}/ws", self.0.address())
-    }
-}
 
 /// Serves until the process is killed; prints the address first.
 pub(crate) async fn serve() -> Result<()> {

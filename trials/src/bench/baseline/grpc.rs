@@ -1,9 +1,8 @@
 //! A bare tonic server that answers the streams of the sequence service with a fixed number: what the network, HTTP/2 and
 //! protobuf cost before anybody has thought about a number.
 //!
-//! It runs in a process of its own (`bench --serve-grpc`, started by the measurement), as an AllocSvr does.
+//! It runs in a process of its own, as an AllocSvr does.
 
-use std::path::Path;
 use std::pin::Pin;
 
 use futures_util::{Stream, StreamExt};
@@ -14,26 +13,10 @@ use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::process::BareProcess;
 use crate::Result;
 
 /// Wide enough that flow control costs as little as it does the AllocSvr.
 const WINDOW: u32 = 4 << 20;
-
-/// A running process that answers with a fixed number. Dropping it kills it.
-pub(crate) struct BareGrpc(BareProcess);
-
-impl BareGrpc {
-    /// Starts one: this very program.
-    pub(crate) async fn start(program: &Path) -> Result<BareGrpc> {
-        Ok(BareGrpc(BareProcess::start(program, &["--serve-grpc"]).await?))
-    }
-
-    /// `http://…`
-    pub(crate) fn url(&self) -> String {
-        format!("http://{}", self.0.address())
-    }
-}
 
 /// Serves until the process is killed; prints the address first.
 pub(crate) async fn serve() -> Result<()> {

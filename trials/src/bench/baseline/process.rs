@@ -1,8 +1,6 @@
 //! A baseline that is a server: this very program in a process of its own, as the measured server is, so that both share
 //! the processor with the load in the same way.
 
-use std::ffi::OsStr;
-use std::path::Path;
 use std::process::Stdio;
 
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -17,10 +15,11 @@ pub(crate) struct BareProcess {
 }
 
 impl BareProcess {
-    /// Starts `program`, the measurement's, with these arguments; it prints its address first.
-    pub(crate) async fn start<A: AsRef<OsStr>>(program: &Path, what: &[A]) -> Result<BareProcess> {
-        let mut process = Command::new(program)
-            .args(what)
+    /// Starts this very program as a part of the measurement, which prints its address first.
+    pub(crate) async fn start(part: &[&str]) -> Result<BareProcess> {
+        let mut process = Command::new(std::env::current_exe()?)
+            .arg("--be")
+            .args(part)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .kill_on_drop(true)

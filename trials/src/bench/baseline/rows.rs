@@ -4,13 +4,12 @@
 //! their latest ids, and stores a batch by one statement. The tables come from the server's own migrations.
 
 use std::fmt;
-use std::time::Instant;
 
-use futures_util::future::try_join_all;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use super::sqlite::{migrations, partition_key};
 use crate::Result;
+use crate::bench::rate;
 
 /// How many connections, and how many messages each of them stores by a statement.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,9 +49,6 @@ const STORE: &str = "WITH moved AS (
      FROM unnest($10, $11, $12, $13, $14, $15, $16)
          AS copy(partition_key, receiver, message_id, conversation, sender, client_id, body)";
 
-/// The function that a trigger of the tables calls.
-const COMPACT_ENTRY: &str = include_str!("../../../../migrations/postgres/functions/compact_entry.sql");
-
 /// Any moment.
 const SENT_AT: i64 = 1_795_261_438_042;
 
@@ -73,7 +69,6 @@ impl BareRows {
     /// Makes the tables in the empty database at `url`.
     pub(crate) async fn open(url: String) -> Result<BareRows> {
         let mut connection = PgConnection::connect(&url).await?;
-        connection.execute(COMPACT_ENTRY).await?;
         for migration in migrations("postgres")? {
             connection.execute(AssertSqlSafe(migration)).await?;
         }
@@ -87,15 +82,8 @@ impl BareRows {
         for pairs in pairs.chunks(share) {
             loops.push(Loop::open(self, pairs).await?);
         }
-        let began = Instant::now();
-        let running = loops.into_iter().map(|mut one| {
-            let batch = way.batch;
-            tokio::spawn(async move { one.run(each, batch).await })
-        });
-        for done in try_join_all(running).await? {
-            done?;
-        }
-        Ok((pairs.len() * each) as f64 / began.elapsed().as_secs_f64())
+        let running = loops.into_iter().map(|mut one| async move { one.run(each, way.batch).await });
+        rate(pairs.len() * each, running).await
     }
 
     /// The best of the ways with at most so many messages under way, found with `each` messages of each pair, and its rate with `full`.

@@ -10,11 +10,11 @@ use tidemark_client::{Account, RangeQuery};
 
 use super::Measured;
 use super::send::send;
-use crate::bench::Context;
 use crate::bench::baseline::sqlite::{BareSqlite, Message, partition_key};
-use crate::bench::http::KeptAlive;
 use crate::bench::report::{Sample, Target};
+use crate::bench::{Context, peak_memory, rate};
 use crate::connection::{ClientConnection, heartbeat};
+use crate::http::KeptAlive;
 use crate::server::Server;
 use crate::{Failure, Result, users};
 
@@ -78,7 +78,7 @@ impl Measured for CatchUp {
         Ok(vec![
             sample("100 rows over WebSocket", sockets),
             sample("100 rows over HTTP", http),
-            Sample::new("peak server memory", self.server.peak_memory()? as f64 / f64::from(1 << 20), "MiB"),
+            peak_memory("peak server memory", &self.server)?,
         ])
     }
 }
@@ -90,22 +90,15 @@ impl CatchUp {
         for (account, cursor) in &self.users {
             connections.push((ClientConnection::open(&url, &account.token).await?, *cursor));
         }
-        let began = Instant::now();
-        let tasks = connections.into_iter().map(|(mut connection, cursor)| {
-            tokio::spawn(async move {
-                let question = heartbeat(cursor);
-                for _ in 0..each {
-                    connection.say(question.clone()).await?;
-                    let answer = connection.hear().await?;
-                    count_rows(answer.as_str())?;
-                }
-                Result::Ok(())
-            })
+        let tasks = connections.into_iter().map(|(mut connection, cursor)| async move {
+            let question = heartbeat(cursor);
+            for _ in 0..each {
+                connection.say(question.clone()).await?;
+                count_rows(connection.hear().await?.as_str())?;
+            }
+            Ok(())
         });
-        for done in try_join_all(tasks).await? {
-            done?;
-        }
-        Ok((each * DEVICES) as f64 / began.elapsed().as_secs_f64())
+        rate(each * DEVICES, tasks).await
     }
 
     async fn over_http(&self, each: usize) -> Result<f64> {
@@ -115,20 +108,14 @@ impl CatchUp {
             let connection = KeptAlive::open(address).await?;
             connections.push((connection, question(address, account, *cursor)));
         }
-        let began = Instant::now();
-        let tasks = connections.into_iter().map(|(mut connection, question)| {
-            tokio::spawn(async move {
-                for _ in 0..each {
-                    let answer = connection.ask(question.as_bytes()).await?;
-                    count_rows(std::str::from_utf8(answer.body)?)?;
-                }
-                Result::Ok(())
-            })
+        let tasks = connections.into_iter().map(|(mut connection, question)| async move {
+            for _ in 0..each {
+                let answer = connection.ask(question.as_bytes()).await?;
+                count_rows(std::str::from_utf8(answer.body)?)?;
+            }
+            Ok(())
         });
-        for done in try_join_all(tasks).await? {
-            done?;
-        }
-        Ok((each * DEVICES) as f64 / began.elapsed().as_secs_f64())
+        rate(each * DEVICES, tasks).await
     }
 
     /// The statement alone, on one connection, all columns read into values of their own.

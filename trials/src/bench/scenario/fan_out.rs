@@ -1,16 +1,14 @@
 //! `fan-out`: one sender into a group of 500, all connected: rows a second, durable and delivered.
 
-use std::time::Instant;
-
-use futures_util::future::try_join_all;
+use futures_util::FutureExt as _;
 use tempfile::TempDir;
 use tidemark_client::Account;
 
 use super::Measured;
 use super::send::send;
-use crate::bench::Context;
 use crate::bench::baseline::sqlite::{BareSqlite, Message};
 use crate::bench::report::{Sample, Target};
+use crate::bench::{Context, peak_memory, rate};
 use crate::connection::ClientConnection;
 use crate::server::Server;
 use crate::{Result, users};
@@ -53,7 +51,7 @@ impl Measured for FanOut {
             Sample::new("a group of 500, all connected", ours, "rows/s")
                 .against("bare SQLite loop", bare)
                 .target(Target::RatioAtLeast(0.5)),
-            Sample::new("peak server memory", self.server.peak_memory()? as f64 / f64::from(1 << 20), "MiB"),
+            peak_memory("peak server memory", &self.server)?,
         ])
     }
 }
@@ -72,16 +70,11 @@ impl FanOut {
         }
         let outbox = ClientConnection::open(&url, &self.accounts[0].token).await?;
         let to = format!(r#"{{"group":{}}}"#, self.gid);
-        let began = Instant::now();
         let following = inboxes.into_iter().map(|(mut inbox, seq)| {
-            tokio::spawn(async move { inbox.follow(seq, messages, |_| {}).await.map(drop) })
+            async move { inbox.follow(seq, messages, |_| {}).await.map(drop) }.boxed()
         });
-        let mut tasks: Vec<_> = following.collect();
-        tasks.push(tokio::spawn(send(outbox, to, IN_FLIGHT, messages)));
-        for done in try_join_all(tasks).await? {
-            done?;
-        }
-        Ok((messages * self.accounts.len()) as f64 / began.elapsed().as_secs_f64())
+        let tasks = following.chain([send(outbox, to, IN_FLIGHT, messages).boxed()]);
+        rate(messages * self.accounts.len(), tasks).await
     }
 
     fn bare(&self, messages: usize) -> Result<f64> {

@@ -1,15 +1,12 @@
 //! `heartbeat`: up-to-date clients asking "anything new?", against an echo of the same frames; and no storage read.
 
-use std::time::Instant;
-
-use futures_util::future::try_join_all;
 use tempfile::TempDir;
 use tidemark_client::{Socket, SocketOptions};
 
 use super::Measured;
-use crate::bench::Context;
-use crate::bench::baseline::echo::Echo;
+use crate::bench::baseline::process::BareProcess;
 use crate::bench::report::{Sample, Target};
+use crate::bench::{Context, peak_memory, rate};
 use crate::connection::{ClientConnection, heartbeat};
 use crate::server::Server;
 use crate::{Result, users};
@@ -21,7 +18,7 @@ const EACH: usize = 20_000;
 
 pub(super) struct Heartbeat {
     server: Server,
-    echo: Echo,
+    echo: BareProcess,
     /// Tokens, and the newest number of each.
     users: Vec<(String, u64)>,
     _data: TempDir,
@@ -41,7 +38,7 @@ impl Measured for Heartbeat {
             let seq = http.with_token(&account.token).seq().await?.seq;
             users.push((account.token, seq));
         }
-        let echo = Echo::start(&std::env::current_exe()?).await?;
+        let echo = BareProcess::start(&["echo"]).await?;
         Ok(Heartbeat { server, echo, users, _data: data })
     }
 
@@ -49,7 +46,8 @@ impl Measured for Heartbeat {
         let each = context.scaled(EACH);
         let mut echoed = Vec::new();
         for _ in 0..CONNECTIONS {
-            let socket = Socket::connect(&self.echo.socket_url(), "none", &SocketOptions::default()).await?;
+            let url = format!("ws://{}/ws", self.echo.address());
+            let socket = Socket::connect(&url, "none", &SocketOptions::default()).await?;
             echoed.push((ClientConnection::over(socket.into_stream()), 0));
         }
         let bare = beats(echoed, each).await?;
@@ -69,7 +67,7 @@ impl Measured for Heartbeat {
                 .against("axum echo", bare)
                 .target(Target::RatioAtLeast(0.7)),
             Sample::new("file reads meanwhile", reads as f64, "reads").target(Target::AtMost(0.0)),
-            Sample::new("peak server memory", self.server.peak_memory()? as f64 / f64::from(1 << 20), "MiB"),
+            peak_memory("peak server memory", &self.server)?,
         ])
     }
 }
@@ -77,12 +75,7 @@ impl Measured for Heartbeat {
 /// Heartbeats a second, over all connections.
 async fn beats(connections: Vec<(ClientConnection, u64)>, each: usize) -> Result<f64> {
     let total = connections.len() * each;
-    let began = Instant::now();
-    let tasks = connections.into_iter().map(|(connection, seq)| tokio::spawn(beat(connection, seq, each)));
-    for done in try_join_all(tasks).await? {
-        done?;
-    }
-    Ok(total as f64 / began.elapsed().as_secs_f64())
+    rate(total, connections.into_iter().map(|(connection, seq)| beat(connection, seq, each))).await
 }
 
 /// Keeps 16 heartbeats in flight: as many go out as answers came in.

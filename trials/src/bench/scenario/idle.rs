@@ -3,8 +3,8 @@
 use tempfile::TempDir;
 
 use super::Measured;
-use crate::bench::Context;
 use crate::bench::report::{Sample, Target};
+use crate::bench::{Context, mib};
 use crate::connection::ClientConnection;
 use crate::server::Server;
 use crate::{Result, users};
@@ -46,7 +46,7 @@ impl Measured for Idle {
         server.stop().await?;
         Ok(vec![
             Sample::new("server memory of a connection", each, "KiB").target(Target::AtMost(8.0)),
-            Sample::new("server memory with all", after as f64 / f64::from(1 << 20), "MiB"),
+            Sample::new("server memory with all", mib(after), "MiB"),
         ])
     }
 }

@@ -3,22 +3,18 @@
 
 use std::path::Path;
 
-use futures_util::future::try_join_all;
 use seqsvr_core::page_sums;
 use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
 use tidemark_client::Account;
-use tokio::time::Instant;
 
 use super::Measured;
 use super::postgres::{database, within_patience};
-use crate::bench::Context;
-use crate::bench::baseline::sqlite::partition_key;
 use crate::bench::report::Sample;
+use crate::bench::{self, Context};
 use crate::connection::{ClientConnection, client_id, send_frame};
-use crate::server::Server;
 use crate::servers::Servers;
-use crate::{Failure, Result, users};
+use crate::{Result, users};
 
 /// Senders, each with one message in flight, and how many messages all of them send in a run.
 const SENDERS: [(usize, usize); 4] = [(1, 1_000), (8, 4_000), (32, 10_000), (256, 20_000)];
@@ -34,25 +30,10 @@ const SPREADS: [&str; 2] = ["one receiver", "10,000 receivers"];
 
 pub(super) struct IdSources {
     /// One of each mode.
-    servers: Vec<ModeServer>,
+    servers: Vec<Servers>,
     /// The senders of each.
     accounts: Vec<Vec<Account>>,
     _folders: [TempDir; 3],
-}
-
-/// A server of one mode.
-enum ModeServer {
-    One(Server),
-    Over(Servers),
-}
-
-impl ModeServer {
-    fn server(&self) -> Result<&Server> {
-        match self {
-            ModeServer::One(server) => Ok(server),
-            ModeServer::Over(servers) => servers.server(0),
-        }
-    }
 }
 
 impl Measured for IdSources {
@@ -65,19 +46,20 @@ impl Measured for IdSources {
         let mut servers = Vec::new();
         let mut accounts = Vec::new();
         for (folder, ids) in folders.iter().zip(["seqsvr", "store"]) {
-            let settings = [("TIDEMARK_MESSAGES__IDS", ids.to_owned())];
-            let start = || Server::start_with(&settings, 0, &context.binary, folder.path());
-            let first = start().await?;
-            accounts.push(users::sign_up(&first.http()?, "ids", most).await?);
-            first.stop().await?;
+            let settings = vec![("TIDEMARK_MESSAGES__IDS", ids.to_owned())];
+            let mut one = Servers::over_files(&context.binary, folder.path(), settings);
+            one.add(None).await?;
+            accounts.push(users::sign_up(&one.http()?, "ids", most).await?);
+            one.stop(0).await?;
             receivers_on_sqlite(folder.path())?;
-            servers.push(ModeServer::One(start().await?));
+            one.run(0).await?;
+            servers.push(one);
         }
         let over =
             Servers::start_over(database().await?, &context.binary, folders[2].path(), 1, vec![]).await?;
-        accounts.push(users::sign_up(&over.server(0)?.http()?, "ids", most).await?);
-        receivers_on_postgres(over.database_url()).await?;
-        servers.push(ModeServer::Over(over));
+        accounts.push(users::sign_up(&over.http()?, "ids", most).await?);
+        receivers_on_postgres(over.database_url().expect("it is over PostgreSQL")).await?;
+        servers.push(over);
         Ok(IdSources { servers, accounts, _folders: folders })
     }
 
@@ -88,7 +70,7 @@ impl Measured for IdSources {
                 let each = (context.scaled(messages) / count).max(1);
                 let mut first = None;
                 for ((mode, keeper), accounts) in MODES.iter().zip(&self.servers).zip(&self.accounts) {
-                    let url = keeper.server()?.http()?.socket_url();
+                    let url = keeper.http()?.socket_url();
                     let to_one = spread == SPREADS[0];
                     let rate = within_patience(rate(&url, &accounts[..count], each, to_one)).await?;
                     let sample = Sample::new(format!("{mode}: {count} to {spread}"), rate, "messages/s");
@@ -111,23 +93,19 @@ async fn rate(url: &str, accounts: &[Account], each: usize, to_one: bool) -> Res
         connections.push(ClientConnection::open(url, &account.token).await?);
     }
     let text = "x".repeat(200);
-    let began = Instant::now();
     let tasks = connections.into_iter().map(|mut connection| {
         let text = text.clone();
-        tokio::spawn(async move {
+        async move {
             for _ in 0..each {
                 let receiver = if to_one { 0 } else { rand::random_range(0..RECEIVERS) };
                 let to = format!(r#"{{"user":{}}}"#, FIRST + receiver);
                 connection.say(send_frame(client_id(), &to, &text)).await?;
                 connection.expect("sent").await?;
             }
-            Ok::<(), Failure>(())
-        })
+            Ok(())
+        }
     });
-    for done in try_join_all(tasks).await? {
-        done?;
-    }
-    Ok((accounts.len() * each) as f64 / began.elapsed().as_secs_f64())
+    bench::rate(accounts.len() * each, tasks).await
 }
 
 /// Accounts that nobody can log in to: hashing so many passwords would take minutes.
@@ -147,12 +125,9 @@ async fn receivers_on_postgres(url: &str) -> Result<()> {
     let uids = FIRST..FIRST + RECEIVERS;
     let mut connection = PgConnection::connect(url).await?;
     sqlx::query(
-        "WITH new AS (SELECT key, uid, 'receiver-' || uid AS name FROM unnest($1, $2) AS new(key, uid)),
-             named AS (INSERT INTO account_names (name_key, uid) SELECT name, uid FROM new)
-         INSERT INTO accounts (partition_key, uid, name, name_key, password_hash, created_at)
-         SELECT key, uid, name, name, '', 0 FROM new",
+        "INSERT INTO accounts (uid, name, name_key, password_hash, created_at)
+         SELECT uid, 'receiver-' || uid, 'receiver-' || uid, '', 0 FROM unnest($1) AS uid",
     )
-    .bind(uids.clone().map(partition_key).collect::<Vec<_>>())
     .bind(uids.map(i64::from).collect::<Vec<_>>())
     .execute(&mut connection)
     .await?;

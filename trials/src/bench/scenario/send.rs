@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::time::Instant;
 
-use futures_util::future::{try_join, try_join_all};
+use futures_util::FutureExt as _;
 use tidemark_client::{Account, Http};
 
 use super::Measured;
-use crate::bench::Context;
 use crate::bench::baseline::disk;
 use crate::bench::baseline::sqlite::{BareSqlite, Message};
 use crate::bench::report::{Sample, Target};
+use crate::bench::{Context, peak_memory, rate};
 use crate::connection::{ClientConnection, client_id, send_frame};
 use crate::server::Server;
 use crate::{Result, users};
@@ -42,7 +42,8 @@ impl Measured for Send {
             let each = context.scaled(each);
             let server = Server::start(&context.binary, self.data.path()).await?;
             let ours = deliver(&server, &self.accounts[..senders * 2], in_flight, each).await?;
-            let peak = server.peak_memory()? as f64 / f64::from(1 << 20);
+            let shape = format!("{senders} × {in_flight} in flight");
+            let peak = peak_memory(format!("{shape}, peak server memory"), &server)?;
             // A stop flushes what is left: with it, every row lies where the bare loop's rows lie.
             let stopping = Instant::now();
             server.stop().await?;
@@ -50,7 +51,6 @@ impl Measured for Send {
             let settled = total / (total / ours + stopping.elapsed().as_secs_f64());
             let bare = bare(self.data.path(), &self.accounts[..senders * 2], in_flight * senders, each)?;
             let disk = disk::group_commit(self.data.path(), context.scaled(1_000), 100)?;
-            let shape = format!("{senders} × {in_flight} in flight");
             samples.push(
                 Sample::new(shape.clone(), ours, "messages/s")
                     .against("bare SQLite loop", bare)
@@ -64,7 +64,7 @@ impl Measured for Send {
                 Sample::new(format!("{shape}, of the disk's group commit"), ours, "messages/s")
                     .against("100 a sync", disk),
             );
-            samples.push(Sample::new(format!("{shape}, peak server memory"), peak, "MiB"));
+            samples.push(peak);
         }
         Ok(samples)
     }
@@ -100,16 +100,12 @@ pub(super) async fn deliver_between(
         connected.push((outbox, receiver.uid, inbox, seq));
     }
     let total = connected.len() * each;
-    let began = Instant::now();
-    let tasks = connected.into_iter().map(|(outbox, to, mut inbox, seq)| async move {
-        let receiving = tokio::spawn(async move { inbox.follow(seq, each, |_| {}).await });
-        let sending = tokio::spawn(send(outbox, format!(r#"{{"user":{to}}}"#), in_flight, each));
-        let (received, sent) = try_join(receiving, sending).await?;
-        received?;
-        sent
+    let tasks = connected.into_iter().flat_map(|(outbox, to, mut inbox, seq)| {
+        let receiving = async move { inbox.follow(seq, each, |_| {}).await.map(drop) };
+        let sending = send(outbox, format!(r#"{{"user":{to}}}"#), in_flight, each);
+        [receiving.boxed(), sending.boxed()]
     });
-    try_join_all(tasks).await?;
-    Ok(total as f64 / began.elapsed().as_secs_f64())
+    rate(total, tasks).await
 }
 
 /// The same messages by the bare loop, in batches no larger than the number in flight; messages a second.

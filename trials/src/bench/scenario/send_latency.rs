@@ -7,9 +7,9 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use super::Measured;
-use crate::bench::Context;
 use crate::bench::baseline::disk;
 use crate::bench::report::{Sample, Target};
+use crate::bench::{Context, peak_memory};
 use crate::connection::{ClientConnection, client_id, send_frame};
 use crate::server::Server;
 use crate::{Failure, Result, users};
@@ -54,7 +54,7 @@ impl Measured for SendLatency {
             sample("to sent, p99", &sent, 0.99, 20.0),
             sample("to delivered, p50", &delivered, 0.5, 5.0),
             sample("to delivered, p99", &delivered, 0.99, 20.0),
-            Sample::new("peak server memory", self.server.peak_memory()? as f64 / f64::from(1 << 20), "MiB"),
+            peak_memory("peak server memory", &self.server)?,
         ])
     }
 }

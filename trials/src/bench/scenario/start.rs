@@ -8,9 +8,9 @@ use seqsvr_core::page_sums;
 use tempfile::TempDir;
 
 use super::Measured;
-use crate::bench::Context;
 use crate::bench::baseline::sqlite::partition_key;
 use crate::bench::report::{Sample, Target};
+use crate::bench::{Context, mib};
 use crate::server::Server;
 use crate::{Failure, Result};
 
@@ -57,7 +57,7 @@ async fn start(context: &Context, data: &Path) -> Result<(f64, f64)> {
     let server = Server::start(&context.binary, data).await?;
     let (took, peak) = (server.started_in(), server.peak_memory()?);
     server.stop().await?;
-    Ok((took.as_secs_f64() * 1e3, peak as f64 / f64::from(1 << 20)))
+    Ok((took.as_secs_f64() * 1e3, mib(peak)))
 }
 
 /// The database in `data` that has this table.

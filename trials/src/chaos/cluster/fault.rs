@@ -6,10 +6,11 @@ use std::time::Duration;
 use rand::RngExt;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
+use tidemark_test_support::gate::Flow;
 use tokio::time::sleep;
 
 use crate::Result;
-use crate::cluster::{Cluster, ClusterMember, Flow, ProcessRole};
+use crate::cluster::{Cluster, ClusterMember, ProcessRole};
 
 /// The damage to a process.
 #[derive(Clone, Copy, Debug)]

@@ -105,8 +105,7 @@ impl ClusterRun {
         let history = load.end().await?;
         let broken = history.broken_promises();
         if !broken.is_empty() {
-            let shown = broken.iter().take(20).cloned().collect::<Vec<_>>().join("\n  ");
-            return Err(Failure::new(format!("{} promises broke:\n  {shown}", broken.len())));
+            return Err(Failure::of(&broken, "promises broke"));
         }
         drop(clients);
         cluster.stop().await?;

@@ -29,8 +29,7 @@ pub(super) async fn compare(https: &[Http; 2], accounts: &[Account; 2], devices:
             return Ok(rows);
         }
         if Instant::now() > deadline {
-            let shown = broken.iter().take(20).cloned().collect::<Vec<_>>().join("\n  ");
-            return Err(Failure::new(format!("{} differences:\n  {shown}", broken.len())));
+            return Err(Failure::of(&broken, "differences"));
         }
         // Rows that are owed to an inbox may still be on their way.
         sleep(Duration::from_millis(100)).await;

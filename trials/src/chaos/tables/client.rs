@@ -3,25 +3,19 @@
 
 use std::time::Duration;
 
-use axum::body::Body;
-use hyper::Request;
-use hyper::client::conn::http1::{self, SendRequest};
-use hyper_util::rt::TokioIo;
 use prost::Message;
-use tidemark_table::client::{AnswerError, Credentials, path};
+use tidemark_table::client::{AnswerError, Credentials};
 use tidemark_table::wire::proto;
-use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use crate::table_setup::{create_table, now};
+use crate::http::KeptAlive;
+use crate::table_setup::{create_table, request};
 use crate::{Failure, Result};
 
 /// How long an answer may take: longer than a server stands still.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The pause before the next server is tried.
 const PAUSE: Duration = Duration::from_millis(20);
-/// The most bytes of an answer: a page of 4 MiB, and what is around its rows.
-const MOST_BYTES: usize = 64 << 20;
 /// The table of a fault run.
 pub(super) const TABLE: &str = "ledger";
 
@@ -42,7 +36,7 @@ pub(super) struct TableCaller {
     addresses: Vec<String>,
     /// The one that it talks to.
     at: usize,
-    requests: Option<SendRequest<Body>>,
+    connection: Option<KeptAlive>,
 }
 
 impl TableCaller {
@@ -52,7 +46,7 @@ impl TableCaller {
             credentials: credentials.clone(),
             addresses: addresses.to_vec(),
             at: first,
-            requests: None,
+            connection: None,
         }
     }
 
@@ -66,28 +60,25 @@ impl TableCaller {
         message: &impl Message,
     ) -> Result<Called<A>> {
         let body = message.encode_to_vec();
-        let mut requests = self.connect().await?;
-        let mut request = Request::post(path(operation)).header("host", self.address());
-        for (name, value) in self.credentials.headers(operation, &body, &now()?) {
-            request = request.header(name, value);
-        }
-        let request = request.body(Body::from(body))?;
-        let Ok(Ok((status, headers, body))) = timeout(PATIENCE, answer(&mut requests, request)).await else {
+        let mut connection = self.connect().await?;
+        let request = request(&self.credentials, operation, &body)?;
+        let Ok(Ok(answer)) = timeout(PATIENCE, connection.answer(&request)).await else {
             self.at += 1;
             return Ok(Called::Unknown);
         };
-        self.requests = Some(requests);
-        let headers: Vec<(&str, &str)> =
-            headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        match self.credentials.check(operation, status, &headers, &body) {
-            Ok(()) => Ok(Called::Done(A::decode(&body[..])?)),
+        let headers = answer.headers();
+        let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        let called = match self.credentials.check(operation, answer.status, &headers, answer.body) {
+            Ok(()) => Ok(Called::Done(A::decode(answer.body)?)),
             Err(AnswerError::Refused { code, message }) => match code.as_str() {
                 "OTSServerBusy" | "OTSRowOperationConflict" | "OTSRequestTimeout" => Ok(Called::Refused),
                 "OTSTimeout" => Ok(Called::Unknown),
                 _ => Err(Failure::new(format!("{operation} was refused for good: {code}: {message}"))),
             },
             Err(untrusted) => Err(untrusted.into()),
-        }
+        };
+        self.connection = Some(connection);
+        called
     }
 
     /// Asks until there is an answer. For operations that may be repeated.
@@ -112,19 +103,14 @@ impl TableCaller {
     }
 
     /// A connection to a server that takes one.
-    async fn connect(&mut self) -> Result<SendRequest<Body>> {
-        if let Some(requests) = self.requests.take() {
-            return Ok(requests);
+    async fn connect(&mut self) -> Result<KeptAlive> {
+        if let Some(connection) = self.connection.take() {
+            return Ok(connection);
         }
         let connected = async {
             loop {
-                if let Ok(stream) = TcpStream::connect(self.address()).await
-                    && stream.set_nodelay(true).is_ok()
-                    && let Ok((requests, connection)) = http1::handshake(TokioIo::new(stream)).await
-                {
-                    // A failure of the connection fails the request on it.
-                    tokio::spawn(connection);
-                    return requests;
+                if let Ok(connection) = KeptAlive::open(self.address()).await {
+                    return connection;
                 }
                 self.at += 1;
                 sleep(PAUSE).await;
@@ -137,20 +123,6 @@ impl TableCaller {
     fn address(&self) -> &str {
         &self.addresses[self.at % self.addresses.len()]
     }
-}
-
-type RawAnswer = (u16, Vec<(String, String)>, Vec<u8>);
-
-async fn answer(requests: &mut SendRequest<Body>, request: Request<Body>) -> Result<RawAnswer> {
-    requests.ready().await?;
-    let answer = requests.send_request(request).await?;
-    let status = answer.status().as_u16();
-    let mut headers = Vec::new();
-    for (name, value) in answer.headers() {
-        headers.push((name.as_str().to_owned(), value.to_str()?.to_owned()));
-    }
-    let body = axum::body::to_bytes(Body::new(answer.into_body()), MOST_BYTES).await?;
-    Ok((status, headers, body.into()))
 }
 
 /// Makes the table: `group`, a text, and `id`, an integer that the server assigns.

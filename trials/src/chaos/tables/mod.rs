@@ -7,7 +7,6 @@ mod check;
 mod client;
 mod load;
 mod rows;
-mod system;
 
 use std::fmt;
 use std::path::Path;
@@ -16,14 +15,16 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use tidemark_test_support::ports::free_port;
 use tokio::time::{Instant, sleep};
 
 pub use check::TableLedger;
 pub use load::{AccessKey, TableLoad};
 
 use check::Fate;
-use system::System;
 
+use super::servers::{SERVERS, ServersFault, carry_out};
+use crate::servers::Servers;
 use crate::{Failure, Result};
 
 /// Where the tables lie.
@@ -83,31 +84,44 @@ impl TablesRun {
     /// When a promise broke, with all that broke, or when the fault run itself could not go on.
     pub async fn run(&self, binary: &Path, folder: &Path) -> Result<TablesSummary> {
         let mut random = StdRng::seed_from_u64(self.seed);
-        let mut system = System::start(self.database, binary, folder).await?;
-        let key = AccessKey::make(binary, &system.data(), &system.settings()).await?;
-        let mut load = TableLoad::begin(&key, &system.addresses(), &mut random).await?;
-        let faults = self.break_it(&mut system, &mut random, &load).await?;
+        let (mut servers, count) = match self.database {
+            Database::Sqlite => (Servers::over_files(binary, folder, Vec::new()), 1),
+            Database::Postgres => (Servers::start(binary, folder, 0).await?, SERVERS),
+        };
+        for _ in 0..count {
+            servers.add(Some(free_port())).await?;
+        }
+        let url = servers.database_url().map(|url| ("TIDEMARK_STORAGE__DATABASE_URL", url.to_owned()));
+        let key = AccessKey::make(binary, folder, url.as_slice()).await?;
+        let addresses: Vec<String> = servers.tables().map(|port| format!("127.0.0.1:{port}")).collect();
+        let mut load = TableLoad::begin(&key, &addresses, &mut random).await?;
+        let faults = self.break_it(&mut servers, &mut random, &load).await?;
         self.bar.set_message("comparing");
         let written = load.written().await?;
         // A server finishes all accepted work before it ends, so nothing is stored behind the readers.
-        system.stop().await?;
-        system.go_on().await?;
+        servers.stop_all().await?;
+        servers.run_all().await?;
         let ledger = load.read(written).await?;
-        system.stop().await?;
+        servers.stop_all().await?;
         self.judge(&ledger, faults)
     }
 
     /// Breaks something until the time is over; answers how often.
-    async fn break_it(&self, system: &mut System, random: &mut StdRng, load: &TableLoad) -> Result<usize> {
+    async fn break_it(&self, servers: &mut Servers, random: &mut StdRng, load: &TableLoad) -> Result<usize> {
         let began = Instant::now();
         let mut faults = 0;
         while began.elapsed() < self.length {
             sleep(Duration::from_millis(random.random_range(100..2_000))).await;
-            let fault = system.break_something(random).await?;
+            let (fault, away) = match self.database {
+                Database::Sqlite if random.random_ratio(4, 5) => (ServersFault::Kill(0), 300),
+                Database::Sqlite => (ServersFault::Stop(0), 300),
+                Database::Postgres => (ServersFault::draw(random), 1_500),
+            };
+            carry_out(fault, servers, random.random_range(0..away)).await?;
             faults += 1;
             self.bar.set_position(began.elapsed().as_secs());
             let acknowledged = load.acknowledged();
-            self.bar.set_message(format!("{faults} faults, the last {fault}; {acknowledged} acknowledged"));
+            self.bar.set_message(format!("{faults} faults, the last {fault:?}; {acknowledged} acknowledged"));
         }
         Ok(faults)
     }
@@ -115,8 +129,7 @@ impl TablesRun {
     fn judge(&self, ledger: &TableLedger, faults: usize) -> Result<TablesSummary> {
         let broken = ledger.broken_promises();
         if !broken.is_empty() {
-            let shown = broken.iter().take(20).cloned().collect::<Vec<_>>().join("\n  ");
-            return Err(Failure::new(format!("{} promises broke:\n  {shown}", broken.len())));
+            return Err(Failure::of(&broken, "promises broke"));
         }
         let with = |fate: fn(&Fate) -> bool| ledger.attempts.iter().filter(|a| fate(&a.fate)).count();
         let acknowledged = with(|fate| matches!(fate, Fate::Acknowledged { .. }));

@@ -22,6 +22,9 @@ mod tests;
 use replies::Reply;
 use stream::Answers;
 
+/// The largest request, in bytes.
+pub const LARGEST_REQUEST: usize = 1 << 20;
+
 /// How much callers may ask for.
 #[derive(Clone, Copy, Debug)]
 pub struct SequenceLimits {
@@ -31,6 +34,12 @@ pub struct SequenceLimits {
     pub waiting: usize,
     /// Streams at a time.
     pub streams: usize,
+}
+
+impl Default for SequenceLimits {
+    fn default() -> Self {
+        Self { uids: 10_000, waiting: 4_096, streams: 10_000 }
+    }
 }
 
 /// The service `Sequence` over the Sets of this process, with the limits of what callers may ask.
@@ -191,7 +200,8 @@ impl v1::sequence_server::Sequence for SequenceService {
         let server =
             server.ok_or_else(|| Status::invalid_argument(format!("Set {set} is not served here")))?;
         let view = server.view();
-        let table = view.table().ok_or_else(|| Status::unavailable("no table was read yet; try again"))?;
+        let table =
+            view.table().ok_or_else(|| Status::unavailable("no routing table was read yet; try again"))?;
         Ok(Response::new(v1::Table::from(&**table)))
     }
 

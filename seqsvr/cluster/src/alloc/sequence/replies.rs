@@ -154,9 +154,9 @@ pub(super) fn take_back(reply: &mut v1::StreamReply, denied: &Denied) {
 
 fn unavailable(cause: Cause) -> v1::Unavailable {
     let (reason, retry_after_ms) = match cause {
-        Cause::NoTable => ("it has not read the table yet", 100),
+        Cause::NoTable => ("it has not read the routing table yet", 100),
         Cause::Lease => ("it cannot reach the stores, and its lease is over", 100),
-        Cause::Gaining => ("the section has just been given to it", 5),
+        Cause::Gaining => ("the section has just been assigned to it", 5),
         Cause::Raise => ("the ceiling could not be raised in time", 100),
         Cause::Crowded => ("too many requests of this stream wait already", 20),
     };

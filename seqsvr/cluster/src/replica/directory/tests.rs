@@ -190,7 +190,7 @@ fn the_configuration_survives_a_restart() {
         lease,
         layout: LAYOUT,
         uids,
-        transition: None,
+        taking: None,
         moves: Moves::default(),
     };
     let install = Question::Install { next: Arc::new(next), copy: Arc::default() };

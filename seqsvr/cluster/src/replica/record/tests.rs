@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use seqsvr_core::ids::{Epoch, SectionId};
 use seqsvr_core::routing::{Assignment, Node, NodeState};
-use seqsvr_core::store::configuration::{Given, Transition};
+use seqsvr_core::store::configuration::{Given, Taking};
 use seqsvr_core::store::message::{Copy, Held, SectionState};
 use seqsvr_core::store::{Ceiling, Configuration, Configured, Layout, Member, Move, Moves, Owner};
 
@@ -36,13 +36,13 @@ fn some_table() -> Table {
     }
 }
 
-fn configuration(transition: Option<Transition>) -> Arc<Configuration> {
+fn configuration(taking: Option<Taking>) -> Arc<Configuration> {
     let members = vec![Member { id: u64::MAX, name: "s1".to_owned(), addr: "http://s1:1".to_owned() }];
     let lease = Duration::from_millis(2_000);
     let uids = 100_000..=999_999;
     let given = Given { uids: 200_000..=299_999, to: 4, number: 2 };
     let moves = Moves { given: vec![given], taken: vec![Move { from: 5, number: 6 }] };
-    Arc::new(Configuration { number: 2, members, write: 1, lease, layout: LAYOUT, uids, transition, moves })
+    Arc::new(Configuration { number: 2, members, write: 1, lease, layout: LAYOUT, uids, taking, moves })
 }
 
 fn whole(configured: Configured) -> StateChange {
@@ -64,11 +64,8 @@ fn whole(configured: Configured) -> StateChange {
 
 /// One of each kind, with every field.
 pub(in crate::replica) fn changes() -> Vec<(&'static str, StateChange)> {
-    let in_change = |transition| {
-        let current = Some(configuration(None));
-        whole(Configured { current, ballot: 5, accepted: Some((4, configuration(Some(transition)))) })
-    };
-    let earlier = Duration::from_secs(9);
+    let taking = Taking { uids: 100_000..=199_999, by: Move { from: 7, number: 9 } };
+    let accepted = Some((4, configuration(Some(taking))));
     vec![
         (
             "claim",
@@ -83,11 +80,7 @@ pub(in crate::replica) fn changes() -> Vec<(&'static str, StateChange)> {
         ("promise", StateChange::Promise(8)),
         ("table", StateChange::Write(Arc::new(some_table()))),
         ("whole", whole(Configured::default())),
-        ("shortening", in_change(Transition::Shortening { earlier })),
-        (
-            "taking",
-            in_change(Transition::Taking { uids: 100_000..=199_999, by: Move { from: 7, number: 9 } }),
-        ),
+        ("taking", whole(Configured { current: Some(configuration(None)), ballot: 5, accepted })),
     ]
 }
 

@@ -10,7 +10,6 @@ use seqsvr_core::clock::Moment;
 use seqsvr_core::flaws::Flaw;
 use seqsvr_core::ids::SectionId;
 use seqsvr_core::routing::Table;
-use seqsvr_core::store::configuration::Transition;
 use seqsvr_core::store::message::{Answer, Copy, Description, Misaddressed, Question};
 use seqsvr_core::store::{Address, Configuration, Configured};
 
@@ -65,11 +64,9 @@ impl State {
     /// Whether a table assigns uids whose ceilings are not here yet.
     pub(super) fn gives_what_is_taken_in(&self, table: &Table) -> bool {
         let current = self.configured.current.as_deref();
-        let Some(Transition::Taking { uids, .. }) = current.and_then(|one| one.transition.as_ref()) else {
-            return false;
-        };
+        let Some(taking) = current.and_then(|one| one.taking.as_ref()) else { return false };
         let section = |uid: u32| SectionId::new(uid / table.section_size);
-        let (first, last) = (section(*uids.start()), section(*uids.end()));
+        let (first, last) = (section(*taking.uids.start()), section(*taking.uids.end()));
         table.assignments.iter().any(|one| *one.sections.start() <= last && first <= *one.sections.end())
     }
 

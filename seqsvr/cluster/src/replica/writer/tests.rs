@@ -37,8 +37,8 @@ async fn started_on(disk: fn(&mut Files)) -> (TempDir, ReplicaWriter, Asker) {
     let (mut state, mut files) = directory.init().unwrap();
     let members = vec![Member { id: state.id(), name: "s".to_owned(), addr: "http://s:1".to_owned() }];
     let (lease, uids, moves) = (Duration::from_secs(2), 0..=u32::MAX, Moves::default());
-    let (number, write, layout, transition) = (1, 1, LAYOUT, None);
-    let next = Arc::new(Configuration { number, members, write, lease, layout, uids, transition, moves });
+    let (number, write, layout, taking) = (1, 1, LAYOUT, None);
+    let next = Arc::new(Configuration { number, members, write, lease, layout, uids, taking, moves });
     state.ask(Moment::default(), &Question::Install { next, copy: Arc::default() });
     files.turn(&state).unwrap();
     let claim = Question::Claim { sections: vec![sections()], owner: OWNER, layout: LAYOUT };

@@ -95,5 +95,5 @@ fn a_cut_or_changed_file_is_refused() {
     assert!(changed.contains("its checksum is wrong"), "{changed}");
     let other = parse(&whole.replace("\"version\":1,\"cluster\"", "\"version\":3,\"cluster\"")).unwrap_err();
     assert!(other.contains("version 3, which this program does not know"), "{other}");
-    assert_eq!(parse("{}\n").unwrap_err(), "it is no backup of seqsvr");
+    assert_eq!(parse("{}\n").unwrap_err(), "it is not a backup of seqsvr");
 }

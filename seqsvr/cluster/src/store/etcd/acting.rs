@@ -11,11 +11,9 @@ use seqsvr_core::store::StoreError;
 use seqsvr_etcd::v3::TxnRequest;
 use seqsvr_etcd::{found, get, holds, put_leased};
 
-/// No lease is shorter: etcd makes it longer where its elections take longer.
-const SHORTEST: Duration = Duration::from_secs(2);
-
-/// No lease is longer, however patient the others are.
-const LONGEST: Duration = Duration::from_secs(3_600);
+/// The seconds of a lease: as long as other arbiters wait for a sign, of which several come in that time. etcd makes it longer where
+/// its elections take longer.
+const LEASE_SECONDS: i64 = 2;
 
 /// The last sign of the arbiter that this process has seen. etcd itself tells no ages.
 #[derive(Debug, Default)]
@@ -38,7 +36,7 @@ impl LastActivity {
             self.at = now;
         } else if self.leased {
             // It is over, so nobody renewed it for as long.
-            self.at = now.before(SHORTEST);
+            self.at = now.before(Duration::from_secs(LEASE_SECONDS as u64));
         }
         self.leased = leased;
         now.since(self.at)
@@ -47,7 +45,7 @@ impl LastActivity {
 
 impl EtcdStore {
     /// Keeps the key of `term` there, and answers the largest promised term.
-    pub(super) async fn act(&self, term: u64, takeover: Duration) -> Result<u64, StoreError> {
+    pub(super) async fn act(&self, term: u64) -> Result<u64, StoreError> {
         let names = [&self.keys.term, &self.keys.acting];
         let (_, cells) = self.members.look(&names.map(|name| name.clone().into_bytes())).await?;
         let [promised, acting] = &cells[..] else { unreachable!("one answer for each key") };
@@ -62,9 +60,7 @@ impl EtcdStore {
         {
             return Ok(term);
         }
-        // Several signs come in half of that time.
-        let seconds = (takeover / 2).clamp(SHORTEST, LONGEST).as_secs_f64().ceil() as i64;
-        let id = self.members.grant(seconds).await?;
+        let id = self.members.grant(LEASE_SECONDS).await?;
         let transaction = TxnRequest {
             compare: vec![holds(self.keys.term.as_str(), term.to_be_bytes())],
             success: vec![put_leased(self.keys.acting.as_str(), term.to_be_bytes(), id)],

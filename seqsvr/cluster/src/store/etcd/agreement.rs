@@ -1,11 +1,11 @@
 //! The settings that all roles of a Set must share, stored beside the table: lease, layout and uids. The first arbiter
-//! stores them, and every AllocSvr that starts compares lease and layout with its file.
+//! stores them, and every AllocSvr that starts compares the layout with its file.
 
 use std::sync::atomic::Ordering;
 
 use super::{EtcdStore, keys};
 use seqsvr_core::store::configuration::Bounds;
-use seqsvr_core::store::{SetTerms, StoreError, Terms};
+use seqsvr_core::store::{Layout, SetTerms, StoreError};
 use seqsvr_etcd::v3::TxnRequest;
 use seqsvr_etcd::{put, unchanged};
 
@@ -34,7 +34,7 @@ impl EtcdStore {
     /// # Errors
     ///
     /// [`StoreError::Unavailable`]: one line that says what differs, or that nothing is stored.
-    pub(crate) async fn agree(&self, terms: &Terms) -> Result<(), StoreError> {
+    pub(crate) async fn agree(&self, layout: Layout) -> Result<(), StoreError> {
         if self.agreed.load(Ordering::Acquire) {
             return Ok(());
         }
@@ -43,10 +43,7 @@ impl EtcdStore {
             let line = format!("{key} is not in etcd yet: an arbiter of the Set stores it");
             return Err(StoreError::Unavailable(line));
         };
-        let change = format!(
-            "stop every AllocSvr and arbiter of the Set, wait 1.1 times the lease, and remove the key {key} from etcd"
-        );
-        if let Some(line) = terms.differ_from(stored.lease, stored.layout, key, &change) {
+        if let Some(line) = layout.differs_from(stored.layout, key) {
             return Err(StoreError::Unavailable(line));
         }
         self.agreed.store(true, Ordering::Release);
@@ -56,5 +53,5 @@ impl EtcdStore {
 
 /// The bounds of a read that found these settings stored.
 pub(super) fn bounds(stored: SetTerms) -> Bounds {
-    Bounds { lease: stored.lease, awaited: stored.lease, uids: stored.uids }
+    Bounds { lease: stored.lease, uids: stored.uids }
 }

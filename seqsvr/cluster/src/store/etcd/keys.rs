@@ -104,7 +104,7 @@ pub(super) fn terms(value: &[u8]) -> Result<SetTerms, StoreError> {
     let layout = stored.layout.ok_or_else(wrong)?;
     let layout = Layout { section_size: layout.section_size, step: layout.step };
     let lease = Duration::from_millis(stored.lease_ms);
-    if stored.number != 1 || stored.transition.is_some() || !LEASES.contains(&lease) {
+    if stored.number != 1 || stored.taking.is_some() || !LEASES.contains(&lease) {
         return Err(wrong());
     }
     let uids = stored.first_uid..=stored.last_uid;

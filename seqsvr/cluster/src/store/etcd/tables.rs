@@ -92,8 +92,8 @@ impl RoutingTableStore for EtcdStore {
         Err(contended())
     }
 
-    async fn acting(&self, term: u64, takeover: Duration) -> Result<u64, StoreError> {
-        self.act(term, takeover).await
+    async fn acting(&self, term: u64) -> Result<u64, StoreError> {
+        self.act(term).await
     }
 
     async fn survey(&self) -> Vec<StoreHealth> {

@@ -6,7 +6,7 @@ use super::*;
 use crate::store::StoresConfig;
 use seqsvr_core::store::conformance::{LAYOUT, owner, range, to};
 use seqsvr_core::store::tables::{Revisions, RoutingTableStore};
-use seqsvr_core::store::{Layout, Moves, RaiseError, SectionStore, SetTerms, Terms};
+use seqsvr_core::store::{Layout, Moves, RaiseError, SectionStore, SetTerms};
 use seqsvr_etcd::prefix_end;
 use seqsvr_etcd::v3::RangeRequest;
 use tidemark_test_support::servers::certificates::{self, Certificates};
@@ -112,7 +112,10 @@ async fn wrong_certificates_are_refused_in_one_line() {
     let own = Some(certificates.authority.as_path());
     let plain = endpoints.iter().map(|one| one.replace("https", "http")).collect::<Vec<_>>();
     let refusals = [
-        (written(&endpoints, Some(&foreign.authority), Some(certificates)), "set authority to who signed"),
+        (
+            written(&endpoints, Some(&foreign.authority), Some(certificates)),
+            "set authority to the authority that signed",
+        ),
         (written(&endpoints, own, None), "set certificate and key to one that its authority signed"),
         (
             written(&endpoints, own, Some(&foreign)),
@@ -128,35 +131,26 @@ async fn wrong_certificates_are_refused_in_one_line() {
 }
 
 #[tokio::test]
-async fn a_role_with_another_lease_or_other_sections_is_refused_and_one_that_says_none_goes_by_the_stored_one()
- {
+async fn a_role_with_other_sections_is_refused_and_the_lease_is_the_stored_one() {
     let prefix = fresh_prefix();
     let role = || open(endpoints(), &prefix, PATIENCE);
     let millis = Duration::from_millis;
     let stored =
         SetTerms { lease: millis(3_000), layout: LAYOUT, uids: 0..=999_999, moves: Moves::default() };
-    let terms = Terms { lease: Some(stored.lease), layout: LAYOUT };
     let first = role();
     let read =
         async |store: &EtcdStore| store.read(&Revisions::default(), Duration::ZERO).await.unwrap().bounds;
     assert_eq!(read(&first).await, None);
-    let line = first.agree(&terms).await.unwrap_err().to_string();
+    let line = first.agree(LAYOUT).await.unwrap_err().to_string();
     assert!(line.contains("an arbiter of the Set stores it"), "{line}");
     first.establish(&stored).await.unwrap();
     role().establish(&SetTerms { lease: millis(1_000), ..stored.clone() }).await.unwrap();
-    first.agree(&terms).await.unwrap();
+    first.agree(LAYOUT).await.unwrap();
     let bounds = read(&role()).await.unwrap();
-    assert_eq!((bounds.lease, bounds.awaited, bounds.uids), (stored.lease, stored.lease, stored.uids));
+    assert_eq!((bounds.lease, bounds.uids), (stored.lease, stored.uids));
 
-    let other = Terms { lease: Some(millis(1_000)), ..terms.clone() };
-    let line = role().agree(&other).await.unwrap_err().to_string();
-    assert!(
-        line.contains("has lease_ms = 3000, but this role's file has 1000; set lease_ms = 3000"),
-        "{line}"
-    );
-    role().agree(&Terms { lease: None, ..other }).await.unwrap();
-    let step = Terms { layout: Layout { step: LAYOUT.step + 1, ..LAYOUT }, ..terms.clone() };
-    let line = role().agree(&step).await.unwrap_err().to_string();
+    let step = Layout { step: LAYOUT.step + 1, ..LAYOUT };
+    let line = role().agree(step).await.unwrap_err().to_string();
     assert!(line.contains("set section_size"), "{line}");
 }
 
@@ -172,18 +166,16 @@ async fn silent(store: &EtcdStore) -> Duration {
     store.read(&Revisions::default(), Duration::ZERO).await.unwrap().acting.unwrap()
 }
 
-const TAKEOVER: Duration = Duration::from_secs(2);
-
 #[tokio::test]
 async fn an_arbiter_that_acts_leaves_no_revisions_behind() {
     let prefix = fresh_prefix() + "/";
     let arbiter = open(endpoints(), prefix.trim_end_matches('/'), PATIENCE);
     arbiter.promise(3).await.unwrap();
-    assert_eq!(arbiter.acting(3, TAKEOVER).await.unwrap(), 3);
+    assert_eq!(arbiter.acting(3).await.unwrap(), 3);
     let before = revisions(&arbiter, &prefix).await;
     assert_eq!(before.len(), 2, "the term and the sign: {before:?}");
     for _ in 0..100 {
-        assert_eq!(arbiter.acting(3, TAKEOVER).await.unwrap(), 3);
+        assert_eq!(arbiter.acting(3).await.unwrap(), 3);
     }
     assert_eq!(revisions(&arbiter, &prefix).await, before);
 }
@@ -193,12 +185,12 @@ async fn a_lease_that_is_over_tells_of_the_silence_and_the_arbiter_takes_another
     let prefix = fresh_prefix();
     let (arbiter, other) = (open(endpoints(), &prefix, PATIENCE), open(endpoints(), &prefix, PATIENCE));
     arbiter.promise(3).await.unwrap();
-    arbiter.acting(3, TAKEOVER).await.unwrap();
+    arbiter.acting(3).await.unwrap();
     assert_eq!(silent(&other).await, Duration::ZERO);
     let lease = lock(&arbiter.lease).unwrap();
     arbiter.members.revoke(lease).await.unwrap();
-    assert!(silent(&other).await >= TAKEOVER);
-    assert_eq!(arbiter.acting(3, TAKEOVER).await.unwrap(), 3);
+    assert!(silent(&other).await >= Duration::from_secs(2));
+    assert_eq!(arbiter.acting(3).await.unwrap(), 3);
     assert_ne!(lock(&arbiter.lease).unwrap(), lease);
     assert_eq!(silent(&other).await, Duration::ZERO);
 }

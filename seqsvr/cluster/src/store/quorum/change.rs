@@ -20,7 +20,7 @@ use seqsvr_core::store::message::{Answer, Question};
 use seqsvr_core::store::{Address, Configuration, Member, SizesError};
 
 /// How often a change is begun anew after others were in the way.
-pub(super) const ATTEMPTS: usize = 8;
+const ATTEMPTS: usize = 8;
 
 /// The outcome of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -56,7 +56,7 @@ impl Quorum {
                 (LOOK * LOOKS).as_secs() + 2
             ));
         }
-        let command = current.transition.as_ref()?.command(current.lease);
+        let command = current.taking.as_ref()?.command();
         Some(format!(
             "configuration {number} of the Set is the first half of a change; to complete it: {command}"
         ))
@@ -102,7 +102,7 @@ impl Quorum {
         if self.complete(&current).await.is_ok() && !self.is_halted().await {
             return Ok(current);
         }
-        let next = Arc::new(current.renewed());
+        let next = Arc::new(current.next());
         let done = self.change(Arc::clone(&current), next).await.map_err(failed)?;
         self.follow(Arc::clone(&done));
         Ok(done)

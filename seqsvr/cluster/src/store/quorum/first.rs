@@ -70,8 +70,8 @@ fn first(
     let silent: Vec<String> = addrs.iter().zip(&all).filter_map(why).collect();
     if !silent.is_empty() {
         return Err(format!(
-            "a new Set begins once all of its stores answer; {} does not yet: start it with `seqsvr store --config FILE --init`, or \
-             correct [stores] replicas",
+            "a new Set starts once all of its stores answer; {} does not answer yet: start it with `seqsvr store \
+             --config FILE --init`, or correct [stores] replicas",
             silent.join(", ")
         ));
     }
@@ -90,17 +90,17 @@ fn first(
     {
         return Err(format!(
             "{name} was made with section_size = {} and step = {}, but [set] of this file has {} and {}; set the same in the files of \
-             all stores and arbiters. A store whose file changes begins anew: remove its files, and start it with --init",
+             all stores and arbiters. If the file of a store changes, remove the files of its directory, and start it again with --init",
             other.section_size, other.step, layout.section_size, layout.step
         ));
     }
     let member =
         |(what, addr): (Description, &String)| Member { id: what.id, name: what.name, addr: addr.clone() };
     let members = stores.into_iter().zip(addrs).map(member).collect();
-    let first = Configuration { number: 1, members, write, lease, layout, uids, transition: None, moves };
+    let first = Configuration { number: 1, members, write, lease, layout, uids, taking: None, moves };
     match first.problem() {
         Some(problem) => Err(format!(
-            "the stores of the Set make no configuration: wrong {problem}; give each store a name of its own"
+            "the stores of the Set cannot form a configuration: wrong {problem}; give each store its own name"
         )),
         None => Ok(first),
     }

@@ -145,7 +145,7 @@ impl Quorum {
             for (from, answer) in join_all(asked).await {
                 copies.push(match answer.and_then(|answer| tally.note(from, answer)) {
                     Ok(Answer::Copy(copy)) => Ok(copy),
-                    Ok(_) => Err("it answers another question".to_owned()),
+                    Ok(_) => Err("it answers another request".to_owned()),
                     Err(why) => Err(why),
                 });
             }
@@ -240,7 +240,7 @@ impl RoutingTableStore for Quorum {
         self.run(|sizes| WriteRound::new(Arc::clone(table), sizes)).await
     }
 
-    async fn acting(&self, term: u64, _takeover: Duration) -> Result<u64, StoreError> {
+    async fn acting(&self, term: u64) -> Result<u64, StoreError> {
         self.run(|sizes| ActingRound::new(term, sizes)).await
     }
 

@@ -13,7 +13,7 @@ use super::{Quorum, Revisions};
 use seqsvr_core::flaws::Flaws;
 use seqsvr_core::ids::{Epoch, SectionId};
 use seqsvr_core::store::backup::Backup;
-use seqsvr_core::store::configuration::Transition;
+use seqsvr_core::store::configuration::Taking;
 use seqsvr_core::store::tables::RoutingTableStore;
 use seqsvr_core::store::{
     Ceiling, Configuration, Layout, Move, Moves, Owner, SectionStore, SetTerms, StoreError,
@@ -54,8 +54,8 @@ impl Quorum {
             _ => Ok(Some(now.giving(uids, to)?)),
         };
         let configuration = self.reconfigure(giving).await?.configuration;
-        // An AllocSvr that was not stopped may hold a lease of an earlier configuration; no raise of these sections is confirmed.
-        sleep(configuration.awaited() * 11 / 10).await;
+        // An AllocSvr that was not stopped may hold a lease; no raise of these sections is confirmed.
+        sleep(configuration.lease * 11 / 10).await;
         let everything = self.backup().await?;
         let layout = configuration.layout;
         let sections = section(layout, *uids.start())..=section(layout, *uids.end());
@@ -90,8 +90,8 @@ impl Quorum {
         // The same one when it is called again.
         let incarnation = 1 << 63 | u64::from(moved.by.from) << 31 | (moved.by.number & 0x7fff_ffff);
         self.keep(moved, &sections, stored, Owner { epoch, incarnation }).await?;
-        let taking = Some(Transition::Taking { uids: moved.uids.clone(), by: moved.by });
-        let settled = |now: &Configuration| Ok(now.settled().filter(|_| now.transition == taking));
+        let taking = Some(Taking { uids: moved.uids.clone(), by: moved.by });
+        let settled = |now: &Configuration| Ok(now.settled().filter(|_| now.taking == taking));
         self.reconfigure(settled).await
     }
 

@@ -1,12 +1,9 @@
-//! Operators' changes of the stores while the Set serves: which stores there are, how many must answer, the lease. Each
+//! Operators' changes of the stores while the Set serves: which stores there are, how many must answer. Each
 //! is the change of `change`, and may be run again until it is done. `seqsvr store` calls it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::time::sleep;
-
-use super::change::{ATTEMPTS, ChangedConfiguration, Unchanged};
+use super::change::{ChangedConfiguration, Unchanged};
 use super::{Link, Quorum};
 use seqsvr_core::store::message::{Answer, Description, Question};
 use seqsvr_core::store::{Configuration, Member};
@@ -83,31 +80,6 @@ impl Quorum {
             Ok((current.write != write).then_some(next))
         })
         .await
-    }
-
-    /// Makes `lease` the lease of the Set. A shorter one is granted at once, and takers go on waiting for the longest one that
-    /// an owner may still hold, until that has passed and the second step follows.
-    ///
-    /// # Errors
-    ///
-    /// `Unchanged`. Cut off at any moment the Set serves, and takers wait longer than they need to; to be called again.
-    pub async fn set_lease(&self, lease: Duration) -> Result<ChangedConfiguration, Unchanged> {
-        let mut already = true;
-        for _ in 0..ATTEMPTS {
-            let first = self.reconfigure(|current| Ok(current.toward_lease(lease)?)).await?;
-            already &= first.already && first.configuration.transition.is_none();
-            if first.configuration.transition.is_none() {
-                return Ok(ChangedConfiguration { already, ..first });
-            }
-            // In force by now: a read under an earlier one was asked before.
-            sleep(first.configuration.awaited() * 11 / 10).await;
-            // Another one that came meanwhile has to be waited for itself.
-            let number = first.configuration.number;
-            let settled =
-                |current: &Configuration| Ok(current.settled().filter(|_| current.number == number));
-            self.reconfigure(settled).await?;
-        }
-        Err(Unchanged::Unavailable("others change the stores at the same time".to_owned()))
     }
 
     /// The store at `addr`, by its own description.

@@ -70,7 +70,7 @@ impl Link for Remote {
 impl Remote {
     async fn send(&self, to: Option<Address>, question: Question) -> Result<Answer, String> {
         let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() else {
-            return Err(format!("{IN_FLIGHT} questions are under way already"));
+            return Err(format!("{IN_FLIGHT} requests are waiting already"));
         };
         let wait = if let Question::Read { wait, .. } = question { wait } else { Duration::ZERO };
         let allowed = wait + self.patience;

@@ -9,7 +9,7 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use super::*;
 use crate::replica::state::State;
-use crate::replica::{Replica, Start};
+use crate::replica::{Replica, Start, StoreConfig};
 use seqsvr_core::clock::Moment;
 use seqsvr_core::ids::SectionId;
 use seqsvr_core::store::conformance::conformance;
@@ -39,9 +39,9 @@ async fn served() -> (Quorum, (JoinSet<()>, TempDir)) {
     let mut links: Vec<(String, Arc<dyn Link>)> = Vec::new();
     for name in ["s1", "s2", "s3"] {
         let directory = folder.path().join(name);
-        let config =
-            format!("cluster = \"test\"\nname = {name:?}\ndirectory = {directory:?}\nfile_bytes = 65536");
-        let replica = Replica::open(toml::from_str(&config).unwrap(), Start::Init).await.unwrap();
+        let config = format!("cluster = \"test\"\nname = {name:?}\ndirectory = {directory:?}");
+        let config = StoreConfig { file_bytes: 65_536, ..toml::from_str(&config).unwrap() };
+        let replica = Replica::open(config, Start::Init).await.unwrap();
         let addr = replica.address().unwrap();
         let remote = Remote::new(&addr, &call, "test", 0, PATIENCE).unwrap();
         links.push((addr, Arc::new(remote)));

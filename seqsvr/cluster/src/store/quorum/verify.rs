@@ -28,12 +28,16 @@ impl Quorum {
             })
             .collect();
         let answers = |id: u64| listed.iter().flatten().any(|what| what.id == id);
-        lines.extend(stored.members.iter().filter(|one| !answers(one.id)).map(|one| {
-            format!("no address of the list leads to {}, which is a member; add {}", one.name, one.addr)
-        }));
+        lines.extend(
+            stored
+                .members
+                .iter()
+                .filter(|one| !answers(one.id))
+                .map(|one| format!("no listed address leads to the member {}; add {}", one.name, one.addr)),
+        );
         if let Some(write) = self.ways.write.filter(|write| *write != stored.write) {
             lines.push(format!(
-                "write = {write}, but the stores go by {}; correct it, or leave it out",
+                "write = {write}, but the stores use {}; correct it, or leave it out",
                 stored.write
             ));
         }
@@ -53,7 +57,7 @@ impl Quorum {
         let there = match timeout(self.patience, link.ask(Question::Describe)).await {
             Ok(Ok(Answer::Described(what))) if what.id == id => return None,
             Ok(Ok(Answer::Described(what))) => format!("{} answers", what.name),
-            _ => "nobody answers".to_owned(),
+            _ => "no process answers".to_owned(),
         };
         Some(format!(
             "the stores know {} at {}, where {there}; if it is gone or has moved: seqsvr store replace {} ADDRESS",
@@ -73,14 +77,14 @@ fn listed_misfit(
         (Err(why), _) => Some(format!("{addr} does not answer: {why}")),
         (Ok(what), Some(first)) => Some(format!("{addr} is {}, as {first} is; list each once", what.name)),
         (Ok(what), None) if !stored.has(what.id) => Some(format!(
-            "{addr} is {}, which is no member of configuration {number}; take it off the list, or take it in: seqsvr store add {addr}",
+            "{addr} is {}, which is not a member of configuration {number}; take it off the list, or add it: seqsvr store add {addr}",
             what.name
         )),
         (Ok(what), None) if what.sealed => {
             Some(format!("{addr} waits for the end of a change of the stores"))
         }
         (Ok(what), None) if what.configuration.as_ref().is_none_or(|one| one.number < number) => {
-            Some(format!("{addr} has not heard of configuration {number} yet"))
+            Some(format!("{addr} does not know configuration {number} yet"))
         }
         _ => None,
     }

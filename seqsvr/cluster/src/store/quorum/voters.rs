@@ -16,7 +16,7 @@ use seqsvr_core::clock::{self, Moment};
 use seqsvr_core::store::Sizes;
 use seqsvr_core::store::message::{Answer, Question};
 use seqsvr_core::store::message::{Copy, Description, Misaddressed};
-use seqsvr_core::store::{Address, Configuration, Member, StoreError, Terms};
+use seqsvr_core::store::{Address, Configuration, Layout, Member, StoreError};
 
 /// Between two attempts to learn of a configuration, or to which replica an address leads.
 const LEARN: Duration = Duration::from_secs(1);
@@ -270,7 +270,7 @@ impl Quorum {
             let question = self.ways.listed[index].1.ask(Question::Describe);
             match timeout(self.patience, question).await {
                 Ok(Ok(Answer::Described(what))) => (index, Ok(what)),
-                Ok(Ok(_)) => (index, Err("it answers another question".to_owned())),
+                Ok(Ok(_)) => (index, Err("it answers another request".to_owned())),
                 Ok(Err(why)) => (index, Err(why)),
                 Err(_) => (index, Err(format!("no answer within {:?}", self.patience))),
             }
@@ -299,12 +299,12 @@ impl Quorum {
     /// # Errors
     ///
     /// [`StoreError::Unavailable`]: one line that says what differs, or that none is stored.
-    pub(crate) async fn agree(&self, terms: &Terms) -> Result<(), StoreError> {
+    pub(crate) async fn agree(&self, layout: Layout) -> Result<(), StoreError> {
         self.learn().await;
         let Some(stored) = self.configuration() else {
             return Err(StoreError::Unavailable(Misaddressed::Unconfigured.to_string()));
         };
-        if let Some(line) = stored.differs(terms).filter(|_| !self.agreed.load(Ordering::Acquire)) {
+        if let Some(line) = stored.differs(layout).filter(|_| !self.agreed.load(Ordering::Acquire)) {
             return Err(StoreError::Unavailable(line));
         }
         self.agreed.store(true, Ordering::Release);

@@ -4,8 +4,11 @@
 
 use std::ops::RangeInclusive;
 
-use super::{CannotChange, Configuration, Transition};
+use thiserror::Error;
+
+use super::Configuration;
 use crate::flaws::{Flaw, Flaws};
+use crate::ids::SectionId;
 
 /// The most moves that a Set remembers in each direction.
 const MOST: usize = 1_000;
@@ -39,6 +42,71 @@ pub struct Moves {
     pub taken: Vec<Move>,
 }
 
+/// Uids that become the Set's own once their ceilings are stored.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Taking {
+    /// Which, both ends included.
+    pub uids: RangeInclusive<u32>,
+    /// By which move.
+    pub by: Move,
+}
+
+/// Why a configuration cannot be changed as asked.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum CannotChange {
+    /// Another change has to be completed first.
+    #[error("configuration {number} of the Set is the first half of a change; complete it first: {command}")]
+    Unfinished {
+        /// The number of the configuration.
+        number: u64,
+        /// The command that completes the change.
+        command: String,
+    },
+    /// A section cannot be divided.
+    #[error("the uids {first} to {last} do not begin and end on borders of sections of {section_size}")]
+    Borders {
+        /// The first uid asked for.
+        first: u32,
+        /// The last one.
+        last: u32,
+        /// Uids in a section.
+        section_size: u32,
+    },
+    /// Uids given away must leave one range.
+    #[error("the Set has the uids {} to {}; it can give some at one end, and must keep some", uids.start(), uids.end())]
+    NotAtOneEnd {
+        /// The uids of the Set.
+        uids: RangeInclusive<u32>,
+    },
+    /// Each move is taken once.
+    #[error(
+        "the file was used before: by configuration {number} the Set has taken these uids in, and their numbers have gone on since; \
+         a file of a move is used once"
+    )]
+    Taken {
+        /// The number of the configuration.
+        number: u64,
+    },
+    /// They are remembered for good.
+    #[error("the Set has given or taken uids 1000 times, which is as often as it can")]
+    Moves,
+    /// Uids taken in must make one range with the Set's.
+    #[error("the Set has the uids {} to {}; it can take those before or behind them", uids.start(), uids.end())]
+    NotAdjacent {
+        /// The uids of the Set.
+        uids: RangeInclusive<u32>,
+    },
+}
+
+impl Taking {
+    /// The command that completes it.
+    pub fn command(&self) -> String {
+        let Self { uids, by } = self;
+        let (first, last) = (uids.start(), uids.end());
+        format!("seqsvr restore FILE, with the file of the uids {first} to {last} that Set {} gave", by.from)
+    }
+}
+
 impl Given {
     /// Whether the Set of this number may take them.
     pub fn is_for(&self, set: u32, flaws: Flaws) -> bool {
@@ -54,6 +122,14 @@ impl Moves {
 }
 
 impl Configuration {
+    /// The sections that may be claimed and raised: of its uids, and of the ones that are being taken in.
+    pub fn sections(&self) -> RangeInclusive<SectionId> {
+        let section = |uid: u32| SectionId::new(uid / self.layout.section_size);
+        let all =
+            self.taking.as_ref().map_or_else(|| self.uids.clone(), |taking| joined(&self.uids, &taking.uids));
+        section(*all.start())..=section(*all.end())
+    }
+
     /// The move by which these uids went to that Set, if they did.
     pub fn given(&self, uids: &RangeInclusive<u32>, to: u32) -> Option<&Given> {
         self.moves.given.iter().rfind(|given| given.uids == *uids && given.to == to)
@@ -92,8 +168,8 @@ impl Configuration {
         if self.moves.taken.contains(&by) && !flaws.has(Flaw::TakeTwice) {
             return Err(CannotChange::Taken { number: self.number });
         }
-        let transition = Some(Transition::Taking { uids: uids.clone(), by });
-        if self.transition == transition {
+        let taking = Some(Taking { uids: uids.clone(), by });
+        if self.taking == taking {
             return Ok(None);
         }
         self.unfinished().map_or(Ok(()), Err)?;
@@ -104,16 +180,44 @@ impl Configuration {
         let adjacent = uids.end().checked_add(1) == Some(*self.uids.start())
             || self.uids.end().checked_add(1) == Some(*uids.start());
         match adjacent {
-            true => Ok(Some(Self { transition, ..self.next() })),
+            true => Ok(Some(Self { taking, ..self.next() })),
             false => Err(CannotChange::NotAdjacent { uids: self.uids.clone() }),
         }
     }
 
     /// The first configuration of a new Set that begins with uids of another one, before their ceilings are stored.
     pub fn beginning_with(self, by: Move) -> Self {
-        let transition = Some(Transition::Taking { uids: self.uids.clone(), by });
-        Self { transition, ..self }
+        let taking = Some(Taking { uids: self.uids.clone(), by });
+        Self { taking, ..self }
     }
+
+    /// The next one, which has the uids that it takes. `None`: it takes none. Right once their ceilings are stored.
+    pub fn settled(&self) -> Option<Self> {
+        let Taking { uids, by } = self.taking.as_ref()?;
+        let mut next = Self { uids: joined(&self.uids, uids), taking: None, ..self.next() };
+        next.moves.taken.push(*by);
+        Some(next)
+    }
+
+    fn unfinished(&self) -> Option<CannotChange> {
+        let command = self.taking.as_ref()?.command();
+        Some(CannotChange::Unfinished { number: self.number, command })
+    }
+
+    /// `uids` are whole sections.
+    pub(super) fn whole(&self, uids: &RangeInclusive<u32>) -> Result<(), CannotChange> {
+        let (first, last, section_size) = (*uids.start(), *uids.end(), self.layout.section_size);
+        let whole = last == u32::MAX || (last + 1).is_multiple_of(section_size);
+        match first <= last && first.is_multiple_of(section_size) && whole {
+            true => Ok(()),
+            false => Err(CannotChange::Borders { first, last, section_size }),
+        }
+    }
+}
+
+/// Two adjacent ranges as one.
+fn joined(one: &RangeInclusive<u32>, other: &RangeInclusive<u32>) -> RangeInclusive<u32> {
+    *one.start().min(other.start())..=*one.end().max(other.end())
 }
 
 #[cfg(test)]
@@ -143,12 +247,8 @@ mod tests {
         assert_eq!((taking.uids.clone(), sections(&taking), taking.problem()), (0..=499_999, 0..=9, None));
         assert_eq!(taking.taking(&moved, back, Flaws::default()), Ok(None));
         // One change at a time.
-        let seconds = std::time::Duration::from_secs;
-        let others = [
-            taking.giving(&(400_000..=499_999), 1).map(Some),
-            taking.taking(&moved, by, Flaws::default()),
-            taking.toward_lease(seconds(1)),
-        ];
+        let others =
+            [taking.giving(&(400_000..=499_999), 1).map(Some), taking.taking(&moved, by, Flaws::default())];
         for other in others {
             let line = other.unwrap_err().to_string();
             assert!(line.contains("complete it first: seqsvr restore FILE"), "{line}");

@@ -186,12 +186,12 @@ pub async fn a_new_table_wakes_who_waits_for_nothing_else(store: &(impl RoutingT
 pub async fn the_arbiter_that_acts_is_heard_of(store: &(impl RoutingTableStore + SectionStore)) {
     store.promise(3).await.unwrap();
     store.write(&table(3, 1)).await.unwrap();
-    assert_eq!(store.acting(3, LONG).await.unwrap(), 3);
+    assert_eq!(store.acting(3).await.unwrap(), 3);
     let reading = read(store).await;
     assert_eq!(reading.promised, 3);
     assert!(reading.acting.is_some_and(|ago| ago < LONG), "{:?}", reading.acting);
     store.promise(5).await.unwrap();
-    assert_eq!(store.acting(3, LONG).await.unwrap(), 5, "the one that was replaced is told");
+    assert_eq!(store.acting(3).await.unwrap(), 5, "the one that was replaced is told");
 }
 
 /// One test for each rule; `fresh` is an async function that returns an empty store and a value that must outlive it.

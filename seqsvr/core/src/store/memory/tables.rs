@@ -71,7 +71,7 @@ impl RoutingTableStore for Memory {
         Ok(())
     }
 
-    async fn acting(&self, term: u64, _takeover: Duration) -> Result<u64, StoreError> {
+    async fn acting(&self, term: u64) -> Result<u64, StoreError> {
         let state = &mut self.lock().tables;
         if term == state.promised {
             state.acting = Some(clock::now());

@@ -109,7 +109,7 @@ async fn a_damaged_file_is_named_and_left_alone() {
         damage(&mut bytes);
         std::fs::write(&path, &bytes).unwrap();
         let error = SqliteSections::open(&path).await.unwrap_err().to_string();
-        assert!(error.contains("sections.db") && error.contains("it is damaged: put a copy back"), "{error}");
+        assert!(error.contains("sections.db") && error.contains("it is damaged: restore a copy"), "{error}");
         assert!(!error.contains('\n'), "{error}");
         assert_eq!(std::fs::read(&path).unwrap(), bytes);
     }

@@ -67,7 +67,7 @@ proptest! {
 #[test]
 fn a_refusal_that_repeats_the_clients_words_is_one_line() {
     let bad = parse("{\"type\":\"se\\n\\u2028\\u001bd\"}").expect_err("no such frame");
-    assert_eq!(bad.problem.detail, "there is no frame `se   d`; /docs/websocket lists those that there are");
+    assert_eq!(bad.problem.detail, "there is no frame `se   d`; /docs/websocket lists all frames");
 }
 
 fn refusal(text: &str) -> (&'static str, bool) {

@@ -5,6 +5,7 @@ use std::ops::ControlFlow::{self, Continue};
 use tokio::time::sleep;
 
 use super::{SessionStep, Socket, SocketSession};
+use crate::app::ENTRIES_BYTES;
 use crate::app::sync::Pulled;
 use crate::domain::{Kind, MessageId};
 use crate::http::budget::Charge;
@@ -87,7 +88,7 @@ impl SocketSession {
         let rows = usize::try_from(rows).unwrap_or(usize::MAX).min(limits.entries_rows);
         // A character has up to six bytes in JSON. One row goes whatever it weighs.
         let row = limits.text_characters.saturating_mul(6) + ROW_BYTES;
-        let bytes = rows.saturating_mul(row).min(limits.entries_bytes.max(row));
+        let bytes = rows.saturating_mul(row).min(ENTRIES_BYTES.max(row));
         Continue(self.state.budget.take(self.network, bytes).await)
     }
 

@@ -12,6 +12,9 @@ use crate::domain::{Conversation, Uid};
 use crate::http::error::Problem;
 use crate::http::ws::frame;
 
+/// People whom one connection watches, to be told who is online.
+const MOST_WATCHED: usize = 200;
+
 /// The news for the device; `None`: nothing has changed. Without a look-up under way it never resolves.
 pub(super) async fn told(news: &mut Option<FrameAnswer>) -> Option<Utf8Bytes> {
     match news {
@@ -36,9 +39,8 @@ impl SocketSession {
 
     /// The device watches these people from now on, and is told who of them is online.
     pub(super) async fn watch(&mut self, socket: &mut impl Socket, people: HashSet<Uid>) -> SessionStep {
-        let most = self.state.settings.limits.watched_people;
-        if people.len() > most {
-            let detail = format!("`of` names {} people; at most {most} are watched", people.len());
+        if people.len() > MOST_WATCHED {
+            let detail = format!("`of` names {} people; at most {MOST_WATCHED} can be watched", people.len());
             return self.refuse(socket, &Problem::invalid_body(detail), None).await;
         }
         match self.state.rates.watch_and_pause(self.uid()) {

@@ -15,7 +15,7 @@ static NEXT: AtomicU64 = AtomicU64::new(1 << 32);
 struct Both {
     store: Arc<FaultyStore>,
     state: HttpState,
-    directory: Arc<MemoryDirectory>,
+    directory: Arc<Directory>,
     ann: World,
     bob: World,
 }

@@ -1,7 +1,7 @@
 //! The rights of members.
 
 use super::*;
-use crate::domain::{GroupChange, GroupId, Timestamp};
+use crate::domain::{GroupChange, GroupId, GroupSetting, Timestamp};
 
 const OWNER: Uid = Uid(1);
 const ADMINISTRATOR: Uid = Uid(2);
@@ -36,8 +36,8 @@ fn each_may_do_what_the_role_allows() {
     let group = group();
     let (only, owner) = (Some(SendError::AdministratorsOnly), Some(SendError::OwnerOnly));
     let (stays, outside) = (Some(SendError::OwnerStays), Some(SendError::UnknownGroup));
-    let rename = || GroupAction::Rename("hikers".into());
-    let topic = || GroupAction::Topic("Sundays".into());
+    let rename = || GroupAction::Set(GroupSetting::Name("hikers".into()));
+    let topic = || GroupAction::Set(GroupSetting::Topic("Sundays".into()));
     for (action, [by_owner, by_administrator, by_member]) in [
         (rename(), [None, None, only.clone()]),
         (topic(), [None, None, only.clone()]),
@@ -71,8 +71,8 @@ fn each_may_do_what_the_role_allows() {
 fn what_is_so_already_is_no_change() {
     let group = after(&group(), &GroupStep::Banned(GUEST));
     for action in [
-        GroupAction::Rename(" walkers ".into()),
-        GroupAction::Topic(String::new()),
+        GroupAction::Set(GroupSetting::Name(" walkers ".into())),
+        GroupAction::Set(GroupSetting::Topic(String::new())),
         GroupAction::Role(MEMBER, Role::Member),
         GroupAction::Role(OWNER, Role::Owner),
         GroupAction::Ban(GUEST),
@@ -107,10 +107,16 @@ fn who_was_removed_comes_back_by_somebody_or_by_a_later_invitation() {
 fn names_and_topics_are_visible_and_short() {
     let group = group();
     for topic in ["x".repeat(301), "two\nlines".to_owned(), "a\u{200d}b".to_owned()] {
-        assert_eq!(decide(&group, OWNER, GroupAction::Topic(topic)), Err(SendError::GroupTopic));
+        assert_eq!(
+            decide(&group, OWNER, GroupAction::Set(GroupSetting::Topic(topic))),
+            Err(SendError::GroupTopic)
+        );
     }
     for name in [String::new(), "x".repeat(81)] {
-        assert_eq!(decide(&group, OWNER, GroupAction::Rename(name)), Err(SendError::GroupName));
+        assert_eq!(
+            decide(&group, OWNER, GroupAction::Set(GroupSetting::Name(name))),
+            Err(SendError::GroupName)
+        );
     }
 }
 

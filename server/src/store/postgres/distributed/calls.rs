@@ -11,7 +11,8 @@ use tracing::debug;
 use super::super::PgDb;
 use super::super::commit::{MOST_CONFLICTS, Setback, setback};
 use crate::domain::{Content, Conversation, GroupChange, GroupId, Member, MembershipEpoch, MessageId, Uid};
-use crate::store::{Accept, AcceptanceId, Earlier, Recipient, StoreError};
+use crate::store::postgres::effect::Effect;
+use crate::store::{Accept, AcceptanceId, Earlier, Recipient, StoreError, group_settings};
 
 /// Why a call did not do what it was to do.
 #[derive(Clone, Debug)]
@@ -33,19 +34,45 @@ impl From<PgCallFailure> for StoreError {
     }
 }
 
+/// A row of one inbox.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct NewEntry {
+    kind: u8,
+    conversation: String,
+    sender: u32,
+    client_id: Option<String>,
+    body: String,
+    sent_at: i64,
+    is_shown: bool,
+    read_to: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effect: Option<Effect>,
+}
+
+impl NewEntry {
+    fn new(content: &Content, receiver: Uid) -> NewEntry {
+        NewEntry {
+            kind: content.kind.code(),
+            conversation: content.conversation(receiver).to_string(),
+            sender: content.sender.0,
+            client_id: content.client_id.map(|client_id| client_id.0.simple().to_string()),
+            body: content.body.as_json().to_owned(),
+            sent_at: content.sent_at.0,
+            is_shown: content.is_shown(),
+            read_to: content.read_to().unwrap_or_default().get(),
+            effect: Effect::of(content, receiver),
+        }
+    }
+}
+
 /// Something that a user sends.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct NewAcceptance {
-    kind: u8,
-    target: String,
-    client_id: Option<String>,
+    entry: NewEntry,
     digest: String,
-    body: String,
-    sent_at: i64,
     id: u64,
     gid: u64,
     epoch: u32,
-    read_to: u64,
     is_change: bool,
     ends_uid: Option<u32>,
     ends_epoch: Option<u32>,
@@ -65,16 +92,11 @@ impl NewAcceptance {
         let ends = change.and_then(|change| change.ends);
         let (ends_uid, ends_epoch) = ends.map(|(uid, epoch)| (uid.0, epoch.0)).unzip();
         NewAcceptance {
-            kind: content.kind.code(),
-            target: content.target.to_string(),
-            client_id: client_id(content),
+            entry: NewEntry::new(content, content.sender),
             digest: hex(&accept.digest.0),
-            body: content.body.as_json().to_owned(),
-            sent_at: content.sent_at.0,
             id: own.message_id.get(),
             gid: group_of(content),
             epoch: own.epoch.0,
-            read_to: content.body.read_to().filter(|_| content.client_id.is_none()).unwrap_or_default().get(),
             is_change: change.is_some(),
             ends_uid,
             ends_epoch,
@@ -86,33 +108,23 @@ impl NewAcceptance {
 /// A copy for one receiver.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct NewCopy {
-    pub(super) sender: u32,
     pub(super) acceptance: u64,
     previous: u64,
-    kind: u8,
-    conversation: String,
-    client_id: Option<String>,
-    body: String,
-    sent_at: i64,
+    entry: NewEntry,
     id: u64,
     gid: u64,
     epoch: u32,
     ends: u32,
     is_void: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    earlier: Vec<EarlierRow>,
+    earlier: Vec<EarlierEntry>,
 }
 
 /// A row that the receiver gets before the copy.
 #[derive(Clone, Debug, Serialize)]
-struct EarlierRow {
-    kind: u8,
-    conversation: String,
-    sender: u32,
-    client_id: Option<String>,
-    body: String,
-    sent_at: i64,
+struct EarlierEntry {
     id: u64,
+    entry: NewEntry,
 }
 
 /// Which copy of an acceptance, for whom.
@@ -132,14 +144,9 @@ impl NewCopy {
         let CopyOf { acceptance, previous, to, ends } = of;
         let ends = ends.filter(|(uid, _)| *uid == to.uid).map_or(0, |(_, epoch)| epoch.0);
         NewCopy {
-            sender: content.sender.0,
             acceptance: acceptance.0,
             previous: previous.0,
-            kind: content.kind.code(),
-            conversation: content.conversation(to.uid).to_string(),
-            client_id: client_id(content),
-            body: content.body.as_json().to_owned(),
-            sent_at: content.sent_at.0,
+            entry: NewEntry::new(content, to.uid),
             id: id.get(),
             gid: group_of(content),
             epoch: to.epoch.0,
@@ -151,16 +158,16 @@ impl NewCopy {
 
     /// The same with what the receiver gets before it.
     pub(super) fn after(self, earlier: &[Earlier], receiver: Uid) -> NewCopy {
-        let row = |Earlier { content, message_id }: &Earlier| EarlierRow {
-            kind: content.kind.code(),
-            conversation: content.conversation(receiver).to_string(),
-            sender: content.sender.0,
-            client_id: client_id(content),
-            body: content.body.as_json().to_owned(),
-            sent_at: content.sent_at.0,
+        let row = |Earlier { content, message_id }: &Earlier| EarlierEntry {
             id: message_id.get(),
+            entry: NewEntry::new(content, receiver),
         };
         NewCopy { earlier: earlier.iter().map(row).collect(), ..self }
+    }
+
+    /// The user that said it.
+    pub(super) fn sender(&self) -> u32 {
+        self.entry.sender
     }
 
     /// The same without a row.
@@ -201,10 +208,6 @@ pub(super) struct Unaccepted {
     pub(super) version: u64,
     pub(super) actor: u32,
     pub(super) accept: NewAcceptance,
-}
-
-fn client_id(content: &Content) -> Option<String> {
-    content.client_id.map(|client_id| client_id.0.simple().to_string())
 }
 
 fn group_of(content: &Content) -> u64 {
@@ -289,16 +292,14 @@ impl NewChange<'_> {
 
 /// Changes a group.
 pub(super) async fn change(db: &PgDb, wanted: &NewChange<'_>) -> Result<ChangeAnswer, PgCallFailure> {
-    const CALL: &str = "SELECT change_group($1, $2, $3, $4, $5, $6, $7::jsonb, $8::jsonb)";
+    const CALL: &str = "SELECT change_group($1, $2, $3, $4::jsonb, $5::jsonb, $6::jsonb)";
     let NewChange { change, by, members, accept } = wanted;
     let query = || {
         sqlx::query_scalar(CALL)
             .bind(change.gid.0.cast_signed())
             .bind(change.from_version.cast_signed())
             .bind(i64::from(by.0))
-            .bind(change.name.clone())
-            .bind(change.topic.clone())
-            .bind(change.history.map(|history| i16::from(history.code())))
+            .bind(json(&group_settings::changed(change.setting.as_ref())))
             .bind(json(members))
             .bind(json(accept))
     };

@@ -200,7 +200,7 @@ impl<'a> Commit<'a> {
                 own.message_id, own.receiver
             )),
             "end" => Outcome::Rejected(format!(
-                "the inbox of user {} has come to the end of its ids",
+                "the inbox of user {} has reached the end of its ids",
                 own.receiver
             )),
             other => {

@@ -79,7 +79,7 @@ impl Commit<'_> {
                         self.delivered(receiver, planned, answer);
                     }
                 }
-                Err(error) => warn!(%error, %receiver, copies = planned.len(), "copies stay owed"),
+                Err(error) => warn!(%error, %receiver, copies = planned.len(), "copies stay pending"),
             }
         }
     }
@@ -95,12 +95,12 @@ impl Commit<'_> {
             "already" => CopyOutcome::Already,
             "void" => CopyOutcome::Void,
             "end" => {
-                error!(%receiver, "an inbox has come to the end of its ids; it takes no copy");
+                error!(%receiver, "an inbox has reached the end of its ids; it takes no more copies");
                 CopyOutcome::Void
             }
             "late" => return self.behind.push((receiver, answer.id())),
             // What comes before it is looked for now and then, and brings it along.
-            other => return warn!(%receiver, %sender, verdict = other, "a copy stays owed"),
+            other => return warn!(%receiver, %sender, verdict = other, "a copy stays pending"),
         };
         self.settled.entry(sender).or_default().push((planned.copy.acceptance, receiver));
         if let Some((_, rows)) = self.stored.get_mut(&at) {
@@ -113,7 +113,7 @@ impl Commit<'_> {
         let db = self.db;
         let settling = std::mem::take(&mut self.settled).into_iter().map(async |(sender, copies)| {
             if let Err(failure) = calls::settle(db, sender, &copies).await {
-                warn!(?failure, %sender, "copies that are delivered stay owed");
+                warn!(?failure, %sender, "copies that were delivered stay pending");
             }
         });
         stream::iter(settling).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
@@ -131,7 +131,7 @@ async fn deliver_some(db: &PgDb, receiver: Uid, copies: &[NewCopy]) -> Result<Ve
     for copy in copies {
         let one = match calls::deliver(db, receiver, std::slice::from_ref(copy)).await {
             Err(PgCallFailure::Unstorable(why)) => {
-                error!(why, %receiver, sender = copy.sender, acceptance = copy.acceptance, "an inbox takes a copy never");
+                error!(why, %receiver, sender = copy.sender(), acceptance = copy.acceptance, "an inbox rejects a copy permanently");
                 calls::deliver(db, receiver, &[copy.without_a_row()]).await
             }
             one => one,

@@ -22,8 +22,7 @@ impl Commit<'_> {
     /// Makes the change of a group, and accepts it.
     pub(super) async fn change(&mut self, at: usize, accept: &Accept, change: &GroupChange) {
         let is_outdated = self.changed.get(&change.gid).is_some_and(|now| *now != change.from_version);
-        let has_no_name = change.is_making() && change.name.is_none();
-        let made = match is_outdated || has_no_name {
+        let made = match is_outdated || !change.is_whole() {
             true => Ok(false),
             false => make(self.db, accept, change).await,
         };
@@ -49,7 +48,7 @@ impl Commit<'_> {
             Err(failure) => return self.failed(at, failure),
         }
         if let Err(failure) = calls::settle_change(self.db, change.gid, change.from_version + 1).await {
-            warn!(?failure, gid = %change.gid, "the change of a group is accepted, and noted still");
+            warn!(?failure, gid = %change.gid, "the change of a group is accepted, but its record is not removed yet");
         }
     }
 }
@@ -66,7 +65,7 @@ async fn make(db: &PgDb, accept: &Accept, change: &GroupChange) -> Result<bool, 
             }
         }
     }
-    Err(PgCallFailure::Refused(StoreError::unavailable("others keep changing the group")))
+    Err(PgCallFailure::Refused(StoreError::unavailable("other servers keep changing the group")))
 }
 
 /// Accepts a change that is made; its copies stay owed.

@@ -95,14 +95,14 @@ impl PgLayout for Distributed {
         loop {
             looks.tick().await;
             if let Err(error) = groups::accept_changes(db, &mut seen).await {
-                warn!(%error, "changes of groups wait to be accepted; tried again");
+                warn!(%error, "changes of groups cannot be accepted yet; trying again");
             }
         }
     }
 }
 
 /// Citus joins tables along the key by which they are distributed alone, and reads lists only of nodes that have one of the groups.
-const GROUPS: &str = "SELECT wanted.place, now.version, now.name, now.topic, now.history,
+const GROUPS: &str = "SELECT wanted.place, now.version, now.settings::text,
          member.uid, member.epoch, member.active, member.standing, member.since
      FROM unnest($1, $2) WITH ORDINALITY AS wanted(gid, known, place)
      JOIN groups AS now ON now.gid = wanted.gid AND now.gid = ANY($1)

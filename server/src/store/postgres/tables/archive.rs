@@ -59,7 +59,7 @@ pub(in crate::store::postgres) async fn counters(
     };
     let rows = sqlx::query(
         "SELECT table_id, partition_key, first, last_id FROM table_counters WHERE (table_id, first) > ($1, $2)
-             AND EXISTS (SELECT FROM tables WHERE id = table_id AND deleted_at IS NULL)
+             AND EXISTS (SELECT FROM tables WHERE id = table_id AND deleted IS NULL)
          ORDER BY table_id, first LIMIT $3",
     );
     let rows = rows.bind(table).bind(first).bind(limit).fetch_all(connection).await?;
@@ -91,7 +91,7 @@ pub(in crate::store::postgres) async fn rows(
                  ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
              FROM (SELECT table_id, partition_key, key, rest, row FROM table_rows
                  WHERE (table_id, key) >= ($1, $2) AND (table_id, key, rest) > ($1, $2, $3)
-                     AND EXISTS (SELECT FROM tables WHERE id = table_id AND deleted_at IS NULL)
+                     AND EXISTS (SELECT FROM tables WHERE id = table_id AND deleted IS NULL)
                  ORDER BY table_id, key, rest LIMIT $4) AS page) AS page
          WHERE coalesce(before, 0) < $5 ORDER BY table_id, key, rest",
     );
@@ -110,7 +110,7 @@ pub(in crate::store::postgres) async fn rows(
 }
 
 fn partition_key(text: &str) -> Result<PartitionKey, StoreError> {
-    PartitionKey::parse(text).ok_or_else(|| StoreError::corrupt(format!("`{text}` is no partition key")))
+    PartitionKey::parse(text).ok_or_else(|| StoreError::corrupt(format!("`{text}` is not a partition key")))
 }
 
 /// Makes a table as an archive has it. `begins_after`: after which number its new counters begin.

@@ -65,7 +65,7 @@ pub(super) async fn run(
                 let lost = plan.writes_of_counters(&counters);
                 let ended = |write: &TableWrite| {
                     TableOutcome::Rejected(format!(
-                        "a counter of table {} has come to its end",
+                        "a counter of table {} has reached its end",
                         write.table.0
                     ))
                 };
@@ -178,7 +178,7 @@ async fn until_over(db: &PgDb, revision: u64, deadline: Deadline) {
         match looked.await {
             // Now it can be seen, if it was stored.
             Ok(()) => return db.standby.doubt(),
-            Err(error) => warn!(%error, "whether a commit has ended is not known yet"),
+            Err(error) => warn!(%error, "it is not known yet whether a commit has ended"),
         }
     }
 }

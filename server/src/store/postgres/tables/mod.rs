@@ -3,14 +3,17 @@
 //! A commit is one call of one function ([`commit`]), which gives numbers and compares what was decided on under locks.
 //! Nothing is kept in memory but [`revisions`], numbers that no other process has.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 
 use super::PostgresStore;
 use crate::domain::{PartitionKey, Timestamp};
+use crate::store::sql::SqlDb;
 use crate::store::tables::{
     StoredRow, TableId, TableMade, TableOutcome, TableRecord, TableScan, TableStore, TableWrite,
 };
-use crate::store::{CommitError, StoreError};
+use crate::store::{CommitError, StoreError, table_definitions};
 
 pub(super) mod archive;
 mod commit;
@@ -22,6 +25,12 @@ mod revisions;
 pub(super) use definitions::skip_numbers;
 pub(super) use revisions::Revisions;
 
+impl PostgresStore {
+    fn sql(&self) -> SqlDb {
+        SqlDb::Postgres(Arc::clone(&self.db))
+    }
+}
+
 #[async_trait]
 impl TableStore for PostgresStore {
     async fn create_table(
@@ -32,26 +41,23 @@ impl TableStore for PostgresStore {
         now: Timestamp,
         most: usize,
     ) -> Result<TableMade, StoreError> {
-        self.db.limited(definitions::create(&self.db, (instance, name, definition), now, most)).await
+        table_definitions::create(&self.sql(), (instance, name, definition), now, most).await
     }
 
     async fn table(&self, instance: &str, name: &str) -> Result<Option<TableRecord>, StoreError> {
-        let table = async { definitions::table(&mut *self.db.reader().await?, instance, name).await };
-        self.db.limited(table).await
+        table_definitions::table(&self.sql(), instance, name).await
     }
 
     async fn tables(&self, instance: &str) -> Result<Vec<TableRecord>, StoreError> {
-        self.db.limited(async { definitions::tables(&mut *self.db.reader().await?, instance).await }).await
+        table_definitions::tables(&self.sql(), instance).await
     }
 
     async fn tables_after(&self, after: TableId, limit: usize) -> Result<Vec<TableRecord>, StoreError> {
-        let tables = async { definitions::tables_after(&mut *self.db.reader().await?, after, limit).await };
-        self.db.limited(tables).await
+        table_definitions::tables_after(&self.sql(), after, limit).await
     }
 
     async fn redefine_table(&self, table: TableId, from: &str, to: &str) -> Result<bool, StoreError> {
-        let done = async { definitions::redefine(&mut *self.db.reader().await?, table, from, to).await };
-        self.db.limited(done).await
+        table_definitions::redefine(&self.sql(), table, from, to).await
     }
 
     async fn delete_table(&self, table: TableId) -> Result<bool, StoreError> {

@@ -22,7 +22,7 @@ pub(super) const ROWS: &str = "SELECT wanted.place, found.revision, found.row
      CROSS JOIN LATERAL (SELECT revision, row FROM table_rows
          WHERE partition_key = wanted.partition AND table_id = wanted.of_table AND table_rows.key = wanted.key
              AND rest_digest = CASE WHEN wanted.rest = '' THEN '' ELSE sha256(wanted.rest) END LIMIT 1) AS found
-     WHERE EXISTS (SELECT FROM tables WHERE id = wanted.of_table AND deleted_at IS NULL)";
+     WHERE EXISTS (SELECT FROM tables WHERE id = wanted.of_table AND deleted IS NULL)";
 
 /// The two columns of a key.
 pub(super) fn split(key: &[u8]) -> (&[u8], &[u8]) {
@@ -78,7 +78,7 @@ pub(super) fn scan_sql(direction: Direction, in_partition: bool, by_rest: bool) 
          FROM (SELECT *, sum(octet_length(key) + octet_length(rest) + octet_length(row)) OVER so_far AS weight,
                  row_number() OVER so_far AS place
              FROM (SELECT key, rest, revision, row FROM table_rows WHERE {partition} table_id = $1 AND {range}
-                 AND EXISTS (SELECT FROM tables WHERE id = $1 AND deleted_at IS NULL)
+                 AND EXISTS (SELECT FROM tables WHERE id = $1 AND deleted IS NULL)
                  ORDER BY {sorted} LIMIT $4) AS page
              WINDOW so_far AS (ORDER BY {sorted} ROWS UNBOUNDED PRECEDING)) AS page
          WHERE place <= 2 OR weight - octet_length(key) - octet_length(rest) - octet_length(row) <= $5

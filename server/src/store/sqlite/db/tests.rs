@@ -158,7 +158,7 @@ async fn a_database_of_a_build_before_the_first_version_is_refused_by_all_who_op
     let refused = [
         Db::open(&path).await.err(),
         Db::open_beside(&path, &options).await.err(),
-        SqliteExportSnapshot::take(&path, &options).await.err(),
+        SqliteExportSnapshot::take(&path).await.err(),
     ];
     for refused in refused {
         let refused = refused.expect("refused");

@@ -19,7 +19,7 @@ use super::ledger::{LedgerGroup, StoreLedger};
 use super::memtable::Memtable;
 use super::replay::stored_open;
 use super::tables::definitions;
-use super::{OpenError, SqliteOptions, db, lookup, meta};
+use super::{OpenError, db, lookup, meta};
 use crate::domain::{Content, Entry, HistoryId, MessageId, Uid};
 use crate::store::archive::{
     About, ArchiveSection, CounterRecord, ExportSnapshot, Record, RecordKey, SECTIONS, TableRowRecord,
@@ -58,10 +58,10 @@ impl SqliteExportSnapshot {
     ///
     /// # Errors
     /// When there is no database, or one that this version would have to migrate first.
-    pub async fn take(path: &Path, options: &SqliteOptions) -> Result<SqliteExportSnapshot, OpenError> {
+    pub async fn take(path: &Path) -> Result<SqliteExportSnapshot, OpenError> {
         let io = |source| OpenError::Io { path: path.to_owned(), source };
         std::fs::metadata(path).map_err(io)?;
-        let main = db::connect_options(path, options).read_only(true).create_if_missing(false);
+        let main = db::connect_options(path).read_only(true).create_if_missing(false);
         let unreadable = |source| OpenError::Unreadable { path: path.to_owned(), source };
         for _ in 0..ATTEMPTS {
             let tables = Tables::begin(path, &main).await?;
@@ -70,7 +70,7 @@ impl SqliteExportSnapshot {
             }
         }
         Err(unreadable(StoreError::unavailable(
-            "it changes too fast to be read, or its journal is damaged; a start names what is missing there",
+            "it changes too fast to be read, or its journal is damaged; start the server to see what is missing",
         )))
     }
 }

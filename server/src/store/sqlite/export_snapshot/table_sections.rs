@@ -114,5 +114,5 @@ impl SqliteExportSnapshot {
 }
 
 fn partition_key(text: &str) -> Result<PartitionKey, StoreError> {
-    PartitionKey::parse(text).ok_or_else(|| StoreError::corrupt(format!("`{text}` is no partition key")))
+    PartitionKey::parse(text).ok_or_else(|| StoreError::corrupt(format!("`{text}` is not a partition key")))
 }

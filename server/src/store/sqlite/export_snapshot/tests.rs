@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use uuid::Uuid;
 
-use super::super::{Db, SqliteDirectory, SqliteInboxImport, SqliteStore};
+use super::super::{Db, SqliteInboxImport, SqliteOptions, SqliteStore};
 use super::*;
 use crate::domain::{Amendment, Body, Content, Conversation, MembershipEpoch, Timestamp, Uid};
 use crate::store::archive::InboxImport as _;
 use crate::store::conformance::{accept, id, row, send_text, text_message};
-use crate::store::{Deliver, Directory as _, MessageStore as _, NewAccount, Recipient, Write};
+use crate::store::{Deliver, Directory, MessageStore as _, NewAccount, Recipient, Write};
 
 async fn all(snapshot: &mut SqliteExportSnapshot, section: ArchiveSection) -> Vec<Record> {
     let mut records: Vec<Record> = Vec::new();
@@ -22,8 +22,8 @@ async fn all(snapshot: &mut SqliteExportSnapshot, section: ArchiveSection) -> Ve
     }
 }
 
-fn connect(path: &Path, options: &SqliteOptions) -> SqliteConnectOptions {
-    db::connect_options(path, options).read_only(true)
+fn connect(path: &Path) -> SqliteConnectOptions {
+    db::connect_options(path).read_only(true)
 }
 
 #[tokio::test]
@@ -33,7 +33,7 @@ async fn what_was_flushed_or_signed_up_between_the_two_readings_makes_it_begin_a
     let options = SqliteOptions { flush_rows: 1, ..SqliteOptions::default() };
     let db = Db::open_with(&path, &options).await.expect("opened");
     let store = SqliteStore::open(db.clone(), options.clone(), HistoryId(Uuid::nil())).await.expect("opened");
-    let main = connect(&path, &options);
+    let main = connect(&path);
     let flushed = async || meta::number(db.readers(), meta::FLUSHED).await.expect("read");
 
     let before = Tables::begin(&path, &main).await.expect("begun");
@@ -45,7 +45,7 @@ async fn what_was_flushed_or_signed_up_between_the_two_readings_makes_it_begin_a
 
     let before = Tables::begin(&path, &main).await.expect("begun");
     let ann = NewAccount { name: "ann".into(), password_hash: String::new(), created_at: Timestamp(0) };
-    SqliteDirectory::new(db.clone(), 1).create_account(Uid::FIRST, ann, None).await.expect("made");
+    Directory::on_sqlite(db.clone(), 1).create_account(Uid::FIRST, ann, None).await.expect("made");
     assert!(before.with_journal(&path, &main).await.expect("read").is_none(), "an account was made");
 
     let before = Tables::begin(&path, &main).await.expect("begun");
@@ -97,11 +97,11 @@ async fn a_copy_that_the_next_flush_sets_aside_is_left_out() {
         });
         (rows.collect::<Vec<_>>(), snapshot.about().await.expect("told").totals)
     };
-    let mut before = SqliteExportSnapshot::take(&path, &options).await.expect("taken");
+    let mut before = SqliteExportSnapshot::take(&path).await.expect("taken");
     let expected = (vec![id(9), id(11)], [0, 0, 0, 4, 2, 0, 0, 0, 0]);
     assert_eq!(of_two(&mut before).await, expected, "before the flush");
     store.close().await;
-    let mut after = SqliteExportSnapshot::take(&path, &options).await.expect("taken");
+    let mut after = SqliteExportSnapshot::take(&path).await.expect("taken");
     assert_eq!(of_two(&mut after).await, expected, "after it");
 }
 
@@ -126,7 +126,7 @@ async fn edits_of_a_deleted_message_are_neither_exported_nor_counted() {
         store.commit(vec![Write::Accept(accept(content, rows, vec![]))]).await.expect("committed");
     };
     let rows_of_bob = async || {
-        let mut snapshot = SqliteExportSnapshot::take(&path, &options).await.expect("taken");
+        let mut snapshot = SqliteExportSnapshot::take(&path).await.expect("taken");
         let rows = all(&mut snapshot, ArchiveSection::Rows).await;
         assert_eq!(snapshot.about().await.expect("told").totals[3], rows.len() as u64, "{rows:?}");
         let of_bob = rows.into_iter().filter_map(|record| match record {
@@ -176,7 +176,7 @@ async fn an_export_snapshot_is_whole_however_often_flushes_begin_and_end() {
         let mut sizes = Vec::new();
         while committed.load(Ordering::SeqCst) < 600 {
             let before = committed.load(Ordering::SeqCst);
-            let mut snapshot = SqliteExportSnapshot::take(&path, &options).await.expect("taken");
+            let mut snapshot = SqliteExportSnapshot::take(&path).await.expect("taken");
             let after = committed.load(Ordering::SeqCst);
             let about = snapshot.about().await.expect("told");
             assert!((before..=after + 1).contains(&about.accepted), "{about:?} between {before} and {after}");

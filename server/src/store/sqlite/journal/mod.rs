@@ -70,7 +70,7 @@ impl Journal {
             None => {
                 // Nothing but what was lost with the note, or was given up with it, says that it is not needed.
                 if let Some(aside) = log::set_aside(&paths)? {
-                    warn!(aside = %aside.display(), "there was a log that is not noted; it is kept aside, and nobody reads it");
+                    warn!(aside = %aside.display(), "an unknown log was found; it was moved aside, and is not read");
                 }
                 let made = LogId { id: rand::random(), opening };
                 let log = Log::make(&paths, made, flushed)?;

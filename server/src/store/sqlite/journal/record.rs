@@ -4,6 +4,7 @@
 //! other in postcard. These types are apart from the domain's, so that those may change; a change here needs a new
 //! version. A delivery names its acceptance, so a body is stored once however wide its fan-out.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -11,13 +12,13 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use crate::domain::{
-    Body, ClientId, Content, Conversation, Digest, GroupChange, GroupId, History, Kind, Member,
-    MembershipEpoch, MessageId, PartitionKey, Standing, Timestamp, Uid,
+    Body, ClientId, Content, Conversation, Digest, GroupChange, GroupId, Kind, Member, MembershipEpoch,
+    MessageId, PartitionKey, Standing, Timestamp, Uid,
 };
 use crate::store::sqlite::ledger::{MessageRecord, SqlitePending};
 use crate::store::sqlite::tables::RowsRecord;
 use crate::store::tables::TableId;
-use crate::store::{AcceptanceId, Recipient};
+use crate::store::{AcceptanceId, Recipient, group_settings};
 
 /// One thing that a batch stores.
 #[derive(Clone, Debug, PartialEq)]
@@ -128,9 +129,9 @@ enum StoredTarget {
 struct StoredChange<'a> {
     gid: u64,
     from_version: u64,
-    name: Option<&'a str>,
-    topic: Option<&'a str>,
-    history: Option<u8>,
+    /// JSON.
+    #[serde(borrow)]
+    setting: Option<Cow<'a, str>>,
     members: Vec<(u32, u32, bool, u8, i64)>,
     ends: Option<(u32, u32)>,
 }
@@ -247,7 +248,10 @@ fn record(stored: StoredRecord<'_>) -> Option<JournalRecord> {
                 digest: Digest(stored.digest),
                 rows: to_numbered(stored.rows)?,
                 rest: to_recipients(stored.rest),
-                change: stored.change.map(change),
+                change: match stored.change {
+                    Some(stored) => Some(change(stored)?),
+                    None => None,
+                },
                 content,
             }
         }
@@ -323,24 +327,20 @@ fn stored_change(change: &GroupChange) -> StoredChange<'_> {
     StoredChange {
         gid: change.gid.0,
         from_version: change.from_version,
-        name: change.name.as_deref(),
-        topic: change.topic.as_deref(),
-        history: change.history.map(History::code),
+        setting: change.setting.as_ref().map(|setting| group_settings::text(setting).into()),
         members: change.members.iter().map(member).collect(),
         ends: change.ends.map(|(uid, epoch)| (uid.0, epoch.0)),
     }
 }
 
-fn change(stored: StoredChange<'_>) -> GroupChange {
-    GroupChange {
+fn change(stored: StoredChange<'_>) -> Option<GroupChange> {
+    Some(GroupChange {
         gid: GroupId(stored.gid),
         from_version: stored.from_version,
-        name: stored.name.map(str::to_owned),
-        topic: stored.topic.map(str::to_owned),
-        history: stored.history.map(History::from_code),
+        setting: stored.setting.map(|json| serde_json::from_str(&json)).transpose().ok()?,
         members: stored.members.into_iter().map(member).collect(),
         ends: stored.ends.map(|(uid, epoch)| (Uid(uid), MembershipEpoch(epoch))),
-    }
+    })
 }
 
 fn member((uid, epoch, active, code, number): (u32, u32, bool, u8, i64)) -> Member {

@@ -166,7 +166,7 @@ pub(super) fn find(file: &[u8], header: &Header) -> Result<Vec<Frame>, BadLog> {
     let sectors = file.chunks(SECTOR as usize).zip((0..).step_by(SECTOR as usize));
     for (sector, at) in sectors {
         if !is_sealed(header.log.id, at as u64, sector) {
-            return damaged("it is not as it was written", at);
+            return damaged("its checksum is wrong", at);
         }
     }
     let (mut frames, mut offset, mut due) = (Vec::new(), START as usize, header.first);
@@ -178,7 +178,7 @@ pub(super) fn find(file: &[u8], header: &Header) -> Result<Vec<Frame>, BadLog> {
     let (at_its_place, behind) = file[offset..].split_at((file.len() - offset).min(SECTOR as usize));
     let later = behind.chunks(SECTOR as usize).any(|sector| seq_of(sector).is_some_and(|seq| seq >= due));
     if later || seq_of(at_its_place).is_some_and(|seq| seq > due) || header.durable >= due.max(1) {
-        return damaged("batches that were stored are not whole", offset);
+        return damaged("stored batches are incomplete", offset);
     }
     Ok(frames)
 }

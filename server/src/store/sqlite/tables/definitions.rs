@@ -1,15 +1,16 @@
-//! Definitions of tables, and which tables there are. They are written into the main database at once, without the journal.
+//! Tables that are deleted, which tables there are, and the numbers of all. Written into the main database at once, without the journal.
 
 use std::collections::HashSet;
 use std::sync::{PoisonError, RwLock};
 
 use sqlx::SqliteConnection;
 
-use crate::domain::Timestamp;
 use crate::store::StoreError;
+use crate::store::sql::SqlRow;
 use crate::store::sqlite::db::Db;
 use crate::store::sqlite::meta;
-use crate::store::tables::{LARGEST_ASSIGNED, TableId, TableMade, TableRecord, table_record};
+use crate::store::table_definitions::{larger, record};
+use crate::store::tables::{LARGEST_ASSIGNED, TableId, TableRecord};
 
 /// The tables that are not deleted. The committer and reads ask it, so that a deleted table is gone at once.
 #[derive(Default)]
@@ -40,91 +41,14 @@ impl LiveTables {
     }
 }
 
-const COLUMNS: &str = "SELECT id, instance, name, definition, created_at FROM tables WHERE deleted IS NULL";
-
-/// Makes a table, of an instance, with a name and a definition.
-pub(super) async fn create(
-    db: &Db,
-    (instance, name, definition): (&str, &str, &str),
-    now: Timestamp,
-    most: usize,
-) -> Result<TableMade, StoreError> {
-    let mut tx = db.write().await?;
-    let made = match table(&mut tx, instance, name).await? {
-        Some(table) => TableMade::Exists(table),
-        None => {
-            let count = "SELECT count(*) FROM tables WHERE instance = ? AND deleted IS NULL";
-            let count: i64 = sqlx::query_scalar(count).bind(instance).fetch_one(&mut *tx).await?;
-            if usize::try_from(count).is_ok_and(|count| count >= most) {
-                TableMade::TooMany
-            } else {
-                let id: i64 = sqlx::query_scalar(
-                    "INSERT INTO tables (instance, name, definition, created_at) VALUES (?, ?, ?, ?) RETURNING id",
-                )
-                .bind(instance)
-                .bind(name)
-                .bind(definition)
-                .bind(now.0)
-                .fetch_one(&mut *tx)
-                .await?;
-                TableMade::Made(TableRecord {
-                    id: TableId(id.cast_unsigned()),
-                    instance: instance.to_owned(),
-                    name: name.to_owned(),
-                    definition: definition.to_owned(),
-                    created_at: now,
-                })
-            }
-        }
-    };
-    tx.commit().await?;
-    Ok(made)
-}
-
-/// The table of this name.
-pub(super) async fn table(
-    connection: &mut SqliteConnection,
-    instance: &str,
-    name: &str,
-) -> Result<Option<TableRecord>, StoreError> {
-    let sql = sqlx::AssertSqlSafe(format!("{COLUMNS} AND instance = ? AND name = ?"));
-    let row = sqlx::query(sql).bind(instance).bind(name).fetch_optional(connection).await?;
-    row.as_ref().map(table_record).transpose()
-}
-
-/// Those of an instance, by name.
-pub(super) async fn tables(
-    connection: &mut SqliteConnection,
-    instance: &str,
-) -> Result<Vec<TableRecord>, StoreError> {
-    let sql = sqlx::AssertSqlSafe(format!("{COLUMNS} AND instance = ? ORDER BY name"));
-    sqlx::query(sql).bind(instance).fetch_all(connection).await?.iter().map(table_record).collect()
-}
-
 /// Those with larger numbers than `after`.
 pub(in crate::store::sqlite) async fn tables_after(
     connection: &mut SqliteConnection,
     after: TableId,
     limit: usize,
 ) -> Result<Vec<TableRecord>, StoreError> {
-    let sql = sqlx::AssertSqlSafe(format!("{COLUMNS} AND id > ? ORDER BY id LIMIT ?"));
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let query = sqlx::query(sql).bind(after.0.cast_signed()).bind(limit);
-    query.fetch_all(connection).await?.iter().map(table_record).collect()
-}
-
-/// Replaces a definition. Whether it was `from`.
-pub(super) async fn redefine(db: &Db, table: TableId, from: &str, to: &str) -> Result<bool, StoreError> {
-    let mut tx = db.write().await?;
-    let done =
-        sqlx::query("UPDATE tables SET definition = ? WHERE id = ? AND definition = ? AND deleted IS NULL")
-            .bind(to)
-            .bind(table.0.cast_signed())
-            .bind(from)
-            .execute(&mut *tx)
-            .await?;
-    tx.commit().await?;
-    Ok(done.rows_affected() > 0)
+    let rows = larger(after, limit).for_sqlite().fetch_all(connection).await?;
+    rows.into_iter().map(|row| record(&SqlRow::Sqlite(row))).collect()
 }
 
 /// Deletes a table. `through`: the last batch of the journal that may have rows of it.

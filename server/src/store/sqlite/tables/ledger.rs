@@ -68,7 +68,7 @@ impl Counters {
             let known = self.known.entry(key.clone()).or_insert(0);
             last = *known;
             if last > LARGEST_ASSIGNED - assigned {
-                let why = format!("a counter of table {} has come to its end", write.table.0);
+                let why = format!("a counter of table {} has reached its end", write.table.0);
                 return (None, TableOutcome::Rejected(why));
             }
             *known = last + assigned;

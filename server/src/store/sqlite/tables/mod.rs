@@ -2,7 +2,7 @@
 //!
 //! The committer gives numbers and appends ([`ledger`]), what is durable lies in the memtables first ([`memtable`]), a
 //! flush moves it into the tables ([`flush`]), and reads lay memory over the tables ([`read`]). Definitions
-//! ([`definitions`]) are written at once.
+//! (`table_definitions`) are written at once.
 
 use std::sync::Arc;
 
@@ -12,10 +12,11 @@ use tokio::sync::oneshot;
 use super::committer::CommitterRequest;
 use super::{SqliteStore, closed};
 use crate::domain::{PartitionKey, Timestamp};
+use crate::store::sql::SqlDb;
 use crate::store::tables::{
     StoredRow, TableId, TableMade, TableOutcome, TableRecord, TableScan, TableStore, TableWrite,
 };
-use crate::store::{CommitError, StoreError};
+use crate::store::{CommitError, StoreError, table_definitions};
 
 mod commit;
 pub(super) mod definitions;
@@ -69,6 +70,12 @@ impl Weighed {
     }
 }
 
+impl SqliteStore {
+    fn sql(&self) -> SqlDb {
+        SqlDb::Sqlite(Arc::clone(&self.shared.db))
+    }
+}
+
 #[async_trait]
 impl TableStore for SqliteStore {
     async fn create_table(
@@ -79,7 +86,7 @@ impl TableStore for SqliteStore {
         now: Timestamp,
         most: usize,
     ) -> Result<TableMade, StoreError> {
-        let made = definitions::create(&self.shared.db, (instance, name, definition), now, most).await?;
+        let made = table_definitions::create(&self.sql(), (instance, name, definition), now, most).await?;
         if let TableMade::Made(table) = &made {
             self.shared.tables.insert(table.id);
         }
@@ -87,19 +94,19 @@ impl TableStore for SqliteStore {
     }
 
     async fn table(&self, instance: &str, name: &str) -> Result<Option<TableRecord>, StoreError> {
-        definitions::table(&mut *self.shared.db.reader().await?, instance, name).await
+        table_definitions::table(&self.sql(), instance, name).await
     }
 
     async fn tables(&self, instance: &str) -> Result<Vec<TableRecord>, StoreError> {
-        definitions::tables(&mut *self.shared.db.reader().await?, instance).await
+        table_definitions::tables(&self.sql(), instance).await
     }
 
     async fn tables_after(&self, after: TableId, limit: usize) -> Result<Vec<TableRecord>, StoreError> {
-        definitions::tables_after(&mut *self.shared.db.reader().await?, after, limit).await
+        table_definitions::tables_after(&self.sql(), after, limit).await
     }
 
     async fn redefine_table(&self, table: TableId, from: &str, to: &str) -> Result<bool, StoreError> {
-        definitions::redefine(&self.shared.db, table, from, to).await
+        table_definitions::redefine(&self.sql(), table, from, to).await
     }
 
     async fn delete_table(&self, table: TableId) -> Result<bool, StoreError> {

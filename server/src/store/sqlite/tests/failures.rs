@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::journal::log;
 use super::*;
-use crate::store::Directory as _;
+use crate::store::Directory;
 use crate::store::conformance::{accept, row, text_message};
 
 /// A store whose journal is given by the caller.
@@ -82,7 +82,7 @@ async fn a_damaged_journal_is_refused_by_name() {
     let directory = tempfile::tempdir().expect("a directory");
     let _alive = some_life(directory.path()).await;
     let place = directory.path();
-    let changed = "tidemark.journal.0.dat: it is not as it was written (byte ";
+    let changed = "tidemark.journal.0.dat: its checksum is wrong (byte ";
     let a_bit = refused_after(place, LOG[0], |bytes, places| bytes[places[&9].start + 50] ^= 1).await;
     assert!(a_bit.contains(changed), "{a_bit}");
     let zeros = |bytes: &mut Vec<u8>, places: &Places| {
@@ -97,7 +97,7 @@ async fn a_damaged_journal_is_refused_by_name() {
             let error = refused_after(place, name, |bytes, _| bytes.truncate(cut)).await;
             assert!(error.contains(&format!("{name}: it is cut off (byte {cut})")), "{error}");
             let error = refused_after(place, name, |bytes, _| bytes[cut..].fill(0)).await;
-            assert!(error.contains(&format!("{name}: it is not as it was written (byte {cut})")), "{error}");
+            assert!(error.contains(&format!("{name}: its checksum is wrong (byte {cut})")), "{error}");
         }
     }
 }
@@ -258,7 +258,7 @@ async fn reads_that_hold_every_connection_keep_no_writer_waiting() {
     assert!(matches!(refused, Err(StoreError::Busy)), "{refused:?}");
     // Everything that a queue asks and does goes on, with nothing of it in memory.
     let (own, to_other) = (Uid(1), Conversation::User(Uid(2)));
-    let names = SqliteDirectory::new(Arc::clone(db), 1).for_queues();
+    let names = Directory::on_sqlite(Arc::clone(db), 1).for_queues();
     assert_eq!(names.names(&[own]).await.expect("read"), [None]);
     assert_eq!(store.latest_ids(&[own, Uid(3)]).await.expect("read"), [id(1), MessageId::ZERO]);
     let key = (own, crate::store::conformance::client_id(1));

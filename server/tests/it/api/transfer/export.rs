@@ -164,8 +164,11 @@ async fn an_interrupted_export_goes_on_and_is_written_anew_when_something_has_ch
     }
     for (content, why) in [
         (&b"a text\n"[..], "line 1: "),
-        (b"a text", "it is no interrupted export: its header is missing"),
-        (&[&whole[lines[0]..lines[1]]].concat()[..], "it is no interrupted export: its header is missing"),
+        (b"a text", "it is not an interrupted export: its header is missing"),
+        (
+            &[&whole[lines[0]..lines[1]]].concat()[..],
+            "it is not an interrupted export: its header is missing",
+        ),
     ] {
         std::fs::write(&file, content).expect("written");
         let reported = refused(&world.home, &["export", text(&file), "--resume"]).await;

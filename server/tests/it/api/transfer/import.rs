@@ -167,8 +167,8 @@ async fn a_damaged_file_is_refused_by_line_and_nothing_has_happened() {
         (without(10), "the checksum does not fit"),
         (without(0), "line 1: the header must come first"),
         (good.replacen("\"version\":3", "\"version\":9", 1), "line 1: this is tidemark-export version 9"),
-        (good.replacen("\"type\":\"row\"", "\"type\":\"raw\"", 1), "`raw` is no type of record"),
-        (format!("{good}{}\n", all[5]), "stands behind the footer"),
+        (good.replacen("\"type\":\"row\"", "\"type\":\"raw\"", 1), "`raw` is not a type of record"),
+        (format!("{good}{}\n", all[5]), "comes after the footer"),
         (good.replacen('{', "[", 1), "line 1: "),
     ];
     let fresh = world.other("fresh").await;
@@ -239,7 +239,7 @@ async fn an_id_near_the_end_of_the_line_is_refused() {
     let mut lines = lines(&world.export("all.jsonl").await);
     let crafted = lines.iter().rposition(|line| line["type"] == "row").expect("rows");
     for (id, why) in
-        [(9_007_199_254_740_990u64, "is implausible"), (9_007_199_254_740_992, "is not within 1 and")]
+        [(9_007_199_254_740_990u64, "is implausible"), (9_007_199_254_740_992, "is not between 1 and")]
     {
         lines[crafted]["message_id"] = id.into();
         let file = world.file("crafted.jsonl");
@@ -253,8 +253,11 @@ async fn an_id_near_the_end_of_the_line_is_refused() {
 async fn only_an_empty_installation_is_filled() {
     let mut world = World::new().await;
     let file = world.export("all.jsonl").await;
-    let at_work =
-        if is_on_postgres() { "servers are at work on the database" } else { "in use by another process" };
+    let at_work = if is_on_postgres() {
+        "servers or an import are using the database"
+    } else {
+        "in use by another process"
+    };
     let reported = refused(&world.home, &["import", text(&file)]).await;
     assert!(reported.contains(at_work), "{reported}");
     world.app.stop().await;
@@ -324,7 +327,7 @@ async fn an_interrupted_import_goes_on_after_its_last_chunk_and_is_not_served_be
     world.app.say(ann, bob, 9_999, "the file is another now").await;
     done(&world.home, &["export", text(&other)]).await;
     let reported = refused(&home, &["import", text(&other)]).await;
-    assert!(reported.contains("the import of another file was begun here"), "{reported}");
+    assert!(reported.contains("the import of another file was started here"), "{reported}");
 
     let reported = done(&home, &["import", text(&file)]).await;
     assert!(reported.contains("records imported, 10000 of them by an earlier run"), "{reported}");

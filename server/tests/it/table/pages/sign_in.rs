@@ -39,7 +39,7 @@ async fn an_access_key_lets_in_and_leads_on_to_what_was_asked_for() {
 async fn a_wrong_key_or_secret_is_refused_in_one_sentence() {
     let world = World::start().await;
     let visitor = Visitor::of(&world);
-    let refused = "Not signed in: there is no such access key, or its secret is another one.";
+    let refused = "Not signed in: the access key does not exist, or its secret is wrong.";
     for (id, secret) in [
         (world.key.id.as_str(), "wrong"),
         (world.key.id.as_str(), ""),

@@ -2,7 +2,7 @@
 //! signs an answer of the same form as the server's. It stores nothing, or, to show what durable rows cost at the least, it appends each body to a
 //! file and syncs it before it answers.
 //!
-//! It runs in a process of its own (`bench --serve-table`, started by the measurement), as the server does.
+//! It runs in a process of its own, as the server does.
 
 use std::convert::Infallible;
 use std::path::Path;

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::time::Instant;
 
 use futures_util::TryStreamExt as _;
-use futures_util::future::try_join_all;
 use rusqlite::{Connection, OpenFlags, params};
 use sqlx::{Connection as _, PgConnection, Row as _};
 use tidemark_table::operations::range;
@@ -16,7 +15,7 @@ use tidemark_table::wire::sign::content_md5;
 use tidemark_table::{Row, TableDefinition};
 
 use crate::bench::baseline::sqlite::partition_key_of;
-use crate::bench::tables;
+use crate::bench::{rate, tables};
 use crate::{Failure, Result};
 
 /// A page that is asked for.
@@ -91,7 +90,7 @@ pub(crate) fn on_sqlite(database: &Path, table: i64, questions: &[Question]) -> 
         }
         page.finish(question)?;
     }
-    Ok(rows(questions) / began.elapsed().as_secs_f64())
+    Ok(rows(questions) as f64 / began.elapsed().as_secs_f64())
 }
 
 /// Rows a second, read by so many connections at the same time.
@@ -105,12 +104,7 @@ pub(crate) async fn on_postgres(
     for questions in questions.chunks(questions.len().div_ceil(connections)) {
         opened.push((PgConnection::connect(url).await?, questions.to_vec()));
     }
-    let began = Instant::now();
-    let tasks = opened.into_iter().map(|(connection, own)| tokio::spawn(read(connection, table, own)));
-    for done in try_join_all(tasks).await? {
-        done?;
-    }
-    Ok(rows(questions) / began.elapsed().as_secs_f64())
+    rate(rows(questions), opened.into_iter().map(|(connection, own)| read(connection, table, own))).await
 }
 
 async fn read(mut connection: PgConnection, table: i64, questions: Vec<Question>) -> Result<()> {
@@ -135,6 +129,6 @@ async fn read(mut connection: PgConnection, table: i64, questions: Vec<Question>
     Ok(())
 }
 
-fn rows(questions: &[Question]) -> f64 {
-    questions.iter().map(|question| question.rows).sum::<usize>() as f64
+fn rows(questions: &[Question]) -> usize {
+    questions.iter().map(|question| question.rows).sum()
 }

@@ -19,7 +19,7 @@ use crate::bench::Context;
 use crate::bench::report::{Sample, Target};
 use crate::bench::scenario::Measured;
 use crate::cluster::{Cluster, Shape};
-use crate::{Failure, Result};
+use crate::{Failure, Result, program};
 
 const SECTIONS: u32 = 42_949;
 const SECTION: u32 = 100_000;
@@ -43,7 +43,7 @@ impl Measured for Drain {
 
     async fn prepare(context: &Context) -> Result<Self> {
         let folder = context.fresh()?;
-        let cluster = Cluster::start(&context.sequence_binary()?, folder.path(), &Shape::new(3, 2)).await?;
+        let cluster = Cluster::start(&program("seqsvr")?, folder.path(), &Shape::new(3, 2)).await?;
         Ok(Drain { cluster, _folder: folder })
     }
 

@@ -13,7 +13,7 @@ use crate::bench::Context;
 use crate::bench::report::{Sample, Target};
 use crate::bench::scenario::Measured;
 use crate::cluster::{Cluster, Shape, Timing};
-use crate::{Failure, Result};
+use crate::{Failure, Result, program};
 
 /// Kills in a run; the five runs of `bench` make 50.
 const KILLS: usize = 10;
@@ -30,7 +30,7 @@ impl Measured for Failover {
 
     async fn prepare(context: &Context) -> Result<Self> {
         let folder = context.fresh()?;
-        let cluster = Cluster::start(&context.sequence_binary()?, folder.path(), &Shape::new(3, 2)).await?;
+        let cluster = Cluster::start(&program("seqsvr")?, folder.path(), &Shape::new(3, 2)).await?;
         Ok(Failover { cluster, _folder: folder })
     }
 

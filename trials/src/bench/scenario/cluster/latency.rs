@@ -19,7 +19,7 @@ use crate::bench::Context;
 use crate::bench::report::{Sample, Target};
 use crate::bench::scenario::Measured;
 use crate::cluster::{Cluster, Shape};
-use crate::{Failure, Result};
+use crate::{Failure, Result, program};
 
 const A_SECOND: u32 = 50_000;
 /// How often requests are sent: 10 at a time.
@@ -45,7 +45,7 @@ impl Measured for Latency {
 
     async fn prepare(context: &Context) -> Result<Self> {
         let folder = context.fresh()?;
-        let cluster = Cluster::start(&context.sequence_binary()?, folder.path(), &Shape::new(2, 1)).await?;
+        let cluster = Cluster::start(&program("seqsvr")?, folder.path(), &Shape::new(2, 1)).await?;
         touch(&cluster).await?;
         Ok(Latency { cluster, _folder: folder })
     }

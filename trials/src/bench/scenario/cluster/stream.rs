@@ -6,18 +6,18 @@ use tempfile::TempDir;
 
 use super::{UIDS, touch};
 use crate::bench::Context;
-use crate::bench::baseline::grpc::BareGrpc;
+use crate::bench::baseline::process::BareProcess;
 use crate::bench::report::{Sample, Target};
 use crate::bench::scenario::Measured;
 use crate::cluster::{Cluster, Shape};
-use crate::{Result, grpc};
+use crate::{Result, grpc, program};
 
 const IN_FLIGHT: usize = 256;
 const LASTING_MS: usize = 3_000;
 
 pub(in crate::bench::scenario) struct Stream {
     cluster: Cluster,
-    bare: BareGrpc,
+    bare: BareProcess,
     _folder: TempDir,
 }
 
@@ -27,9 +27,9 @@ impl Measured for Stream {
 
     async fn prepare(context: &Context) -> Result<Self> {
         let folder = context.fresh()?;
-        let cluster = Cluster::start(&context.sequence_binary()?, folder.path(), &Shape::new(1, 1)).await?;
+        let cluster = Cluster::start(&program("seqsvr")?, folder.path(), &Shape::new(1, 1)).await?;
         touch(&cluster).await?;
-        let bare = BareGrpc::start(&std::env::current_exe()?).await?;
+        let bare = BareProcess::start(&["grpc"]).await?;
         Ok(Stream { cluster, bare, _folder: folder })
     }
 
@@ -38,7 +38,7 @@ impl Measured for Stream {
         let load = grpc::Load { uids: UIDS, in_flight: IN_FLIGHT, lasting };
         let mut samples = Vec::new();
         for streams in [1, 8] {
-            let bare = grpc::streams(&self.bare.url(), streams, load).await?;
+            let bare = grpc::streams(&format!("http://{}", self.bare.address()), streams, load).await?;
             let ours = grpc::streams(&self.cluster.allocators[0].url(), streams, load).await?;
             samples.push(
                 Sample::new(format!("one number a request, streams: {streams}"), ours, "numbers/s")

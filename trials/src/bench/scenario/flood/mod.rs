@@ -19,14 +19,15 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use super::Measured;
 use super::table::TableWorld;
-use crate::bench::Context;
 use crate::bench::report::{Sample, Target};
+use crate::bench::{Context, mib};
 use crate::connection::{ClientConnection, client_id, send_frame};
+use crate::http::KeptAlive;
 use crate::server::Server;
 use crate::{Failure, Result};
 
 use polls::Polls;
-use raw::{QUIET, Victim, answer};
+use raw::{QUIET, Victim};
 pub(crate) use ways::flood;
 use ways::{AT_ONE_LOG_IN, FloodWay, WAYS};
 
@@ -116,7 +117,7 @@ impl Flood {
         Ok(Command::new("nice")
             .args(["-n", "19"])
             .arg(std::env::current_exe()?)
-            .args(["--flood", way.name])
+            .args(["--be", "flood", way.name])
             .arg(setup::victim_file(&self.world))
             .stdin(Stdio::null())
             .kill_on_drop(true)
@@ -134,10 +135,11 @@ impl Flood {
         for _ in 0..LOG_INS {
             sleep(LOG_IN_PAUSE).await;
             let began = Instant::now();
-            let said = answer(&mut quiet.dial().await?, &request).await?;
+            let mut connection = KeptAlive::over(quiet.dial().await?);
+            let said = connection.answer(request.as_bytes()).await?;
             longest = longest.max(began.elapsed());
-            if !said.starts_with("HTTP/1.1 201 ") {
-                return Err(Failure::new(format!("a log-in was refused: {said:.1000}")));
+            if said.status != 201 {
+                return Err(Failure::new(format!("a log-in was refused: {}", said.head)));
             }
         }
         end(&AT_ONE_LOG_IN, flood).await?;
@@ -175,8 +177,4 @@ async fn end(way: &FloodWay, mut flood: Child) -> Result<()> {
         return Err(Failure::new(format!("the flood of {} ended by itself: {ended}", way.name)));
     }
     Ok(flood.kill().await?)
-}
-
-fn mib(bytes: u64) -> f64 {
-    bytes as f64 / f64::from(1 << 20)
 }

@@ -6,9 +6,7 @@ use tidemark_table::client::Credentials;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
-use crate::bench::http::head_and_length;
-use crate::bench::tables;
-use crate::{Failure, Result};
+use crate::{Failure, Result, table_setup};
 
 /// The last number of the address that one comes from who does not flood.
 pub(super) const QUIET: u8 = 1;
@@ -88,7 +86,7 @@ impl Victim {
     pub(super) fn table_request(&self, operation: &str, body: &[u8]) -> Result<Vec<u8>> {
         let [instance, access_key_id, access_key_secret] = self.key.clone();
         let credentials = Credentials { instance, access_key_id, access_key_secret };
-        tables::request(&credentials, operation, body)
+        table_setup::request(&credentials, operation, body)
     }
 
     /// An open WebSocket.
@@ -113,22 +111,6 @@ pub(super) async fn ask(stream: &mut TcpStream, request: &str) -> Result<()> {
     match stream.read(&mut answer).await? {
         0 => Err(Failure::new("the server closed the connection")),
         _ => Ok(()),
-    }
-}
-
-/// Asks, and returns the whole answer: its head and its body.
-pub(super) async fn answer(stream: &mut TcpStream, request: &str) -> Result<String> {
-    stream.write_all(request.as_bytes()).await?;
-    let mut answer = Vec::new();
-    loop {
-        if let Some((head, length)) = head_and_length(&answer)
-            && answer.len() >= head + length
-        {
-            return Ok(String::from_utf8_lossy(&answer).into_owned());
-        }
-        if stream.read_buf(&mut answer).await? == 0 {
-            return Err(Failure::new("the server closed the connection"));
-        }
     }
 }
 

@@ -7,13 +7,13 @@ use serde::Deserialize;
 use tidemark_client::{Account, Http};
 
 use super::Flood;
-use super::raw::{Login, QUIET, Victim, answer};
-use crate::bench::http::KeptAlive;
+use super::raw::{Login, QUIET, Victim};
 use crate::bench::scenario::table::TableWorld;
 use crate::bench::{Context, tables};
 use crate::connection::{ClientConnection, client_id, send_frame};
+use crate::http::KeptAlive;
 use crate::server::Server;
-use crate::{Failure, Result, users};
+use crate::{Failure, Result, table_setup, users};
 
 /// Rows of the one who floods, of 8,000 characters each: more than one answer holds.
 const ROWS: usize = 700;
@@ -32,8 +32,7 @@ const TABLE_ROW_BYTES: usize = 32;
 const AT_ONCE: usize = 32;
 
 /// The cost of passwords with which the crowd signs up.
-const CHEAP: [(&str, &str); 2] =
-    [("TIDEMARK_ACCOUNTS__PASSWORD_MEMORY_KIB", "64"), ("TIDEMARK_ACCOUNTS__PASSWORD_PASSES", "1")];
+const CHEAP: (&str, &str) = ("TIDEMARK_ACCOUNTS__PASSWORD_MEMORY_KIB", "64");
 
 /// The password of everybody who signs up.
 const PASSWORD: &str = "a password for a trial";
@@ -86,15 +85,15 @@ pub(super) async fn prepare(context: &Context) -> Result<Flood> {
 /// Logs somebody in, so that the device is known from then on.
 async fn device(victim: &Victim, login: &Login) -> Result<String> {
     let body = format!(r#"{{"name":"{}","password":"{}"}}"#, login.name, login.password);
-    let said = answer(&mut victim.dial().await?, &victim.post("/api/v1/sessions", &body)).await?;
-    let (_, body) = said.split_once("\r\n\r\n").unwrap_or_default();
-    Ok(serde_json::from_str::<LoggedIn>(body)?.device)
+    let mut connection = KeptAlive::over(victim.dial().await?);
+    let said = connection.answer(victim.post("/api/v1/sessions", &body).as_bytes()).await?;
+    Ok(serde_json::from_slice::<LoggedIn>(said.body)?.device)
 }
 
 /// Fills the inbox, the list of friends and the table, with the limits lifted. Returns strangers.
 async fn fill(context: &Context, world: &TableWorld, flooder: &Account) -> Result<Vec<u32>> {
     let mut settings = world.settings.clone();
-    settings.extend(CHEAP.map(|(name, value)| (name, value.to_owned())));
+    settings.push((CHEAP.0, CHEAP.1.to_owned()));
     let server = Server::start_with(&settings, 0, &world.binary, world.data.path()).await?;
     let http = server.http()?;
     let mut crowd = users::sign_up(&http, "crowd", context.scaled(FRIENDS) + STRANGERS).await?;
@@ -108,7 +107,7 @@ async fn fill(context: &Context, world: &TableWorld, flooder: &Account) -> Resul
     }
     let mut connection = KeptAlive::open(&world.address).await?;
     let put = tables::put(&tables::first(0), TABLE_ROW_BYTES);
-    let request = tables::request(&world.credentials, "PutRow", &put)?;
+    let request = table_setup::request(&world.credentials, "PutRow", &put)?;
     for _ in 0..TABLE_ROWS {
         connection.ask(&request).await?;
     }

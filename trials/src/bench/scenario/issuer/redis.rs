@@ -5,18 +5,18 @@
 //! process, which share steps of the counter; that is what the issuer has over a connection for each caller.
 
 use std::sync::Arc;
-use std::time::Instant;
 
-use futures_util::future::try_join_all;
 use seqsvr_issuer::repository::{Repository, SqliteRepository};
 use seqsvr_issuer::{Counter, Issuer, RedisOptions};
 use tempfile::TempDir;
+use tidemark_test_support::servers::redis::RedisServer;
 
 use super::TAG;
-use crate::bench::Context;
-use crate::bench::baseline::redis::Redis;
+use crate::bench::baseline::redis::increments;
 use crate::bench::report::{Sample, Target};
 use crate::bench::scenario::Measured;
+use crate::bench::{Context, rate};
+use crate::cluster::is_installed;
 use crate::{Failure, Result};
 
 const CLIENTS: usize = 50;
@@ -24,7 +24,7 @@ const CLIENTS: usize = 50;
 const NUMBERS: usize = 300_000;
 
 pub(in crate::bench::scenario) struct RedisSegment {
-    redis: Redis,
+    redis: RedisServer,
     issuer: Issuer,
     _folder: TempDir,
 }
@@ -35,7 +35,10 @@ impl Measured for RedisSegment {
 
     async fn prepare(context: &Context) -> Result<Self> {
         let folder = context.fresh()?;
-        let redis = Redis::start(folder.path()).await?;
+        if !is_installed("redis-server") {
+            return Err(Failure::new("Redis is missing; apt-get install redis-server"));
+        }
+        let redis = tokio::task::spawn_blocking(RedisServer::start).await?;
         let durable: Arc<dyn Repository> = Arc::new(SqliteRepository::new(folder.path().join("issuer.db")));
         let options = RedisOptions::new(vec![redis.url()]);
         let issuer = Issuer::builder().repository(durable).redis(TAG, options)?.open().await?;
@@ -44,8 +47,10 @@ impl Measured for RedisSegment {
 
     async fn measure(&mut self, context: &Context) -> Result<Vec<Sample>> {
         let numbers = context.scaled(NUMBERS);
-        let incr = self.redis.increments(numbers).await?;
-        let ours = rate(vec![self.issuer.counter(TAG)?; CLIENTS], numbers).await?;
+        let incr = increments(&self.redis, numbers).await?;
+        let each = numbers / CLIENTS;
+        let callers = vec![self.issuer.counter(TAG)?; CLIENTS];
+        let ours = rate(each * CLIENTS, callers.into_iter().map(|caller| take(caller, each))).await?;
         Ok(vec![
             Sample::new("50 callers of one issuer", ours, "numbers/s")
                 .against("Redis INCR, no persistence, -c 50 -P 1", incr)
@@ -54,26 +59,15 @@ impl Measured for RedisSegment {
     }
 }
 
-/// Numbers a second when each of these callers takes one at a time, `numbers` in all.
-async fn rate(callers: Vec<Counter>, numbers: usize) -> Result<f64> {
-    let each = numbers / callers.len();
-    let taken = (each * callers.len()) as f64;
-    let began = Instant::now();
-    let task = |counter: Counter| {
-        tokio::spawn(async move {
-            let mut last = 0;
-            for _ in 0..each {
-                let number = counter.next(1).await?.first();
-                if number <= last {
-                    return Err(Failure::new(format!("{number} came after {last}")));
-                }
-                last = number;
-            }
-            Ok(())
-        })
-    };
-    for done in try_join_all(callers.into_iter().map(task)).await? {
-        done?;
+/// Takes one number after the other.
+async fn take(counter: Counter, count: usize) -> Result<()> {
+    let mut last = 0;
+    for _ in 0..count {
+        let number = counter.next(1).await?.first();
+        if number <= last {
+            return Err(Failure::new(format!("{number} came after {last}")));
+        }
+        last = number;
     }
-    Ok(taken / began.elapsed().as_secs_f64())
+    Ok(())
 }

@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::bench::http::KeptAlive;
+use crate::http::KeptAlive;
 use crate::{Failure, Result};
 
 /// How long anything may take before the run fails.

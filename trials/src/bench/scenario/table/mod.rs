@@ -9,19 +9,17 @@ pub(super) use put::TablePut;
 pub(super) use range::TableRange;
 
 use std::path::PathBuf;
-use std::time::Instant;
 
-use futures_util::future::try_join_all;
 use tempfile::TempDir;
 use tidemark_table::client::Credentials;
 use tidemark_test_support::ports::free_port;
 
 use super::postgres::within_patience;
-use crate::bench::http::KeptAlive;
-use crate::bench::{Context, tables};
+use crate::bench::{self, Context, tables};
+use crate::http::KeptAlive;
 use crate::server::Server;
 use crate::table_setup::make_key;
-use crate::{Failure, Result};
+use crate::{Failure, Result, table_setup};
 
 /// The bodies of the requests of each client.
 type Bodies = Vec<Vec<Vec<u8>>>;
@@ -45,7 +43,7 @@ impl TableWorld {
         settings.extend(database_url.map(|url| ("TIDEMARK_STORAGE__DATABASE_URL", url.to_owned())));
         let server = Server::start_with(&settings, 0, &binary, data.path()).await?;
         let credentials = make_key(&binary, data.path(), &settings, tables::INSTANCE).await?;
-        let request = tables::request(&credentials, "CreateTable", &tables::create())?;
+        let request = table_setup::request(&credentials, "CreateTable", &tables::create())?;
         KeptAlive::open(&address).await?.ask(&request).await?;
         server.stop().await?;
         Ok(TableWorld { binary, data, settings, address, credentials })
@@ -68,7 +66,7 @@ async fn rate(
 ) -> Result<f64> {
     let mut connections = Vec::with_capacity(bodies.len());
     for bodies in &bodies {
-        let requests = bodies.iter().map(|body| tables::request(credentials, operation, body));
+        let requests = bodies.iter().map(|body| table_setup::request(credentials, operation, body));
         let requests = requests.collect::<Result<Vec<_>>>()?;
         let mut connection = KeptAlive::open(address).await?;
         let first = requests.first().ok_or_else(|| Failure::new("a client without requests"))?;
@@ -79,25 +77,11 @@ async fn rate(
         connections.push((connection, requests));
     }
     let total = connections.len() * each;
-    let began = Instant::now();
-    let tasks = connections.into_iter().map(|(mut connection, requests)| {
-        tokio::spawn(async move {
-            for request in requests.iter().cycle().take(each) {
-                connection.ask(request).await?;
-            }
-            Result::Ok(())
-        })
-    });
-    let all = async {
-        for done in try_join_all(tasks).await? {
-            done?;
+    let tasks = connections.into_iter().map(|(mut connection, requests)| async move {
+        for request in requests.iter().cycle().take(each) {
+            connection.ask(request).await?;
         }
         Ok(())
-    };
-    within_patience(all).await?;
-    Ok(total as f64 / began.elapsed().as_secs_f64())
-}
-
-fn mebibytes(bytes: u64) -> f64 {
-    bytes as f64 / f64::from(1 << 20)
+    });
+    within_patience(bench::rate(total, tasks)).await
 }

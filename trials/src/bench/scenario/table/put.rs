@@ -1,16 +1,14 @@
 //! `table-put`: PutRow with the placeholder over the real server's listener, against a bare server that parses and signs the same bytes.
 
-use std::ffi::OsStr;
-
 use tidemark_client::Account;
 
-use super::{Bodies, TableWorld, mebibytes, rate};
+use super::{Bodies, TableWorld, rate};
 use crate::bench::baseline::process::BareProcess;
 use crate::bench::baseline::table::http::credentials;
 use crate::bench::report::{Sample, Target};
 use crate::bench::scenario::Measured;
 use crate::bench::scenario::send::deliver;
-use crate::bench::{Context, tables};
+use crate::bench::{Context, peak_memory, tables};
 use crate::{Result, users};
 
 /// Bytes of the text of a row, as a message of `send` has.
@@ -38,11 +36,9 @@ impl Measured for TablePut {
     async fn prepare(context: &Context) -> Result<Self> {
         let world = TableWorld::new(context, None).await?;
         let accounts = users::installed(&context.binary, world.data.path(), "put", SENDERS.0 * 2).await?;
-        let program = std::env::current_exe()?;
-        let bare = BareProcess::start(&program, &["--serve-table"]).await?;
+        let bare = BareProcess::start(&["table"]).await?;
         let file = world.data.path().join("appended");
-        let durable =
-            BareProcess::start(&program, &[OsStr::new("--serve-table-into"), file.as_os_str()]).await?;
+        let durable = BareProcess::start(&["table", &file.to_string_lossy()]).await?;
         Ok(TablePut { world, accounts, bare, durable })
     }
 
@@ -86,7 +82,7 @@ impl Measured for TablePut {
             Sample::new("clients: 64, beside messages", last, "rows/s")
                 .against(format!("send, {senders} × 1 in flight"), sent),
         );
-        samples.push(Sample::new("peak server memory", mebibytes(server.peak_memory()?), "MiB"));
+        samples.push(peak_memory("peak server memory", &server)?);
         server.stop().await?;
         Ok(samples)
     }

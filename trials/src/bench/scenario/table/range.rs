@@ -3,13 +3,13 @@
 use rand::RngExt as _;
 
 use super::fill::{self, ROWS_OF_FIRST};
-use super::{TableWorld, mebibytes, rate};
+use super::{TableWorld, rate};
 use crate::Result;
 use crate::bench::baseline::table::pages::{self, Question};
 use crate::bench::report::{Sample, Target};
 use crate::bench::scenario::Measured;
 use crate::bench::scenario::postgres::{database, within_patience};
-use crate::bench::{Context, tables};
+use crate::bench::{Context, peak_memory, tables};
 
 /// Values of the first key column: ten million rows.
 const FIRSTS: usize = 1_000;
@@ -76,7 +76,7 @@ async fn sqlite(context: &Context) -> Result<Vec<Sample>> {
         let ours = ours(&world, &questions, rows).await?;
         samples.push(sample("SQLite", rows, ours, "the statement in process", bare));
     }
-    samples.push(Sample::new("SQLite, peak server memory", mebibytes(server.peak_memory()?), "MiB"));
+    samples.push(peak_memory("SQLite, peak server memory", &server)?);
     server.stop().await?;
     Ok(samples)
 }
@@ -101,7 +101,7 @@ async fn postgres(context: &Context) -> Result<Vec<Sample>> {
         let ours = ours(&world, &questions, rows).await?;
         samples.push(sample("PostgreSQL", rows, ours, &format!("bare loop, connections {}", bare.0), bare.1));
     }
-    samples.push(Sample::new("PostgreSQL, peak server memory", mebibytes(server.peak_memory()?), "MiB"));
+    samples.push(peak_memory("PostgreSQL, peak server memory", &server)?);
     server.stop().await?;
     Ok(samples)
 }

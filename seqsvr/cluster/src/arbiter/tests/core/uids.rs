@@ -7,7 +7,7 @@ impl ArbiterWorld {
     /// The lease and the uids that a read tells, where a configuration is stored.
     pub(super) fn bounds(&self) -> Option<Bounds> {
         let uids = self.uids.clone()?;
-        Some(Bounds { lease: TAKEOVER, awaited: TAKEOVER, uids })
+        Some(Bounds { lease: TAKEOVER, uids })
     }
 }
 

@@ -71,7 +71,7 @@ impl PendingQuestions {
     }
 
     fn wrong(&mut self, from: usize) {
-        self.failed(from, "it answered another question");
+        self.failed(from, "it answered another request");
     }
 
     fn why(&self, got: usize, needed: usize) -> String {

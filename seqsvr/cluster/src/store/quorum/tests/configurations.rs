@@ -5,8 +5,8 @@ use std::path::Path;
 use super::*;
 use crate::store::StoresConfig;
 use seqsvr_core::routing::{Assignment, Node, NodeState};
+use seqsvr_core::store::Move;
 use seqsvr_core::store::message::Misaddressed;
-use seqsvr_core::store::{Move, Terms};
 
 mod repeated;
 
@@ -51,8 +51,8 @@ impl Stage {
 }
 
 fn config(name: &str, directory: &Path) -> crate::replica::StoreConfig {
-    let text = format!("cluster = \"test\"\nname = {name:?}\ndirectory = {directory:?}\nfile_bytes = 65536");
-    toml::from_str(&text).unwrap()
+    let text = format!("cluster = \"test\"\nname = {name:?}\ndirectory = {directory:?}");
+    crate::replica::StoreConfig { file_bytes: 65_536, ..toml::from_str(&text).unwrap() }
 }
 
 fn listing(addrs: &[String]) -> Arc<Quorum> {
@@ -107,7 +107,7 @@ async fn a_store_that_was_replaced_answers_nobody_and_a_file_from_before_is_good
 }
 
 #[tokio::test]
-async fn other_terms_are_refused_and_so_is_one_replica_under_two_addresses() {
+async fn another_layout_is_refused_and_so_is_one_replica_under_two_addresses() {
     let stage = stage().await;
     let twice = [&stage.addrs[0], &stage.addrs[0], &stage.addrs[1]];
     let twice = twice.map(String::clone);
@@ -116,16 +116,15 @@ async fn other_terms_are_refused_and_so_is_one_replica_under_two_addresses() {
     let line = role.establish(&terms()).await.unwrap_err().to_string();
     assert!(line.contains("the replica s1 under two addresses"), "{line}");
 
-    let line = stage.role().agree(&Terms { lease: None, layout: LAYOUT }).await.unwrap_err().to_string();
+    let line = stage.role().agree(LAYOUT).await.unwrap_err().to_string();
     assert!(line.contains("an arbiter stores the first configuration"), "{line}");
     stage.role().establish(&terms()).await.unwrap();
-    let shorter = Terms { lease: Some(Duration::from_secs(1)), layout: LAYOUT };
+    let another = Layout { step: LAYOUT.step + 1, ..LAYOUT };
     for other in [stage.role(), stage.role()] {
-        let line = other.agree(&shorter).await.unwrap_err().to_string();
-        assert!(line.contains("set lease_ms = 2000"), "{line}");
+        let line = other.agree(another).await.unwrap_err().to_string();
+        assert!(line.contains("set section_size"), "{line}");
     }
-    let unset = Terms { lease: None, ..shorter };
-    stage.role().agree(&unset).await.unwrap();
+    stage.role().agree(LAYOUT).await.unwrap();
 }
 
 #[tokio::test]
@@ -339,41 +338,9 @@ async fn a_new_set_begins_with_uids_of_another_and_serves_none_before_their_ceil
     // The command is cut off after its first step, and an arbiter starts.
     operator(&new).begin(&SetTerms { uids: MOVED, ..terms() }, Some(moved.by)).await.unwrap();
     let refused = written(&new.role(), 300, MOVED).await.unwrap_err().to_string();
-    assert!(refused.contains("are being taken in; complete that with: seqsvr restore FILE"), "{refused}");
+    assert!(refused.contains("are being added; complete that with: seqsvr restore FILE"), "{refused}");
     let taken = operator(&new).take(&moved, &terms()).await.unwrap();
     assert_eq!((taken.configuration.uids.clone(), taken.configuration.number), (MOVED, 2));
     written(&new.role(), 300, MOVED).await.unwrap();
     assert_eq!(ceiling(&new.role(), 7, 300).await.unwrap(), 900);
-}
-
-async fn bounds(quorum: &Quorum) -> (Duration, Duration) {
-    // A role that goes by an earlier configuration is refused once.
-    let _ = quorum.read(&Revisions::default(), Duration::ZERO).await;
-    let reading = quorum.read(&Revisions::default(), Duration::ZERO).await.unwrap();
-    let bounds = reading.bounds.expect("a configuration is stored");
-    (bounds.lease, bounds.awaited)
-}
-
-#[tokio::test]
-async fn a_shorter_lease_is_granted_at_once_and_takers_wait_for_the_longer_one_until_it_is_settled() {
-    let stage = stage().await;
-    let millis = Duration::from_millis;
-    let (role, operator) = (stage.role(), stage.role());
-    role.establish(&SetTerms { lease: millis(300), ..self::terms() }).await.unwrap();
-    let terms = Terms { lease: Some(millis(300)), layout: LAYOUT };
-    role.agree(&terms).await.unwrap();
-    assert_eq!(bounds(&role).await, (millis(300), millis(300)));
-    // The command is cut off after its first step.
-    operator.reconfigure(|now| Ok(now.toward_lease(millis(100))?)).await.unwrap();
-    assert_eq!(bounds(&role).await, (millis(100), millis(300)));
-    // A role that runs goes on; one that starts with the old value is refused.
-    role.agree(&terms).await.unwrap();
-    let line = stage.role().agree(&terms).await.unwrap_err().to_string();
-    assert!(line.contains("set lease_ms = 100"), "{line}");
-    let done = stage.role().set_lease(millis(100)).await.unwrap();
-    assert_eq!((done.configuration.number, done.already), (3, false));
-    assert_eq!(bounds(&role).await, (millis(100), millis(100)));
-    assert!(stage.role().set_lease(millis(100)).await.unwrap().already);
-    let longer = operator.set_lease(millis(500)).await.unwrap();
-    assert_eq!((longer.configuration.number, bounds(&role).await), (4, (millis(500), millis(500))));
 }

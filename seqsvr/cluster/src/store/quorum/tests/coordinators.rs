@@ -22,7 +22,7 @@ fn first() -> Configuration {
         lease,
         layout: LAYOUT,
         uids,
-        transition: None,
+        taking: None,
         moves: Moves::default(),
     }
 }
@@ -134,7 +134,7 @@ proptest! {
         steps in prop::collection::vec((any::<bool>(), 0..8_usize, prop::bool::weighted(0.15)), 0..40), dies in 0..40_usize,
     ) {
         let mut replicas = replicas();
-        let mut both = [Coordinator::new(replaced(), 1), Coordinator::new(first().renewed(), 2)];
+        let mut both = [Coordinator::new(replaced(), 1), Coordinator::new(first().next(), 2)];
         for (at, (who, which, lost)) in steps.into_iter().enumerate() {
             let who = if at >= dies { 1 } else { usize::from(who) };
             both[who].step(which, lost, &mut replicas);
@@ -145,7 +145,7 @@ proptest! {
             assert_kept(&replicas, &one.next);
         }
         // A coordinator that finds the stores halted completes the change, however far the other one had come.
-        let mut last = Coordinator::new(first().renewed(), 3);
+        let mut last = Coordinator::new(first().next(), 3);
         for _ in 0..200 {
             last.step(0, false, &mut replicas);
         }

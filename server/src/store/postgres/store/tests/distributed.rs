@@ -83,9 +83,9 @@ async fn made() -> Made {
     Made::new(server(&database().await).await)
 }
 
-// Not what rests on ids that the caller gives to acceptances, nor on numbers of acceptances that were never given: no caller has them. Where an inbox has
-// come to its end, the sender is not refused. A post would be one transaction over two partitions. And nothing of a sender comes to a receiver before
-// what the sender accepted earlier, whatever the caller delivers first.
+// Not what rests on ids that the caller gives to acceptances, nor on numbers of acceptances that were never given: no caller has them.
+// Where an inbox has come to its end, the sender is not refused. A post would be one transaction over two partitions. And nothing of a
+// sender comes to a receiver before what the sender accepted earlier, whatever the caller delivers first.
 crate::message_store_conformance! { made:
     messages: an_empty_store_knows_nothing, each_side_reads_its_own_copy, a_repeated_key_is_refused_and_known,
         an_old_proof_lets_no_key_be_used_twice,

@@ -13,7 +13,7 @@ pub(super) const MUCH: &str = "
         FROM generate_series(20001, 21000) n, generate_series(1, 20) id;
     INSERT INTO sent SELECT left(md5(n::text), 4), n, decode(md5(n::text), 'hex'), '', 1, 0 FROM generate_series(20001, 24000) n;
     INSERT INTO conversations SELECT left(md5(n::text), 4), n, 'u:1', 20, 0 FROM generate_series(20001, 24000) n;
-    INSERT INTO groups SELECT n, 'walkers', '', 0, 1 FROM generate_series(20001, 24000) n;
+    INSERT INTO groups SELECT n, 1, jsonb_build_object('name', 'walkers') FROM generate_series(20001, 24000) n;
     INSERT INTO members SELECT n, uid, 1, true, 0, 1 FROM generate_series(20001, 24000) n, generate_series(20001, 20003) uid;
     INSERT INTO pending SELECT left(md5(n::text), 4), n, nextval('acceptances'), 1, 'u:1', NULL, '{}', 0 FROM generate_series(20001, 24000) n;
     INSERT INTO outbox SELECT partition_key, sender, acceptance, 1, 1, 0 FROM pending;";

@@ -281,7 +281,7 @@ async fn the_line_of_a_deleted_table_goes_when_no_commit_can_bring_a_row_any_mor
     let count = "SELECT count(*) FROM tables";
     let lines: i64 = sqlx::query_scalar(count).fetch_one(&mut beside).await.expect("counted");
     assert_eq!(lines, 1, "a commit that has begun before may bring a row");
-    run(&mut beside, "UPDATE tables SET deleted_at = deleted_at - 601000").await;
+    run(&mut beside, "UPDATE tables SET deleted = deleted - 601000").await;
     let late = format!("INSERT INTO table_rows VALUES ('abcd', {}, 'k', '', '', 1, '')", gone.0);
     run(&mut beside, &late).await;
     assert_eq!(store.forget_deleted(10).await.expect("asked"), 1);

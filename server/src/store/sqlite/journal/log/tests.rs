@@ -239,7 +239,7 @@ fn what_a_disk_only_pretended_to_write_is_missed() {
     without_the_last(&directory, 0, &before, &frames[4]);
     assert_eq!(bad(&directory, 0), None);
     without_the_last(&directory, 0, &before, &frames[3]);
-    let what = "batches that were stored are not whole";
+    let what = "stored batches are incomplete";
     assert_eq!(bad(&directory, 0), Some(BadLog::Damaged { what, at: frames[3].offset }));
 }
 

@@ -5,7 +5,7 @@ use seqsvr_core::page_sums::DAMAGED_PAGE;
 use sqlx::error::DatabaseError;
 use sqlx::postgres::PgDatabaseError;
 
-use super::StoreError;
+use crate::store::StoreError;
 
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> StoreError {
@@ -85,14 +85,14 @@ const FULL: i32 = 13;
 const NO_ROOM_TO_SHARE: i32 = 4_874;
 
 /// The message for a full disk.
-pub(super) const NO_ROOM: &str = "the disk is full";
+pub(in crate::store) const NO_ROOM: &str = "the disk is full";
 
 fn is_full(extended: Option<i32>) -> bool {
     extended.is_some_and(|code| code & 0xff == FULL || code == NO_ROOM_TO_SHARE)
 }
 
 /// The log has the place (`page_sums`).
-const NOT_AS_WRITTEN: &str = "a page is not as it was written; `tidemark verify` says which are damaged";
+const NOT_AS_WRITTEN: &str = "the checksum of a page is wrong; `tidemark verify` lists the damaged pages";
 
 fn code_of(error: &dyn DatabaseError) -> Option<i32> {
     error.code().and_then(|code| code.parse().ok())

@@ -6,8 +6,6 @@ use tokio::net::TcpStream;
 
 use crate::{Failure, Result};
 
-/// The first bytes of every good answer.
-const GOOD: &[u8] = b"HTTP/1.1 200 ";
 /// The longest head of an answer, in bytes.
 const LONGEST_HEAD: usize = 8_192;
 
@@ -17,8 +15,9 @@ pub(crate) struct KeptAlive {
     answer: Vec<u8>,
 }
 
-/// An answer of status 200.
-pub(crate) struct GoodAnswer<'a> {
+/// An answer.
+pub(crate) struct HttpAnswer<'a> {
+    pub(crate) status: u16,
     /// The status line and the headers.
     pub(crate) head: &'a str,
     pub(crate) body: &'a [u8],
@@ -29,11 +28,26 @@ impl KeptAlive {
     pub(crate) async fn open(address: &str) -> Result<KeptAlive> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
-        Ok(KeptAlive { stream, answer: Vec::with_capacity(1 << 17) })
+        Ok(KeptAlive::over(stream))
+    }
+
+    /// Speaks over a connection that is open already.
+    pub(crate) fn over(stream: TcpStream) -> KeptAlive {
+        KeptAlive { stream, answer: Vec::with_capacity(1 << 17) }
     }
 
     /// Sends a request and waits for its whole answer. Every other status than 200 fails.
-    pub(crate) async fn ask(&mut self, request: &[u8]) -> Result<GoodAnswer<'_>> {
+    pub(crate) async fn ask(&mut self, request: &[u8]) -> Result<HttpAnswer<'_>> {
+        let answer = self.answer(request).await?;
+        if answer.status != 200 {
+            let body = String::from_utf8_lossy(answer.body);
+            return Err(Failure::new(format!("another answer came: {}{body:.1000}", answer.head)));
+        }
+        Ok(answer)
+    }
+
+    /// The same, whatever its status.
+    pub(crate) async fn answer(&mut self, request: &[u8]) -> Result<HttpAnswer<'_>> {
         self.stream.write_all(request).await?;
         self.answer.clear();
         let (head, length) = loop {
@@ -51,15 +65,14 @@ impl KeptAlive {
                 return Err(Failure::new("the server closed an HTTP connection within an answer"));
             }
         }
-        if !self.answer.starts_with(GOOD) {
-            let text = String::from_utf8_lossy(&self.answer[..end]);
-            return Err(Failure::new(format!("another answer came: {text:.1000}")));
-        }
-        Ok(GoodAnswer { head: std::str::from_utf8(&self.answer[..head])?, body: &self.answer[head..end] })
+        let (head, body) = (std::str::from_utf8(&self.answer[..head])?, &self.answer[head..end]);
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let status = status.ok_or_else(|| Failure::new(format!("an answer has no status: {head:.1000}")))?;
+        Ok(HttpAnswer { status, head, body })
     }
 }
 
-impl GoodAnswer<'_> {
+impl HttpAnswer<'_> {
     /// The headers, their names in lower case.
     pub(crate) fn headers(&self) -> Vec<(String, &str)> {
         let lines = self.head.lines().skip(1).filter_map(|line| line.split_once(':'));
@@ -68,7 +81,7 @@ impl GoodAnswer<'_> {
 }
 
 /// Where the body begins and how long it is, once the head is there.
-pub(crate) fn head_and_length(answer: &[u8]) -> Option<(usize, usize)> {
+fn head_and_length(answer: &[u8]) -> Option<(usize, usize)> {
     let head = answer.windows(4).take(LONGEST_HEAD).position(|bytes| bytes == b"\r\n\r\n")?;
     let text = std::str::from_utf8(&answer[..head]).ok()?;
     let length = text.lines().find_map(|line| {

@@ -1,0 +1,225 @@
+//! The kinds of rows. All that the server knows of a kind by itself stands in its entry below: the word on the wire and in
+//! exports, the number in the databases, who writes it, and what it is to the other rows of an inbox.
+//!
+//! Stores ask these facts and hand numbers and keys on to SQL; no statement and no stored function knows a kind. The
+//! effects of an edit, a recall and a deletion on their message stand in `amendment`.
+
+use super::{Content, Uid, amendment_key, compaction};
+
+/// Who writes rows of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writer {
+    /// People, by a call or a frame.
+    People,
+    /// Programs, through the table `inbox`.
+    Programs,
+    /// The server, out of rows that people have changed.
+    Server,
+}
+
+/// The facts about a kind.
+struct Facts {
+    name: &'static str,
+    code: u8,
+    writer: Writer,
+    /// Whether it only says what holds now.
+    is_state: bool,
+    /// Whether it is a message, also one that was taken back.
+    is_said: bool,
+    /// Whether people see it as a line of the conversation.
+    is_shown: bool,
+    /// Whether it is what is left of another row, without the text.
+    is_gone: bool,
+    /// Whether friends share it, among the moments.
+    is_of_moments: bool,
+    /// Whether a deletion takes its text.
+    is_deletable: bool,
+    /// Whether it is about another row, which its body names in `of`.
+    names_another: bool,
+    /// The compaction key of a row, in the inbox of this user.
+    key: fn(&Content, Uid) -> Option<String>,
+}
+
+const PLAIN: Facts = Facts {
+    name: "",
+    code: 0,
+    writer: Writer::People,
+    is_state: false,
+    is_said: false,
+    is_shown: false,
+    is_gone: false,
+    is_of_moments: false,
+    is_deletable: false,
+    names_another: false,
+    key: |_, _| None,
+};
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident $name:literal $code:literal $writer:ident { $($fact:ident: $value:expr),* })*) => {
+        /// The kind of a row. Clients skip kinds that they do not know.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Kind { $($(#[$doc])* $kind,)* }
+
+        impl Kind {
+            /// All of them.
+            pub const ALL: [Kind; [$($code),*].len()] = [$(Kind::$kind),*];
+
+            fn facts(self) -> &'static Facts {
+                match self {
+                    $(Kind::$kind => const {
+                        &Facts { name: $name, code: $code, writer: Writer::$writer, $($fact: $value,)* ..PLAIN }
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+// The words and the numbers are stored and must stay stable, and so must the compaction keys.
+kinds! {
+    /// Something a person said.
+    Message "message" 1 People { is_said: true, is_shown: true, is_deletable: true }
+    /// The user's own read marker moved; only in the user's own inbox.
+    ReadMarker "receipt" 2 People {
+        is_state: true, key: |row, to| Some(format!("read {}", row.conversation(to)))
+    }
+    /// A group was made, or somebody joined or left it.
+    Membership "membership" 3 People { is_shown: true }
+    /// A row that a program put there, of a kind of its own ([`AppKind`](super::AppKind)). It is no message of a person.
+    App "app" 4 Programs {}
+    /// The sender of a message changed its text.
+    Edit "edit" 5 People { names_another: true, key: |row, _| row.of().map(amendment_key) }
+    /// The sender of a message took it back.
+    Recall "recall" 6 People { names_another: true, key: |row, _| row.of().map(amendment_key) }
+    /// A person's reactions to a message.
+    Reaction "reaction" 7 People {
+        names_another: true, key: |row, _| Some(format!("react {} {}", row.sender, named(row)?))
+    }
+    /// A message that was taken back: its sender and time, without its text.
+    Recalled "recalled" 8 Server { is_said: true, is_shown: true, is_gone: true, is_deletable: true }
+    /// A setting of the user, for one conversation or for all; only in the user's own inbox.
+    Setting "setting" 9 People {
+        is_state: true,
+        key: |row, to| Some(compaction::setting_key(row.body.setting()?, row.conversation(to)))
+    }
+    /// One of two people wants to be the other's friend, or no longer.
+    Friend "friend" 10 People {
+        is_state: true, key: |row, to| Some(compaction::friend_key(row.conversation(to), row.sender))
+    }
+    /// A person's post to all friends.
+    Moment "moment" 11 People { is_of_moments: true, is_deletable: true }
+    /// A person likes a moment, or no longer.
+    Like "like" 12 People {
+        is_of_moments: true, names_another: true,
+        key: |row, _| Some(format!("like {} {}", row.sender, named(row)?))
+    }
+    /// A person's comment on a moment.
+    Comment "comment" 13 People { is_of_moments: true, is_deletable: true, names_another: true }
+    /// A moment or a comment is deleted for everybody, or a message for the user alone.
+    Delete "delete" 14 People { names_another: true, key: |row, _| Some(format!("delete {}", named(row)?)) }
+    /// A message, a moment or a comment that was deleted: without its text.
+    Deleted "deleted" 15 Server { is_shown: true, is_gone: true }
+    /// How far the other person has got and read the user's messages, or how many members of a group have read them.
+    Seen "seen" 16 People {
+        is_state: true, names_another: true,
+        key: |row, to| Some(format!("seen {} {}", row.body.seen_word()?, row.conversation(to)))
+    }
+    /// A message is pinned for everybody in the conversation, or no longer.
+    Pin "pin" 17 People {
+        is_state: true, names_another: true,
+        key: |row, to| Some(format!("{}{}", compaction::pins(row.conversation(to)), named(row)?))
+    }
+    /// The user wants to find a message again, or no longer; only in the user's own inbox.
+    Star "star" 18 People {
+        is_state: true, names_another: true,
+        key: |row, _| Some(format!("{}{}", compaction::STARS, named(row)?))
+    }
+}
+
+/// The row that this one is about, as compaction keys name it.
+fn named(row: &Content) -> Option<String> {
+    row.of().map(|(sender, client_id)| format!("{sender} {client_id}"))
+}
+
+impl Kind {
+    /// The word in exports; on the wire it is that of [`Content::kind_name`].
+    pub fn as_str(self) -> &'static str {
+        self.facts().name
+    }
+
+    /// The number in the databases.
+    pub fn code(self) -> u8 {
+        self.facts().code
+    }
+
+    /// The kind stored as `code`.
+    pub fn from_code(code: u8) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.code() == code)
+    }
+
+    /// The numbers of the kinds of which this is true.
+    pub fn codes(is: impl Fn(Kind) -> bool) -> Vec<u8> {
+        Kind::ALL.into_iter().filter(|kind| is(*kind)).map(Kind::code).collect()
+    }
+
+    /// Who writes it.
+    pub fn writer(self) -> Writer {
+        self.facts().writer
+    }
+
+    /// Whether it only says what holds now: such rows are no part of a conversation's history.
+    pub fn is_state(self) -> bool {
+        self.facts().is_state
+    }
+
+    /// Whether it is a message, also one that was taken back.
+    pub fn is_said(self) -> bool {
+        self.facts().is_said
+    }
+
+    /// Whether it is what is left of a row that was taken back or deleted.
+    pub fn is_gone(self) -> bool {
+        self.facts().is_gone
+    }
+
+    /// Whether friends share it: it lies among the moments.
+    pub fn is_of_moments(self) -> bool {
+        self.facts().is_of_moments
+    }
+
+    /// Whether a deletion takes its text.
+    pub fn is_deletable(self) -> bool {
+        self.facts().is_deletable
+    }
+
+    /// Whether it is about another row, which its body names.
+    pub(super) fn names_another(self) -> bool {
+        self.facts().names_another
+    }
+
+    /// Whether people see it as a line of a conversation.
+    pub(super) fn is_shown(self) -> bool {
+        self.facts().is_shown
+    }
+}
+
+impl Content {
+    /// Of rows with the same compaction key in one inbox only the newest is kept. `None`: the row is kept whatever comes later.
+    pub fn compaction_key(&self, receiver: Uid) -> Option<String> {
+        (self.kind.facts().key)(self, receiver)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_has_a_word_and_a_number_of_its_own() {
+        for (at, kind) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!((usize::from(kind.code()), Kind::from_code(kind.code())), (at + 1, Some(kind)));
+            assert!(Kind::ALL[..at].iter().all(|before| before.as_str() != kind.as_str()), "{kind:?}");
+        }
+        assert_eq!(Kind::codes(Kind::is_gone), [8, 15]);
+    }
+}
