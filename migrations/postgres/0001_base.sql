@@ -232,42 +232,12 @@ CREATE TABLE outbox (
     sender        bigint  NOT NULL,
     acceptance    bigint  NOT NULL,
     recipient     bigint  NOT NULL,
-    place         integer NOT NULL,            -- in the order of the acceptance
-    epoch         bigint  NOT NULL,            -- the recipient's membership epoch; 0 outside groups
-    previous      bigint  NOT NULL DEFAULT 0,  -- in the distributed layout: the sender's acceptance before this one of
-                                               -- which a copy was still owed to the same recipient; 0: none
+    place         integer NOT NULL,  -- in the order of the acceptance
+    epoch         bigint  NOT NULL,  -- the recipient's membership epoch; 0 outside groups
     PRIMARY KEY (partition_key, sender, acceptance, recipient)
 );
 
 CREATE SEQUENCE acceptances;
-
--- The distributed layout alone uses the next three (docs/CITUS.md).
-
--- How far the acceptances of a sender have come with a receiver. A row itself says too little: it may have been deleted.
-CREATE TABLE links (
-    partition_key text COLLATE "C" NOT NULL,  -- the receiver's
-    receiver      bigint NOT NULL,
-    sender        bigint NOT NULL,
-    last          bigint NOT NULL,            -- an acceptance; it and all before it are there, or void
-    PRIMARY KEY (partition_key, receiver, sender)
-) WITH (fillfactor = 50);
-
--- The last membership epoch of a member whose end is a row in the member's inbox: members.closed, where the member is.
-CREATE TABLE stays (
-    partition_key text COLLATE "C" NOT NULL,  -- the member's
-    member        bigint NOT NULL,
-    gid           bigint NOT NULL,
-    closed        bigint NOT NULL,
-    PRIMARY KEY (partition_key, member, gid)
-);
-
--- The change of a group that is made, and not accepted yet in the inbox of its actor.
-CREATE TABLE changes (
-    gid     bigint PRIMARY KEY,
-    version bigint NOT NULL,  -- to which it leads
-    actor   bigint NOT NULL,
-    accept  jsonb  NOT NULL   -- as accept_messages wants it
-);
 
 -- Tables with an auto-increment key column (S19). A number is never given to a second table.
 CREATE TABLE tables (

@@ -44,7 +44,34 @@ LOCK TABLE meta, heads IN ACCESS EXCLUSIVE MODE;
 DROP FUNCTION commit_messages;
 INSERT INTO meta (key, value) VALUES ('layout', 'distributed');
 
--- The end of a membership is noted in the partition of the member, too.
+-- The acceptance of the same sender before this one of which a copy was still owed to the same recipient; 0: none.
+ALTER TABLE outbox ADD COLUMN previous bigint NOT NULL DEFAULT 0;
+
+-- How far the acceptances of a sender have come with a receiver. A row itself says too little: it may have been deleted.
+CREATE TABLE links (
+    partition_key text COLLATE "C" NOT NULL,  -- the receiver's
+    receiver      bigint NOT NULL,
+    sender        bigint NOT NULL,
+    last          bigint NOT NULL,            -- an acceptance; it and all before it are there, or void
+    PRIMARY KEY (partition_key, receiver, sender)
+) WITH (fillfactor = 50);
+
+-- The change of a group that is made, and not accepted yet in the inbox of its actor.
+CREATE TABLE changes (
+    gid     bigint PRIMARY KEY,
+    version bigint NOT NULL,  -- to which it leads
+    actor   bigint NOT NULL,
+    accept  jsonb  NOT NULL   -- as accept_messages wants it
+);
+
+-- The last membership epoch of a member whose end is a row in the member's inbox: members.closed, where the member is.
+CREATE TABLE stays (
+    partition_key text COLLATE "C" NOT NULL,  -- the member's
+    member        bigint NOT NULL,
+    gid           bigint NOT NULL,
+    closed        bigint NOT NULL,
+    PRIMARY KEY (partition_key, member, gid)
+);
 INSERT INTO stays (partition_key, member, gid, closed)
     SELECT left(md5(uid::text), 4), uid, gid, closed FROM members WHERE closed > 0;
 

@@ -361,7 +361,7 @@ mod tests {
         assert_eq!((reaction.about(), reaction.emoji()), (key, Some(vec!["👍".to_owned()])));
         let star = amendment("star", r#","message_id":41,"starred":true"#);
         assert_eq!((star.kind.clone(), star.about(), star.starred()), (Kind::Star, key, Some(true)));
-        assert_eq!(amendment("recalled", "").about(), None);
+        assert_eq!(amendment("recalled", "").about(), key, "of a kind that is not known, too");
     }
 
     #[test]

@@ -1,8 +1,6 @@
 -- Accepts what one user sends, in this user's partition: the own copies, the idempotency records, and the copies that
 -- are owed to others. The number of an acceptance is the id of the own copy. Each of `writes`:
 --
---   place       told in the answer
---   again       whether it is decided again where it is not stored; then nothing after it is stored either
 --   entry       the row, as put_entry wants it. A read marker must be larger than that of the conversation
 --   digest      of the request, in hex
 --   id          of the own copy; 0: the next one
@@ -10,7 +8,7 @@
 --   is_change   the change of a group that is made already: stored in any case
 --   ends_uid, ends_epoch: the membership epoch that ends with the copy of its member
 --   owed        in order: recipient, epoch
--- The answer has for each of them place, verdict, and the fields of the verdict:
+-- The answer has for each of them, in order, verdict and the fields of the verdict:
 --
 --   stored     id, previous: for each of `owed`, in order
 --   used       id: the key has a record already
@@ -19,7 +17,6 @@
 --   late       the id is not larger than the latest
 --   end        the inbox has come to the end of its ids
 --   full       the sender owes too many copies; refused for the moment
---   after      one before it is decided again
 CREATE OR REPLACE FUNCTION accept_messages(key text, uid bigint, writes jsonb) RETURNS text
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off
@@ -37,14 +34,13 @@ DECLARE
     before    jsonb;
     open      jsonb;
     verdict   text;
-    is_over   boolean := false;
     answers   jsonb := '[]';
     w         record;
 BEGIN
     SELECT count(*) INTO owing
         FROM (SELECT FROM outbox WHERE partition_key = key AND sender = uid LIMIT most_owed) AS owed;
-    FOR w IN SELECT * FROM jsonb_to_recordset(writes) AS w(place int, again boolean, entry jsonb, digest text,
-        id bigint, gid bigint, epoch bigint, is_change boolean, ends_uid bigint, ends_epoch bigint, owed jsonb)
+    FOR w IN SELECT * FROM jsonb_to_recordset(writes) AS w(entry jsonb, digest text, id bigint, gid bigint, epoch bigint,
+        is_change boolean, ends_uid bigint, ends_epoch bigint, owed jsonb)
     LOOP
         goal := w.entry ->> 'conversation';
         client := decode(w.entry ->> 'client_id', 'hex');
@@ -56,7 +52,6 @@ BEGIN
                 WHERE partition_key = key AND sender = uid AND client_id = client;
         END IF;
         verdict := CASE
-            WHEN is_over THEN 'after'
             WHEN known IS NOT NULL THEN 'used'
             WHEN marker > 0 AND EXISTS (SELECT FROM conversations WHERE partition_key = key AND owner = uid
                 AND conversation = goal AND read_to >= marker) THEN 'behind'
@@ -68,8 +63,7 @@ BEGIN
             ELSE 'stored'
         END;
         IF verdict <> 'stored' THEN
-            is_over := is_over OR w.again;
-            answers := answers || jsonb_build_object('place', w.place, 'verdict', verdict, 'id', known);
+            answers := answers || jsonb_build_object('verdict', verdict, 'id', known);
             CONTINUE;
         END IF;
 
@@ -102,7 +96,7 @@ BEGIN
                     WITH ORDINALITY AS owed(recipient, epoch, place);
             owing := owing + jsonb_array_length(w.owed);
         END IF;
-        answers := answers || jsonb_build_object('place', w.place, 'verdict', verdict, 'id', next, 'previous', before);
+        answers := answers || jsonb_build_object('verdict', verdict, 'id', next, 'previous', before);
     END LOOP;
     UPDATE heads SET last_id = latest WHERE partition_key = key AND receiver = uid AND last_id < latest;
     RETURN answers;

@@ -1,7 +1,6 @@
 -- Delivers copies to one user, in this user's partition, those of each sender in the order of acceptance. Each of
 -- `copies`:
 --
---   place                  told in the answer
 --   entry                  the row, as put_entry wants it
 --   acceptance, previous   which one of its sender, and the one before it that must be there
 --   id                     0: the next one
@@ -10,14 +9,14 @@
 --   is_void                the inbox takes no such row: it counts as delivered
 --   earlier                rows that are stored before the copy, if the copy is: id and entry
 --
--- The answer has for each of them place and verdict. A copy that is early or late stays owed:
+-- The answer has for each of them, in order, a verdict and an id. A copy that is early or late stays owed:
 --
 --   stored     with its id
 --   already    it is there
 --   void       no row: its membership epoch has ended, or is_void
 --   end        the inbox takes no more
 --   early      the one before it is not there
---   late       its id is not larger than the latest
+--   late       its id is not larger than the latest, which is told
 CREATE OR REPLACE FUNCTION deliver_copies(key text, uid bigint, copies jsonb) RETURNS text
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off
@@ -31,8 +30,8 @@ DECLARE
     answers jsonb := '[]';
     c       record;
 BEGIN
-    FOR c IN SELECT * FROM jsonb_to_recordset(copies) AS c(place int, acceptance bigint, previous bigint, entry jsonb,
-        id bigint, gid bigint, epoch bigint, ends bigint, is_void boolean, earlier jsonb)
+    FOR c IN SELECT * FROM jsonb_to_recordset(copies) AS c(acceptance bigint, previous bigint, entry jsonb, id bigint,
+        gid bigint, epoch bigint, ends bigint, is_void boolean, earlier jsonb)
     LOOP
         author := (c.entry ->> 'sender')::bigint;
         next := CASE WHEN c.id = 0 THEN latest + 1 ELSE c.id END;
@@ -61,7 +60,8 @@ BEGIN
             INSERT INTO links AS known (partition_key, receiver, sender, last) VALUES (key, uid, author, c.acceptance)
                 ON CONFLICT (partition_key, receiver, sender) DO UPDATE SET last = greatest(known.last, excluded.last);
         END IF;
-        answers := answers || jsonb_build_object('place', c.place, 'verdict', verdict, 'id', next);
+        answers := answers
+            || jsonb_build_object('verdict', verdict, 'id', CASE WHEN verdict = 'late' THEN latest ELSE next END);
     END LOOP;
     UPDATE heads SET last_id = latest WHERE partition_key = key AND receiver = uid AND last_id < latest;
     RETURN answers;

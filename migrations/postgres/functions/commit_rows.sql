@@ -8,7 +8,7 @@
 --   TM007  Raised: the call came too late; its caller may have looked already whether it was stored.
 --
 -- Locks are taken in one order: counters, then rows, each by its key. A counter or a row that is missing is made in
--- that order, too. In the distributed layout a call is about one partition.
+-- that order, too.
 CREATE OR REPLACE FUNCTION commit_rows(
     -- The tables, each once.
     t_id bigint[],

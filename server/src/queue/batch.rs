@@ -2,14 +2,14 @@
 //!
 //! Owned by the writer from the first step to the last. A request that has no answer in the end gets [`SendError::Unavailable`].
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::SendError;
 use super::pipeline::PipelinePlace;
 use super::plan::joiner;
 use super::request::{Queued, Request, RequestAnswer, SendAck};
-use crate::domain::{Content, Uid};
+use crate::domain::{Content, Digest, Uid};
 use crate::store::{Accept, Recipient, Write};
 
 /// See the module.
@@ -28,6 +28,7 @@ pub(super) struct Accepting {
     /// The place of its request in the batch.
     pub(super) at: usize,
     pub(super) content: Arc<Content>,
+    pub(super) digest: Digest,
     /// The joiner that gets earlier messages first, if this queue writes its copy.
     pub(super) joiner: Option<Recipient>,
     /// Receivers of other queues, by queue.
@@ -64,8 +65,9 @@ impl Batch {
 
     /// The request at place `at` leads to an acceptance, of whose copies some are written `later`.
     pub(super) fn plan(&mut self, at: usize, accept: &Accept, later: Vec<Recipient>) {
-        let (content, joiner, elsewhere) = (Arc::clone(&accept.content), None, HashMap::new());
-        self.accepts.push(Accepting { at, content, joiner, elsewhere, later });
+        let (content, digest) = (Arc::clone(&accept.content), accept.digest);
+        let (joiner, elsewhere) = (None, HashMap::new());
+        self.accepts.push(Accepting { at, content, digest, joiner, elsewhere, later });
     }
 
     /// The writes of the batch: the acceptances that were planned, except those that would overtake a request of their
@@ -118,27 +120,15 @@ impl Batch {
         std::mem::take(&mut self.accepts)
     }
 
-    /// Sends all answers but those to the `stale` requests, which it gives back, to be decided again; where `enough` tries were made, these are
-    /// refused for the moment.
-    pub(super) fn send_but(mut self, stale: &[usize], enough: bool) -> Vec<Queued> {
-        let mut stale: HashSet<usize> = stale.iter().copied().collect();
+    /// Sends all answers.
+    pub(super) fn send(mut self) {
         for (at, first) in self.repeated {
-            if stale.contains(&first) {
-                stale.insert(at);
-                continue;
-            }
             let answer = self.answers[first].clone();
             self.answers[at] = answer.map(|answer| answer.map(|ack| SendAck { repeated: true, ..ack }));
         }
-        let mut again = Vec::with_capacity(stale.len());
-        for ((at, request), answer) in self.requests.into_iter().enumerate().zip(self.answers) {
-            match stale.contains(&at) {
-                false => request.answer(answer.unwrap_or(Err(SendError::Unavailable))),
-                true if enough => refuse_stale(request),
-                true => again.push(request),
-            }
+        for (request, answer) in self.requests.into_iter().zip(self.answers) {
+            request.answer(answer.unwrap_or(Err(SendError::Unavailable)));
         }
-        again
     }
 }
 

@@ -50,12 +50,13 @@ impl QueueWriter<'_> {
     /// the next start. `hand_on`: this process has run before, so copies that this queue's senders owe to other queues may have been lost
     /// on the way there and are handed on again; at a process's start every queue finds its own.
     ///
-    /// Where the store itself refuses copies that come too early there is one try, and pending copies are looked for again and again: so
-    /// a part of the store that is away holds up nobody else.
+    /// Where the store itself refuses copies that come too early, they are written between the next batches, and looked for again and
+    /// again: so a part of the store that is away holds up nobody else.
     pub(super) async fn recover(&mut self, hand_on: bool) {
         if self.parts.store.refuses_early_copies() {
-            if let Err(setback) = self.try_to_recover(hand_on).await {
-                warn!(%setback, queue = self.shard.index, "pending copies cannot be read; trying again later");
+            self.shard.pass.get_or_insert_default();
+            if let Err(setback) = self.settle().await {
+                warn!(%setback, queue = self.shard.index, "watermarks cannot be read; trying again later");
             }
             return;
         }

@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, StreamExt as _, stream};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
@@ -28,10 +28,13 @@ use super::shard::Shard;
 use super::slices::Delivery;
 use super::{Options, QueueParts, SendError, overtaken, queue_of};
 use crate::domain::{Content, Uid};
-use crate::store::{Accept, CommitError, CopyOutcome, KeyState, Outcome, Write};
+use crate::store::{Accept, CommitError, CopyOutcome, KeyState, MessageStore, Outcome, Write};
 
 /// How often a batch is decided before those of its requests are refused whose grounds keep changing.
 const MOST_TRIES: usize = 4;
+
+/// Acceptances that are looked for at once after an unknown outcome: one whose part of the store is away holds up few others.
+const LOOKS_AT_ONCE: usize = 8;
 
 /// One writer at work on its queue.
 pub(super) struct QueueWriter<'a> {
@@ -193,13 +196,7 @@ impl QueueWriter<'_> {
                         self.recover(true).await;
                     }
                 }
-                committed => {
-                    let (batch, stale) = self.answer(batch, resumed, left, committed).await;
-                    requests = batch.send_but(&stale, tries >= MOST_TRIES);
-                    if requests.is_empty() {
-                        return;
-                    }
-                }
+                committed => return self.answer(batch, resumed, left, committed).await.send(),
             }
         }
     }
@@ -297,53 +294,45 @@ impl QueueWriter<'_> {
                 self.parts.watermarks.publish(row.receiver, row.message_id);
                 woken.push((row.receiver, row.message_id));
             }
-            match outcome {
-                Outcome::Rejected(why) => error!(why, "the database rejects a write permanently"),
-                Outcome::Refused(error) => {
-                    if let Some(left_out) = self.shard.log.pass() {
-                        warn!(%error, left_out, "a write was refused");
-                    }
-                }
-                _ => {}
+            if let Outcome::Rejected(why) = outcome {
+                error!(why, "the database rejects a write permanently");
             }
         }
         self.parts.notifier.notify(&now);
         self.wakes.add(delayed);
     }
 
-    /// Step 4: the answers, when it is known what is stored, and the places of requests that are decided again. The first `resumed` writes
-    /// were copies of earlier acceptances.
+    /// Step 4: the answers, when it is known what is stored. The first `resumed` writes were copies of earlier acceptances.
     async fn answer(
         &mut self,
         mut batch: Batch,
         resumed: usize,
         left: LeftBehind,
         committed: Result<Vec<Outcome>, CommitError>,
-    ) -> (Batch, Vec<usize>) {
+    ) -> Batch {
         let accepts = batch.take_accepts();
-        let (mut stale, mut joining) = (Vec::new(), Vec::new());
         match committed {
             Ok(outcomes) => {
+                let mut joining = Vec::new();
                 self.leave_behind(left);
                 for (accepting, outcome) in accepts.into_iter().zip(outcomes.into_iter().skip(resumed)) {
-                    match outcome {
-                        Outcome::Stale => stale.push(accepting.at),
-                        outcome => {
-                            joining.extend(joining_of(&accepting, &outcome));
-                            batch.answer(accepting.at, self.acknowledge(accepting, &outcome));
-                        }
-                    }
+                    joining.extend(joining_of(&accepting, &outcome));
+                    batch.answer(accepting.at, self.acknowledge(accepting, &outcome));
                 }
                 if !joining.is_empty() {
                     self.write_or_recover(joining).await;
                 }
             }
             Err(CommitError::Unknown(error)) => {
-                error!(%error, "the outcome of a commit is unknown; reading what is stored");
-                self.recover(true).await;
-                for accepting in accepts {
-                    batch.answer(accepting.at, self.found(&accepting.content).await);
+                if let Some(left_out) = self.shard.log.pass() {
+                    error!(%error, left_out, "the outcome of a commit is unknown; reading what is stored");
                 }
+                self.recover(true).await;
+                let (store, places) = (&self.parts.store, accepts.iter().map(|accepting| accepting.at));
+                let places: Vec<usize> = places.collect();
+                let looks = accepts.into_iter().map(|accepting| found(Arc::clone(store), accepting));
+                let found: Vec<RequestAnswer> = stream::iter(looks).buffered(LOOKS_AT_ONCE).collect().await;
+                places.into_iter().zip(found).for_each(|(at, answer)| batch.answer(at, answer));
             }
             Err(error) => {
                 if let Some(left_out) = self.shard.log.pass() {
@@ -354,7 +343,7 @@ impl QueueWriter<'_> {
                 }
             }
         }
-        (batch, stale)
+        batch
     }
 
     /// The answer to an acceptance by its outcome; copies for other queues go to the outbox.
@@ -378,28 +367,8 @@ impl QueueWriter<'_> {
                 Ok(SendAck { message_id: own.message_id, sent_at: content.sent_at, repeated: false })
             }
             Outcome::GroupChanged => Err(SendError::GroupChanged),
-            Outcome::Refused(_) | Outcome::Stale => Err(SendError::Unavailable),
             Outcome::Rejected(_) | Outcome::Delivered(_) => Err(SendError::Rejected),
         }
-    }
-
-    /// After an unknown outcome: whether the acceptance is there.
-    async fn found(&self, content: &Content) -> RequestAnswer {
-        let store = &self.parts.store;
-        let found = match (content.key(), content.body.read_to()) {
-            (Some(key), _) => {
-                let states = store.keys(&[key]).await;
-                let record = states.ok().and_then(|mut states| states.pop()).and_then(KeyState::record);
-                record.map(|record| record.message_id)
-            }
-            (None, Some(marker)) => {
-                let stands = store.read_to(content.sender, content.target).await;
-                stands.ok().filter(|stands| *stands >= marker)
-            }
-            (None, None) => None,
-        };
-        let ack = |message_id| SendAck { message_id, sent_at: content.sent_at, repeated: false };
-        found.map(ack).ok_or(SendError::Unavailable)
     }
 
     pub(super) fn queue_of(&self, uid: Uid) -> usize {
@@ -416,9 +385,54 @@ impl QueueWriter<'_> {
     }
 }
 
+/// After an unknown outcome: whether the acceptance is there.
+async fn found(store: Arc<dyn MessageStore>, accepting: Accepting) -> RequestAnswer {
+    let content = &*accepting.content;
+    let found = match (content.key(), content.body.read_to()) {
+        (Some(key), _) => {
+            let states = store.keys(&[key]).await;
+            let record = states.ok().and_then(|mut states| states.pop()).and_then(KeyState::record);
+            if record.is_some_and(|record| record.digest != accepting.digest) {
+                return Err(SendError::ClientIdReused);
+            }
+            record.map(|record| record.message_id)
+        }
+        (None, Some(marker)) => {
+            let stands = store.read_to(content.sender, content.target).await;
+            stands.ok().filter(|stands| *stands >= marker)
+        }
+        (None, None) => None,
+    };
+    let ack = |message_id| SendAck { message_id, sent_at: content.sent_at, repeated: false };
+    found.map(ack).ok_or(SendError::Unavailable)
+}
+
 /// The copy for the one who joins a group with this acceptance, if that one gets earlier messages first.
 fn joining_of(accepting: &Accepting, outcome: &Outcome) -> Option<Delivery> {
     let (Outcome::Accepted(acceptance, _), Some(joiner)) = (outcome, accepting.joiner) else { return None };
     let content = Arc::clone(&accepting.content);
     Some(Delivery { acceptance: *acceptance, content, to: vec![joiner] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Conversation;
+    use crate::store::conformance::{accept, id, send_text, text_message};
+    use crate::store::memory::MemoryStore;
+
+    /// Another server may have stored something else under that name meanwhile.
+    #[tokio::test]
+    async fn after_an_unknown_outcome_another_text_under_the_same_client_id_is_refused() {
+        let (ann, bob, store) = (Uid(10_001), Uid(10_002), Arc::new(MemoryStore::new()));
+        send_text(&*store, (ann, 1), (bob, 1), 7).await;
+        let look = async |text| {
+            let content = text_message(ann, Conversation::User(bob), 7, text);
+            let digest = accept(Arc::clone(&content), Vec::new(), Vec::new()).digest;
+            let (elsewhere, later) = Default::default();
+            found(store.clone(), Accepting { at: 0, content, digest, joiner: None, elsewhere, later }).await
+        };
+        assert!(matches!(look("message 7").await, Ok(ack) if ack.message_id == id(1)));
+        assert!(matches!(look("another").await, Err(SendError::ClientIdReused)));
+    }
 }

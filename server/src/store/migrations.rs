@@ -15,15 +15,12 @@ pub(super) struct PostgresSchema {
     pub(super) migrations: Migrator,
     /// The stored functions: the name, and the text that makes it.
     pub(super) functions: Vec<(&'static str, &'static str)>,
-    /// Those that the distributed layout has besides.
-    pub(super) distributed: Vec<(&'static str, &'static str)>,
 }
 
 /// That of this program.
 pub(super) static POSTGRES: LazyLock<PostgresSchema> = LazyLock::new(|| PostgresSchema {
     migrations: migrator(include!(concat!(env!("OUT_DIR"), "/postgres.rs"))),
     functions: Vec::from(include!(concat!(env!("OUT_DIR"), "/functions.rs"))),
-    distributed: Vec::from(include!(concat!(env!("OUT_DIR"), "/distributed.rs"))),
 });
 
 /// `listed`: number, description, SQL.

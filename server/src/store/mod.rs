@@ -61,8 +61,7 @@ pub use write::{Accept, Behind, CommitError, CopyOutcome, Deliver, Earlier, Outc
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AcceptanceId(pub u64);
 
-/// An acceptance and whose it is: where a walk over the copies owed has come to. In the distributed layout of PostgreSQL the
-/// numbers of different senders are not compared. The default comes before all.
+/// An acceptance and whose it is: where a walk over the copies owed has come to. The default comes before all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PendingKey {
     /// The sender.
@@ -190,9 +189,9 @@ pub struct PoolUse {
 ///   the caller can give new ids in order; that write alone, if the row comes from the same call (`Rejected`). Copies of acceptances that
 ///   owe nothing are not looked at.
 /// - **All writes of one call in one transaction**, several calls may share one. If the database refuses one
-///   write, the store retries the others without it; the order of a receiver's rows is kept. The distributed layout of PostgreSQL has a
-///   transaction for each sender and each receiver instead: a write by itself may be [`Stale`](Outcome::Stale) or
-///   [`Refused`](Outcome::Refused), and the copies of an acceptance that are missing in its outcome stay owed.
+///   write, the store retries the others without it; the order of a receiver's rows is kept. A store of several databases has a
+///   transaction for each sender and each receiver instead: copies of an acceptance that are missing in its outcome stay owed, and where
+///   only a part of a call is stored for now, the outcome of the call is [`Unknown`](CommitError::Unknown).
 /// - **Once.** A copy of the same acceptance for the same receiver is stored at most once (`Already`). A write under a key that has a
 ///   record is `Rejected`, whatever proof it carries, or stale (below).
 /// - **Earlier rows** of a [`Deliver`] come before its copy, and are stored with the copy or not at all. They have no idempotency records
@@ -218,7 +217,7 @@ pub trait MessageStore: Send + Sync + 'static {
     /// The states of these keys, in order.
     async fn keys(&self, keys: &[IdempotencyKey]) -> Result<Vec<KeyState>, StoreError>;
 
-    /// Acceptances after `after` with copies owed, at most `limit`, in the order of acceptance; in the distributed layout, of each sender.
+    /// Acceptances after `after` with copies owed, at most `limit`, those of each sender in the order of acceptance.
     async fn pending(&self, after: PendingKey, limit: usize) -> Result<Vec<Pending>, StoreError>;
 
     /// The latest ids of these inboxes, in order, for a queue that must know what is there.

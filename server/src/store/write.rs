@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{AcceptanceId, StoreError, Unused};
+use super::{AcceptanceId, Unused};
 use crate::domain::{Content, Digest, GroupChange, MembershipEpoch, MessageId, Uid};
 
 /// A copy to be written.
@@ -198,12 +198,6 @@ pub enum Outcome {
     Delivered(Vec<(Row, CopyOutcome)>),
     /// The group had changed since the write was decided, or the sender's own membership epoch had ended; decide again.
     GroupChanged,
-    /// Nothing of it is stored: another process has changed what it was decided on. Others of the call are stored; decide this one
-    /// again. Only where a call is several transactions.
-    Stale,
-    /// It is not done now, and it may be done in part or later; others of the call are. Trying again may help. Only where a call is
-    /// several transactions.
-    Refused(StoreError),
     /// The database refuses this write for good; the text is for the log, never for a stranger.
     Rejected(String),
 }
@@ -213,7 +207,7 @@ impl Outcome {
     pub fn copies(&self) -> &[(Row, CopyOutcome)] {
         match self {
             Outcome::Accepted(_, copies) | Outcome::Delivered(copies) => copies,
-            Outcome::GroupChanged | Outcome::Stale | Outcome::Refused(_) | Outcome::Rejected(_) => &[],
+            Outcome::GroupChanged | Outcome::Rejected(_) => &[],
         }
     }
 }

@@ -12,7 +12,6 @@ use super::PgDb;
 use super::arguments::CommitAnswer;
 use super::clock::Deadline;
 use super::heads::Heads;
-use super::layout::Layout;
 use super::learnt::Learnt;
 use super::lookup;
 use super::more::Unexpected;
@@ -197,7 +196,7 @@ impl Commit<'_> {
             })
         };
         let keys: Vec<_> = accepts().map(|(_, _, key)| key).collect();
-        let looks = async { lookup::records(&mut *self.db.for_queues().await?, &keys, Layout::Plain).await };
+        let looks = async { lookup::records(&mut *self.db.for_queues().await?, &keys, self.db.layout).await };
         let used = self.db.limited(looks).await.map_err(CommitError::Refused)?;
         let mut stale = Vec::new();
         for (at, accept, key) in accepts().filter(|(_, _, key)| used.contains_key(key)) {

@@ -147,8 +147,8 @@ impl PgDb {
         schema::migrate(&mut first, program).await.map_err(|unfit| unfit.at(&place))?;
         let layout = layout::read(&mut first).await.map_err(unreadable)?;
         let data_checksums = sums(&mut first).await.map_err(unreadable)?;
-        if layout == Layout::Distributed && options.replication == Replication::Asynchronous {
-            return Err(PgOpenError::Asynchronous { place });
+        if let Some(why) = layout.refusal(options.replication) {
+            return Err(PgOpenError::Layout { place, why });
         }
         _ = first.close().await;
         let mix = timeout(patience(options), do_statements_mix(&connect)).await;
@@ -187,12 +187,10 @@ impl PgDb {
     /// Refuses a database whose tables are distributed, for `what`, which knows only those of one database.
     ///
     /// # Errors
-    /// [`PgOpenError::Distributed`].
-    pub fn only_plain(&self, what: &'static str) -> Result<(), PgOpenError> {
-        match self.layout {
-            Layout::Plain => Ok(()),
-            Layout::Distributed => Err(PgOpenError::Distributed { place: self.place.clone(), what }),
-        }
+    /// [`PgOpenError::Layout`].
+    pub fn only_plain(&self, what: &str) -> Result<(), PgOpenError> {
+        let why = self.layout.only_plain(what);
+        why.map_or(Ok(()), |why| Err(PgOpenError::Layout { place: self.place.clone(), why }))
     }
 
     /// Where it is; nothing in it is secret.

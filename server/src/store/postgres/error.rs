@@ -50,25 +50,13 @@ pub enum PgOpenError {
         /// The reason.
         refusal: PgRefusal,
     },
-    /// Something that knows the tables of one database alone.
-    #[error(
-        "the tables of {place} are distributed, and {what} does not work on them yet; import before they are distributed, \
-         and back up with the tools of PostgreSQL"
-    )]
-    Distributed {
+    /// Something does not go with how its tables lie.
+    #[error("the tables of {place} {why}")]
+    Layout {
         /// Which database.
         place: String,
-        /// The operation.
-        what: &'static str,
-    },
-    /// A failover that loses rows would not be noticed.
-    #[error(
-        "the tables of {place} are distributed, and a failover of a worker that loses rows is not noticed: replicate all nodes synchronously \
-         and set [storage] replication to \"synchronous\""
-    )]
-    Asynchronous {
-        /// Which database.
-        place: String,
+        /// How they lie, and what that means for the operation.
+        why: String,
     },
     /// It has tables of the time before 0.1.0.
     #[error(

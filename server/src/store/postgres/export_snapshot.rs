@@ -9,7 +9,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
 use super::check::check;
-use super::layout::{self, Layout};
+use super::layout;
 use super::life::{HISTORY, IMPORT, UNFINISHED};
 use super::lookup::{self, ENTRY, message_id, rows_at_most, uid};
 use super::options::{connection, place};
@@ -48,8 +48,9 @@ impl PgExportSnapshot {
         {
             return Err(PgOpenError::Outdated { place });
         }
-        if layout::read(&mut connection).await.map_err(unreadable)? == Layout::Distributed {
-            return Err(PgOpenError::Distributed { place, what: "tidemark export" });
+        let layout = layout::read(&mut connection).await.map_err(unreadable)?;
+        if let Some(why) = layout.only_plain("tidemark export") {
+            return Err(PgOpenError::Layout { place, why });
         }
         // The first statement that reads fixes the moment. It is over when the connection is closed, as long as it takes.
         sqlx::raw_sql(

@@ -6,32 +6,13 @@ use std::collections::BTreeMap;
 use sha2::{Digest as _, Sha256};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
 
-use super::layout::Layout;
-use crate::store::migrations::PostgresSchema;
-
-/// The commit of the plain layout. The distributed one must not have it: a server of the plain layout that still runs
-/// would write to several partitions in one transaction.
-const PLAIN_ALONE: [&str; 3] = ["commit_changes", "commit_facts", "commit_messages"];
-
 /// The error code of PostgreSQL for a function that cannot be replaced by one with other names of arguments or another result.
 const CANNOT_BE_REPLACED: &str = "42P13";
 
-/// The functions of a layout, by name, with the texts that make them.
-pub(super) struct Functions(BTreeMap<&'static str, &'static str>);
+/// The functions of a layout ([`PgLayout::functions`](super::layout::PgLayout::functions)).
+pub(super) struct Functions(pub(super) BTreeMap<&'static str, &'static str>);
 
 impl Functions {
-    /// Those that a program has for `layout`.
-    pub(super) fn of(program: &PostgresSchema, layout: Layout) -> Functions {
-        let common = program.functions.iter().copied();
-        Functions(match layout {
-            Layout::Plain => common.collect(),
-            Layout::Distributed => common
-                .filter(|(name, _)| !PLAIN_ALONE.contains(name))
-                .chain(program.distributed.iter().copied())
-                .collect(),
-        })
-    }
-
     /// Whether the database has these and no others, as far as programs have noted it.
     pub(super) async fn are_there(&self, connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
         let rows =

@@ -4,7 +4,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
 use super::layout::Layout;
-use super::lookup::{ENTRY, at, codes, entry, keys, message_id, of_layout, rows_at_most};
+use super::lookup::{ENTRY, at, codes, entry, keys, message_id, rows_at_most};
 use crate::domain::{Conversation, Entry, IdempotencyKey, Kind, MessageId, Uid};
 use crate::store::{HEARD_AMONG, StoreError, beyond};
 
@@ -16,7 +16,10 @@ pub(super) async fn newest(
 ) -> Result<Vec<Option<Entry>>, StoreError> {
     let (partitions, receivers) = keys(of.iter().map(|(uid, _)| *uid));
     let names: Vec<&str> = of.iter().map(|(_, name)| name.as_str()).collect();
-    let query = sqlx::query(of_layout(&newest_sql(), layout)).bind(partitions).bind(receivers).bind(names);
+    let query = sqlx::query(AssertSqlSafe(layout.look_up(&newest_sql())))
+        .bind(partitions)
+        .bind(receivers)
+        .bind(names);
     let rows = query.fetch_all(connection).await?;
     let mut found = vec![None; of.len()];
     for row in rows {
@@ -121,7 +124,7 @@ pub(super) async fn copies(
     layout: Layout,
 ) -> Result<Vec<Option<MessageId>>, StoreError> {
     let (partitions, receivers) = keys(uids.iter().copied());
-    let rows: Vec<PgRow> = sqlx::query(of_layout(COPIES, layout))
+    let rows: Vec<PgRow> = sqlx::query(AssertSqlSafe(layout.look_up(COPIES)))
         .bind(partitions)
         .bind(receivers)
         .bind(i64::from(sender.0))

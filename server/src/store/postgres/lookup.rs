@@ -1,10 +1,11 @@
 //! Look-ups of many keys in one statement: by the queues before they decide, and by commits.
 //!
 //! Each key is looked up by itself, along the table's key, in the order of the keys. `LATERAL` with a limit leaves the
-//! database no other way, also where it knows nothing of the table yet. A row that changes with every message is looked
+//! database no other way, also where it knows nothing of the table yet; [`PgLayout::look_up`](super::layout::PgLayout::look_up)
+//! makes of it what another layout takes. A row that changes with every message is looked
 //! up from the end of the key where its newest version lies (migrations/postgres/functions/commit_messages.sql).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use sqlx::postgres::PgRow;
@@ -22,18 +23,6 @@ use crate::store::{AcceptanceId, IdempotencyRecord, Pending, Recipient, StoreErr
 /// The columns of an entry, in the order in which [`entry`] reads them.
 pub(super) const ENTRY: &str = "message_id, kind, conversation, sender, client_id, body, sent_at";
 
-/// The statement for this layout; its first argument are the partition keys. Citus takes no limit and no order in a subquery that is
-/// asked once for each key; there the planner of each node has to find the keys by itself. Only where the subquery itself names the keys
-/// as constants, the nodes that have none of them are not asked: without that, one node that is down would stop everybody.
-pub(super) fn of_layout(sql: &str, layout: Layout) -> AssertSqlSafe<String> {
-    AssertSqlSafe(match layout {
-        Layout::Plain => sql.to_owned(),
-        Layout::Distributed => sql
-            .replace(" LIMIT 1)", ")")
-            .replace("partition_key = wanted.key", "partition_key = wanted.key AND partition_key = ANY($1)"),
-    })
-}
-
 /// Keys of users, as two arguments.
 pub(super) fn keys(uids: impl Iterator<Item = Uid>) -> (Vec<String>, Vec<i64>) {
     uids.map(|uid| (uid.partition_key().to_string(), i64::from(uid.0))).unzip()
@@ -46,7 +35,7 @@ pub(super) async fn latest_ids(
     layout: Layout,
 ) -> Result<Vec<MessageId>, StoreError> {
     let (keys, receivers) = keys(uids.iter().copied());
-    let found: Vec<(i64, i64)> = sqlx::query_as(of_layout(LATEST_IDS, layout))
+    let found: Vec<(i64, i64)> = sqlx::query_as(AssertSqlSafe(layout.look_up(LATEST_IDS)))
         .bind(keys)
         .bind(receivers)
         .fetch_all(connection)
@@ -70,63 +59,44 @@ pub(super) async fn head_behind(
     sample: u32,
     layout: Layout,
 ) -> Result<Option<(Uid, MessageId, MessageId)>, StoreError> {
-    let found: Option<(i64, i64, i64)> = match layout {
-        Layout::Plain => {
-            sqlx::query_as(HEAD_BEHIND).bind(i64::from(sample)).fetch_optional(connection).await?
-        }
-        Layout::Distributed => {
-            let sampled: Vec<i64> =
-                sqlx::query_scalar(SAMPLED).bind(i64::from(sample)).fetch_all(&mut *connection).await?;
-            let uids: Vec<Uid> = sampled.into_iter().map(uid).collect::<Result<_, _>>()?;
-            // A server that writes meanwhile moves both, the head with the row: what is above the head as it is after the row was seen is
-            // above it for good.
-            let latest = latest_ids(&mut *connection, &uids, layout).await?;
-            let above = newest_above(&mut *connection, &uids, &latest).await?;
-            let uids: Vec<Uid> = above.iter().map(|(uid, _)| *uid).collect();
-            let latest = latest_ids(connection, &uids, layout).await?;
-            let found = above.into_iter().zip(latest).find(|((_, newest), latest)| newest > latest);
-            return Ok(found.map(|((uid, newest), latest)| (uid, latest, newest)));
-        }
-    };
-    let checked = |(behind, latest, newest)| Ok((uid(behind)?, message_id(latest)?, message_id(newest)?));
-    found.map(checked).transpose()
+    let sampled: Vec<i64> =
+        sqlx::query_scalar(SAMPLED).bind(i64::from(sample)).fetch_all(&mut *connection).await?;
+    let uids: Vec<Uid> = sampled.into_iter().map(uid).collect::<Result<_, _>>()?;
+    // A server that writes meanwhile moves both, the head with the row: what is above the head as it is after the row was seen is
+    // above it for good.
+    let latest = latest_ids(&mut *connection, &uids, layout).await?;
+    let above = some_above(&mut *connection, &uids, &latest, layout).await?;
+    let uids: Vec<Uid> = above.keys().copied().collect();
+    let latest = latest_ids(connection, &uids, layout).await?;
+    let found = above.into_iter().zip(latest).find(|((_, newest), latest)| newest > latest);
+    Ok(found.map(|((uid, newest), latest)| (uid, latest, newest)))
 }
-
-const HEAD_BEHIND: &str = "SELECT sample.uid, coalesce(head.last_id, 0), newest.message_id
-     FROM ((SELECT left(md5(uid::text), 4) AS partition_key, uid FROM accounts ORDER BY uid LIMIT $1)
-         UNION (SELECT left(md5(uid::text), 4), uid FROM accounts ORDER BY uid DESC LIMIT $1)) AS sample
-     LEFT JOIN LATERAL (SELECT last_id FROM heads
-         WHERE partition_key = sample.partition_key AND receiver = sample.uid LIMIT 1) AS head ON true
-     CROSS JOIN LATERAL (SELECT message_id FROM entries
-         WHERE partition_key = sample.partition_key AND receiver = sample.uid
-         ORDER BY message_id DESC LIMIT 1) AS newest
-     WHERE newest.message_id > coalesce(head.last_id, 0) LIMIT 1";
 
 /// People of the oldest and the newest accounts.
 const SAMPLED: &str = "(SELECT uid FROM accounts ORDER BY uid LIMIT $1)
      UNION (SELECT uid FROM accounts ORDER BY uid DESC LIMIT $1)";
 
-/// Those of these users whose inbox has rows above these ids, with the newest.
-async fn newest_above(
+/// Those of these users whose inbox has rows above these ids, each with the id of one.
+async fn some_above(
     connection: &mut PgConnection,
     uids: &[Uid],
     above: &[MessageId],
-) -> Result<Vec<(Uid, MessageId)>, StoreError> {
+    layout: Layout,
+) -> Result<BTreeMap<Uid, MessageId>, StoreError> {
     let (keys, receivers) = keys(uids.iter().copied());
-    let found: Vec<(i64, i64)> = sqlx::query_as(NEWEST_ABOVE)
+    let found: Vec<(i64, i64)> = sqlx::query_as(AssertSqlSafe(layout.look_up(ABOVE)))
         .bind(keys)
         .bind(receivers)
         .bind(above.iter().map(|id| id.get().cast_signed()).collect::<Vec<_>>())
         .fetch_all(connection)
         .await?;
-    found.into_iter().map(|(of, newest)| Ok((uid(of)?, message_id(newest)?))).collect()
+    found.into_iter().map(|(place, id)| Ok((uids[at(place, uids.len())?], message_id(id)?))).collect()
 }
 
-pub(super) const NEWEST_ABOVE: &str = "SELECT wanted.receiver, max(entries.message_id)
-     FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS wanted(key, receiver, latest)
-     JOIN entries ON entries.partition_key = wanted.key AND entries.partition_key = ANY($1)
-         AND entries.receiver = wanted.receiver AND entries.message_id > wanted.latest
-     GROUP BY wanted.receiver";
+pub(super) const ABOVE: &str = "SELECT wanted.place, entry.message_id
+     FROM unnest($1, $2, $3) WITH ORDINALITY AS wanted(key, receiver, latest, place)
+     CROSS JOIN LATERAL (SELECT message_id FROM entries
+         WHERE partition_key = wanted.key AND receiver = wanted.receiver AND message_id > wanted.latest LIMIT 1) AS entry";
 
 /// The idempotency records under these keys; keys without one are absent.
 pub(super) async fn records(
@@ -136,7 +106,7 @@ pub(super) async fn records(
 ) -> Result<HashMap<IdempotencyKey, IdempotencyRecord>, StoreError> {
     let (keys, senders) = keys(of.iter().map(|(uid, _)| *uid));
     let clients: Vec<&[u8]> = of.iter().map(|(_, client_id)| client_id.0.as_bytes().as_slice()).collect();
-    let rows = sqlx::query(of_layout(RECORDS, layout))
+    let rows = sqlx::query(AssertSqlSafe(layout.look_up(RECORDS)))
         .bind(keys)
         .bind(senders)
         .bind(clients)
@@ -169,7 +139,8 @@ pub(super) async fn entries(
 ) -> Result<Vec<Option<Entry>>, StoreError> {
     let (keys, receivers) = keys(wanted.iter().map(|(uid, _)| *uid));
     let ids: Vec<i64> = wanted.iter().map(|(_, id)| id.get().cast_signed()).collect();
-    let query = sqlx::query(of_layout(&entries_sql(), layout)).bind(keys).bind(receivers).bind(ids);
+    let query =
+        sqlx::query(AssertSqlSafe(layout.look_up(&entries_sql()))).bind(keys).bind(receivers).bind(ids);
     let rows = query.fetch_all(connection).await?;
     let mut found = vec![None; wanted.len()];
     for row in rows {
@@ -197,12 +168,13 @@ pub(super) async fn of_conversations(
 ) -> Result<Vec<MessageId>, StoreError> {
     let (keys, owners) = keys(of.iter().map(|(uid, _)| *uid));
     let names: Vec<String> = of.iter().map(|(_, conversation)| conversation.to_string()).collect();
-    let found: Vec<(i64, i64)> = sqlx::query_as(of_layout(&READ_MARKERS.replace("read_to", column), layout))
-        .bind(keys)
-        .bind(owners)
-        .bind(names)
-        .fetch_all(connection)
-        .await?;
+    let found: Vec<(i64, i64)> =
+        sqlx::query_as(AssertSqlSafe(layout.look_up(&READ_MARKERS.replace("read_to", column))))
+            .bind(keys)
+            .bind(owners)
+            .bind(names)
+            .fetch_all(connection)
+            .await?;
     let mut markers = vec![MessageId::ZERO; of.len()];
     for (place, read_to) in found {
         markers[at(place, of.len())?] = message_id(read_to)?;
@@ -303,11 +275,7 @@ pub(super) async fn groups(
     layout: Layout,
 ) -> Result<Vec<Option<Arc<Group>>>, StoreError> {
     let version = |known: &Option<Arc<Group>>| known.as_ref().map_or(0, |known| known.version.cast_signed());
-    let sql = match layout {
-        Layout::Plain => GROUPS,
-        Layout::Distributed => GROUPS_OF_NODES,
-    };
-    let rows = sqlx::query(sql)
+    let rows = sqlx::query(layout.groups())
         .bind(gids.iter().map(|gid| gid.0.cast_signed()).collect::<Vec<_>>())
         .bind(known.iter().map(version).collect::<Vec<_>>())
         .fetch_all(connection)
@@ -348,15 +316,6 @@ pub(super) const GROUPS: &str = "SELECT wanted.place, now.version, now.settings:
      CROSS JOIN LATERAL (SELECT version, settings FROM groups WHERE gid = wanted.gid LIMIT 1) AS now
      LEFT JOIN LATERAL (SELECT uid, epoch, active, standing, since FROM members
          WHERE gid = wanted.gid AND now.version <> wanted.known ORDER BY uid OFFSET 0) AS member ON true
-     ORDER BY wanted.place, member.uid";
-
-/// The same for Citus, which joins tables along the key by which they are distributed alone, and reads lists only of nodes that have
-/// one of the groups.
-pub(super) const GROUPS_OF_NODES: &str = "SELECT wanted.place, now.version, now.settings::text,
-         member.uid, member.epoch, member.active, member.standing, member.since
-     FROM unnest($1, $2) WITH ORDINALITY AS wanted(gid, known, place)
-     JOIN groups AS now ON now.gid = wanted.gid AND now.gid = ANY($1)
-     LEFT JOIN members AS member ON member.gid = now.gid AND now.version <> wanted.known
      ORDER BY wanted.place, member.uid";
 
 /// One row of `receiver`'s inbox from the columns of [`ENTRY`].

@@ -7,7 +7,9 @@
 //! here, too. Rows that another one replaced are not known here. So a run is told only while no newer id of the inbox
 //! is known. An edit whose message is not in the run with its text ends the run: the database may have left it out.
 //!
-//! Owned by the store; at most 16 MiB. Only the plain layout keeps such rows.
+//! Without it each connected device would ask the database for each copy: two look-ups more for a message between two people,
+//! and fifty for one to a group of fifty, where a commit is one call. Owned by the store; at most 16 MiB. Only the plain
+//! layout keeps such rows.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

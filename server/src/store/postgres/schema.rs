@@ -155,7 +155,7 @@ async fn lacks(connection: &mut PgConnection, program: &PostgresSchema) -> Resul
     }
     let has_base = is_there(connection, "functions").await?;
     let layout = if has_base { layout::read(connection).await? } else { Layout::Plain };
-    let functions = Functions::of(program, layout);
+    let functions = Functions(layout.functions(program));
     let are_there = has_base && functions.are_there(connection).await?;
     Ok(Lacks { migrations, functions: (!are_there).then_some(functions) })
 }
@@ -207,8 +207,7 @@ mod tests {
             Migration::new(9_000, "columns".into(), MigrationType::Simple, sql.into_sql_str(), false);
         let migrations = POSTGRES.migrations.iter().cloned().chain([columns]).collect();
         let migrations = Migrator::with_migrations(migrations);
-        let (functions, distributed) = (POSTGRES.functions.clone(), POSTGRES.distributed.clone());
-        let program = PostgresSchema { migrations, functions, distributed };
+        let program = PostgresSchema { migrations, functions: POSTGRES.functions.clone() };
         let applied = tokio::spawn(async move { migrate(&mut migrating, &program).await });
         until("the migration waits for the other", async || {
             let waiting =

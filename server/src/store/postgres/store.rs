@@ -5,24 +5,17 @@
 //! holds the heads of the inboxes that it writes to: the rows of an inbox become visible in the order of their ids
 //! (I1), whichever process wrote them.
 
-use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use quick_cache::sync::Cache;
-use tokio::time::MissedTickBehavior;
 use tokio_util::task::AbortOnDropHandle;
-use tracing::warn;
 
-use super::commit::Commit;
 use super::condition::PgCondition;
-use super::layout::Layout;
-use super::learnt::Learnt;
 use super::life::HISTORY;
 use super::recent::Recent;
 use super::tables::Revisions;
-use super::{PgDb, deletions, distributed, keyed, lookup, read};
+use super::{PgDb, deletions, keyed, lookup, read};
 use crate::domain::{
     Conversation, Direction, Entry, Group, GroupId, HistoryId, IdempotencyKey, MessageId, PageLimit,
     RangeQuery, Uid,
@@ -35,9 +28,6 @@ use crate::store::{
 /// Groups that are kept in memory: those that are used most.
 const KNOWN_GROUPS: usize = 10_000;
 
-/// How often changes of groups are looked for that nobody accepts.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
-
 /// See the module.
 ///
 /// Numbers of acceptances are given only to those with copies owed; others have the number 0. They increase with each sender's
@@ -47,7 +37,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 pub struct PostgresStore {
     pub(super) db: Arc<PgDb>,
     groups: Cache<GroupId, Arc<Group>>,
-    recent: Recent,
+    pub(super) recent: Recent,
     pub(super) condition: Arc<PgCondition>,
     pub(super) revisions: Revisions,
     _watch: AbortOnDropHandle<()>,
@@ -80,12 +70,7 @@ impl PostgresStore {
         let condition = Arc::new(PgCondition::default());
         let (watched, through) = (Arc::clone(&condition), Arc::clone(&db));
         let watch = AbortOnDropHandle::new(tokio::spawn(async move {
-            let distributed = async {
-                if through.layout == Layout::Distributed {
-                    watch_changes(&through).await;
-                }
-            };
-            tokio::join!(watched.watch(&through), through.watch_life(), distributed);
+            tokio::join!(watched.watch(&through), through.watch_life(), through.layout.watch(&through));
         }));
         let groups = Cache::new(KNOWN_GROUPS);
         Ok(PostgresStore {
@@ -110,46 +95,15 @@ impl PgDb {
     }
 }
 
-/// Why nothing of a commit was done, if nothing was.
-fn all_refused(done: &[Outcome]) -> Option<&StoreError> {
-    let mut why = None;
-    for outcome in done {
-        let Outcome::Refused(error) = outcome else { return None };
-        why = Some(error);
-    }
-    why
-}
-
-/// Accepts the changes of groups whose servers have died in between, for as long as the process serves.
-async fn watch_changes(db: &PgDb) {
-    let (mut looks, mut seen) = (tokio::time::interval(LOOK_EVERY), HashSet::new());
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        looks.tick().await;
-        if let Err(error) = distributed::accept_changes(db, &mut seen).await {
-            warn!(%error, "changes of groups cannot be accepted yet; trying again");
-        }
-    }
-}
-
 #[async_trait]
 impl MessageStore for PostgresStore {
     async fn commit(&self, writes: Vec<Write>) -> Result<Vec<Outcome>, CommitError> {
         if writes.is_empty() {
             return Ok(Vec::new());
         }
-        let committed = match self.db.layout {
-            Layout::Plain => {
-                let commit = Commit { db: &self.db, learnt: Learnt::default(), recent: &self.recent };
-                commit.run(writes).await
-            }
-            Layout::Distributed => distributed::commit(&self.db, writes).await,
-        };
+        let committed = self.db.layout.commit(self, writes).await;
         match &committed {
-            Ok(done) => match all_refused(done) {
-                Some(error) => self.condition.refused(error),
-                None => self.condition.committed(),
-            },
+            Ok(_) => self.condition.committed(),
             Err(CommitError::Refused(error) | CommitError::Unknown(error)) => self.condition.refused(error),
             Err(CommitError::Behind(_) | CommitError::Stale(_)) => {}
         }
@@ -166,13 +120,7 @@ impl MessageStore for PostgresStore {
     }
 
     async fn pending(&self, after: PendingKey, limit: usize) -> Result<Vec<Pending>, StoreError> {
-        let pending = async {
-            let mut connection = self.db.for_queues().await?;
-            match self.db.layout {
-                Layout::Plain => lookup::pending(&mut connection, after.acceptance, limit).await,
-                Layout::Distributed => distributed::pending(&mut connection, after, limit).await,
-            }
-        };
+        let pending = async { self.db.layout.pending(&mut *self.db.for_queues().await?, after, limit).await };
         self.db.limited(pending).await
     }
 
@@ -309,12 +257,12 @@ impl MessageStore for PostgresStore {
     }
 
     fn leaves_copies_owed(&self) -> bool {
-        // In the plain layout one for somebody who joins a group, if the server ends before it is written.
+        // One for somebody who joins a group, if the server ends before it is written.
         true
     }
 
     fn refuses_early_copies(&self) -> bool {
-        self.db.layout == Layout::Distributed
+        self.db.layout.refuses_early_copies()
     }
 
     fn health(&self) -> Health {

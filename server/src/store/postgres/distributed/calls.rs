@@ -10,9 +10,9 @@ use tracing::debug;
 
 use super::super::PgDb;
 use super::super::commit::{MOST_CONFLICTS, Setback, setback};
-use super::super::effect::Effect;
-use crate::domain::{Content, Conversation, Digest, GroupId, MembershipEpoch, MessageId, Uid};
-use crate::store::{AcceptanceId, Earlier, Recipient, StoreError};
+use crate::domain::{Content, Conversation, GroupChange, GroupId, Member, MembershipEpoch, MessageId, Uid};
+use crate::store::postgres::effect::Effect;
+use crate::store::{Accept, AcceptanceId, Earlier, Recipient, StoreError, group_settings};
 
 /// Why a call did not do what it was to do.
 #[derive(Clone, Debug)]
@@ -23,6 +23,15 @@ pub(super) enum PgCallFailure {
     Refused(StoreError),
     /// It may be stored.
     Unknown(StoreError),
+}
+
+impl From<PgCallFailure> for StoreError {
+    fn from(failure: PgCallFailure) -> StoreError {
+        match failure {
+            PgCallFailure::Unstorable(why) => StoreError::corrupt(why),
+            PgCallFailure::Refused(error) | PgCallFailure::Unknown(error) => error,
+        }
+    }
 }
 
 /// A row of one inbox.
@@ -59,8 +68,6 @@ impl NewEntry {
 /// Something that a user sends.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct NewAcceptance {
-    place: usize,
-    again: bool,
     entry: NewEntry,
     digest: String,
     id: u64,
@@ -78,53 +85,29 @@ struct NewOwed {
     epoch: u32,
 }
 
-/// How an acceptance rests on its group.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Grounds {
-    /// The sender's membership epoch; 0 outside groups.
-    pub(super) epoch: MembershipEpoch,
-    /// It is the change of a group.
-    pub(super) is_change: bool,
-    /// The membership epoch that ends with one of the copies.
-    pub(super) ends: Option<(Uid, MembershipEpoch)>,
-}
-
 impl NewAcceptance {
-    /// `content`, whose own copy gets `id` or the next one, with these copies owed.
-    pub(super) fn new(
-        content: &Content,
-        digest: Digest,
-        id: MessageId,
-        grounds: Grounds,
-        owed: &[Recipient],
-    ) -> NewAcceptance {
-        let Grounds { epoch, is_change, ends } = grounds;
+    /// `accept`, with these copies owed.
+    pub(super) fn new(accept: &Accept, owed: &[Recipient]) -> NewAcceptance {
+        let (content, own, change) = (&*accept.content, accept.rows[0], accept.change.as_ref());
+        let ends = change.and_then(|change| change.ends);
         let (ends_uid, ends_epoch) = ends.map(|(uid, epoch)| (uid.0, epoch.0)).unzip();
         NewAcceptance {
-            place: 0,
-            again: false,
             entry: NewEntry::new(content, content.sender),
-            digest: hex(&digest.0),
-            id: id.get(),
+            digest: hex(&accept.digest.0),
+            id: own.message_id.get(),
             gid: group_of(content),
-            epoch: epoch.0,
-            is_change,
+            epoch: own.epoch.0,
+            is_change: change.is_some(),
             ends_uid,
             ends_epoch,
             owed: owed.iter().map(|to| NewOwed { recipient: to.uid.0, epoch: to.epoch.0 }).collect(),
         }
-    }
-
-    /// Whether it is decided again, if it is not stored.
-    pub(super) fn decided_again(self, again: bool) -> NewAcceptance {
-        NewAcceptance { again, ..self }
     }
 }
 
 /// A copy for one receiver.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct NewCopy {
-    place: usize,
     pub(super) acceptance: u64,
     previous: u64,
     entry: NewEntry,
@@ -161,7 +144,6 @@ impl NewCopy {
         let CopyOf { acceptance, previous, to, ends } = of;
         let ends = ends.filter(|(uid, _)| *uid == to.uid).map_or(0, |(_, epoch)| epoch.0);
         NewCopy {
-            place: 0,
             acceptance: acceptance.0,
             previous: previous.0,
             entry: NewEntry::new(content, to.uid),
@@ -197,7 +179,6 @@ impl NewCopy {
 /// The answer for one acceptance or copy.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct CallAnswer {
-    place: usize,
     pub(super) verdict: String,
     id: Option<u64>,
     /// Of each copy owed, in order.
@@ -206,7 +187,7 @@ pub(super) struct CallAnswer {
 }
 
 impl CallAnswer {
-    /// The id that it has.
+    /// The id that it has; of one that is late, the latest of its inbox.
     pub(super) fn id(&self) -> MessageId {
         self.id.and_then(MessageId::new).unwrap_or_default()
     }
@@ -247,8 +228,7 @@ pub(super) async fn accept(
     writes: &[NewAcceptance],
 ) -> Result<Vec<CallAnswer>, PgCallFailure> {
     const CALL: &str = "SELECT accept_messages($1, $2, $3::jsonb)";
-    let answers = |json: &str| in_order(json, writes.len());
-    called(db, || of_user(CALL, sender, &placed(writes, |write, at| write.place = at)), answers).await
+    called(db, || of_user(CALL, sender, writes), |json| one_each(json, writes.len())).await
 }
 
 /// Delivers copies to `receiver`; one answer for each.
@@ -258,8 +238,7 @@ pub(super) async fn deliver(
     copies: &[NewCopy],
 ) -> Result<Vec<CallAnswer>, PgCallFailure> {
     const CALL: &str = "SELECT deliver_copies($1, $2, $3::jsonb)";
-    let answers = |json: &str| in_order(json, copies.len());
-    called(db, || of_user(CALL, receiver, &placed(copies, |copy, at| copy.place = at)), answers).await
+    called(db, || of_user(CALL, receiver, copies), |json| one_each(json, copies.len())).await
 }
 
 /// The `sender` owes these copies no more.
@@ -283,37 +262,46 @@ pub(super) async fn settle(
 
 /// Somebody whose membership changes.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct ChangedMember {
-    pub(super) uid: u32,
-    pub(super) epoch: u32,
-    pub(super) active: bool,
-    pub(super) standing: u8,
-    pub(super) since: i64,
+struct ChangedMember {
+    uid: u32,
+    epoch: u32,
+    active: bool,
+    standing: u8,
+    since: i64,
 }
 
 /// The change of a group.
-#[derive(Clone, Debug)]
-pub(super) struct NewChange {
-    pub(super) gid: GroupId,
-    pub(super) from_version: u64,
-    pub(super) by: Uid,
-    /// Those that change.
-    pub(super) settings: serde_json::Map<String, serde_json::Value>,
-    pub(super) members: Vec<ChangedMember>,
-    pub(super) accept: NewAcceptance,
+pub(super) struct NewChange<'a> {
+    change: &'a GroupChange,
+    by: Uid,
+    members: Vec<ChangedMember>,
+    accept: NewAcceptance,
+}
+
+impl NewChange<'_> {
+    /// `change` by `by`, with what is to be accepted then.
+    pub(super) fn new(change: &GroupChange, by: Uid, accept: NewAcceptance) -> NewChange<'_> {
+        let member = |member: &Member| {
+            let (standing, since) = member.standing.code();
+            let (uid, epoch, active) = (member.uid.0, member.epoch.0, member.is_active());
+            ChangedMember { uid, epoch, active, standing, since }
+        };
+        NewChange { change, by, members: change.members.iter().map(member).collect(), accept }
+    }
 }
 
 /// Changes a group.
-pub(super) async fn change(db: &PgDb, change: &NewChange) -> Result<ChangeAnswer, PgCallFailure> {
+pub(super) async fn change(db: &PgDb, wanted: &NewChange<'_>) -> Result<ChangeAnswer, PgCallFailure> {
     const CALL: &str = "SELECT change_group($1, $2, $3, $4::jsonb, $5::jsonb, $6::jsonb)";
+    let NewChange { change, by, members, accept } = wanted;
     let query = || {
         sqlx::query_scalar(CALL)
             .bind(change.gid.0.cast_signed())
             .bind(change.from_version.cast_signed())
-            .bind(i64::from(change.by.0))
-            .bind(json(&change.settings))
-            .bind(json(&change.members))
-            .bind(json(&change.accept))
+            .bind(i64::from(by.0))
+            .bind(json(&group_settings::changed(change.setting.as_ref())))
+            .bind(json(members))
+            .bind(json(accept))
     };
     called(db, query, read).await
 }
@@ -346,30 +334,24 @@ pub(super) async fn unaccepted(
 
 type Query = QueryScalar<'static, sqlx::Postgres, Option<String>, PgArguments>;
 
-fn of_user(call: &'static str, uid: Uid, things: &impl Serialize) -> Query {
+fn of_user(call: &'static str, uid: Uid, things: &[impl Serialize]) -> Query {
     sqlx::query_scalar(call).bind(uid.partition_key().to_string()).bind(i64::from(uid.0)).bind(json(things))
 }
 
-fn json(things: &impl Serialize) -> String {
+fn json(things: &(impl Serialize + ?Sized)) -> String {
     serde_json::to_string(things).expect("plain numbers and texts")
-}
-
-fn placed<T: Clone>(things: &[T], place: impl Fn(&mut T, usize)) -> Vec<T> {
-    let mut things = things.to_vec();
-    things.iter_mut().enumerate().for_each(|(at, thing)| place(thing, at));
-    things
 }
 
 fn read<T: DeserializeOwned>(json: &str) -> Result<T, StoreError> {
     serde_json::from_str(json).map_err(|error| StoreError::corrupt(format!("the answer {json}: {error}")))
 }
 
-fn in_order(json: &str, asked: usize) -> Result<Vec<CallAnswer>, StoreError> {
+fn one_each(json: &str, asked: usize) -> Result<Vec<CallAnswer>, StoreError> {
     let answers: Vec<CallAnswer> = read(json)?;
-    if answers.iter().map(|answer| answer.place).eq(0..asked) {
-        return Ok(answers);
+    match answers.len() == asked {
+        true => Ok(answers),
+        false => Err(StoreError::corrupt(format!("the answer to {asked} writes is {json}"))),
     }
-    Err(StoreError::corrupt(format!("the answer to {asked} writes is {json}")))
 }
 
 /// Calls a function, again where another transaction was in the way.

@@ -1,108 +1,69 @@
 //! The second half of a commit: copies are delivered, each receiver's in one transaction, and then owed no more. A copy
-//! that fails here stays owed, and the commit goes on.
+//! that fails here, or comes before one that is still owed, stays owed, and the commit goes on.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures_util::{StreamExt as _, stream};
 use tracing::{error, warn};
 
 use super::calls::{self, CallAnswer, CopyOf, NewCopy, PgCallFailure};
-use super::known::{OwedLookup, key};
-use super::{AT_ONCE, Commit, Planned, owed};
+use super::commit::{AT_ONCE, Commit, Planned};
+use super::owed::{self, OwedCopies};
 use crate::domain::{Content, MessageId, Uid};
 use crate::store::postgres::PgDb;
-use crate::store::{CopyOutcome, Deliver, Outcome, PendingKey, Recipient, StoreError, Write};
-
-/// Copies from one sender to one receiver that are delivered before the next one, if they are still owed.
-const CAUGHT_UP: usize = 256;
+use crate::store::{AcceptanceId, CopyOutcome, Deliver, Outcome, PendingKey, Recipient, StoreError, Write};
 
 impl Commit<'_> {
     /// Plans a copy.
-    pub(super) fn plan(
-        &mut self,
-        row: Option<(usize, usize)>,
-        content: &Arc<Content>,
-        copy: CopyOf,
-        id: MessageId,
-    ) {
+    pub(super) fn plan(&mut self, row: (usize, usize), content: &Arc<Content>, copy: CopyOf, id: MessageId) {
         let planned = Planned { row, content: Arc::clone(content), copy, id };
         self.planned.entry(copy.to.uid).or_default().push(planned);
     }
 
     /// Plans what is owed still of a delivery.
-    pub(super) fn plan_delivery(&mut self, at: usize, deliver: &Deliver, known: &OwedLookup) {
-        if !deliver.is_in_order() {
-            self.outcomes[at] = Some(Outcome::Rejected(Deliver::EARLIER.to_owned()));
+    pub(super) fn plan_delivery(
+        &mut self,
+        at: usize,
+        deliver: &Deliver,
+        owed: &HashMap<PendingKey, OwedCopies>,
+    ) {
+        let refusal = if deliver.acceptance == AcceptanceId(0) {
+            Some("there is no such acceptance")
+        } else {
+            (!deliver.is_in_order()).then_some(Deliver::EARLIER)
+        };
+        if let Some(why) = refusal {
+            self.outcomes[at] = Some(Outcome::Rejected(why.to_owned()));
             return;
         }
-        let key = key(deliver);
-        let open = known.open.get(&key);
-        let latest = known.latest.get(&key.sender).copied().unwrap_or_default();
-        if open.is_none() && (key.acceptance.0 == 0 || key.acceptance.0 > latest.get()) {
-            self.outcomes[at] = Some(Outcome::Rejected("there is no such acceptance".to_owned()));
-            return;
-        }
+        let open = owed.get(&owed::key(deliver));
         let mut rows = Vec::with_capacity(deliver.rows.len());
         for (nth, row) in deliver.rows.iter().enumerate() {
-            let owed = open.and_then(|open| open.copies.iter().find(|copy| copy.to.uid == row.receiver));
-            let planned = self.planned.get(&row.receiver);
-            let is_same = |planned: &Planned| {
-                planned.content.sender == key.sender && planned.copy.acceptance == key.acceptance
-            };
-            match owed.filter(|_| !planned.is_some_and(|planned| planned.iter().any(is_same))) {
-                Some(copy) => {
-                    let content = &open.expect("it owes a copy").content;
+            let copy = open.and_then(|open| {
+                let copy = open.copies.iter().find(|copy| copy.to.uid == row.receiver)?;
+                Some((&open.content, copy))
+            });
+            rows.push(match copy {
+                Some((content, copy)) => {
                     let copy = CopyOf { to: Recipient { epoch: row.epoch, ..copy.to }, ..*copy };
-                    self.plan(Some((at, nth)), content, copy, row.message_id);
-                    rows.push(None);
+                    self.plan((at, nth), content, copy, row.message_id);
+                    None
                 }
-                None => rows.push(Some((*row, CopyOutcome::Already))),
-            }
+                None => Some((*row, CopyOutcome::Already)),
+            });
         }
-        self.stored.insert(at, (key.acceptance, rows));
+        self.stored.insert(at, (deliver.acceptance, rows));
     }
 
-    /// Delivers what is planned, and once more with what comes before it where something is still owed.
+    /// Delivers what is planned.
     pub(super) async fn deliver_all(&mut self) {
-        let planned = std::mem::take(&mut self.planned);
-        let early = self.deliver_now(planned).await;
-        if early.is_empty() {
-            return;
-        }
-        let mut again: BTreeMap<Uid, Vec<Planned>> = BTreeMap::new();
-        for planned in early {
-            let (receiver, sender) = (planned.copy.to.uid, planned.content.sender);
-            let last = PendingKey { sender, acceptance: planned.copy.acceptance };
-            let look =
-                async { owed::up_to(&mut *self.db.for_queues().await?, last, receiver, CAUGHT_UP).await };
-            let before = match self.db.limited(look).await {
-                Ok(before) => before,
-                Err(error) => {
-                    warn!(%error, %receiver, "a copy stays pending");
-                    continue;
-                }
-            };
-            let list = again.entry(receiver).or_default();
-            let older = before.into_iter().filter(|(_, copy)| copy.acceptance < last.acceptance);
-            let older =
-                older.map(|(content, copy)| Planned { row: None, content, copy, id: MessageId::ZERO });
-            list.extend(older);
-            list.push(planned);
-        }
-        for stays in self.deliver_now(again).await {
-            warn!(receiver = %stays.copy.to.uid, sender = %stays.content.sender, "a copy stays pending: one before it does");
-        }
-    }
-
-    /// Returns what was too early.
-    async fn deliver_now(&mut self, planned: BTreeMap<Uid, Vec<Planned>>) -> Vec<Planned> {
         let (db, writes) = (self.db, self.writes);
-        let delivering = planned.into_iter().map(async |(receiver, planned)| {
+        let delivering = std::mem::take(&mut self.planned).into_iter().map(async |(receiver, planned)| {
             let new = |planned: &Planned| {
-                let earlier = match planned.row.map(|(at, _)| &writes[at]) {
-                    Some(Write::Deliver(deliver)) => &deliver.earlier[..],
-                    _ => &[],
+                let earlier = match &writes[planned.row.0] {
+                    Write::Deliver(deliver) => &deliver.earlier[..],
+                    Write::Accept(_) => &[],
                 };
                 NewCopy::new(&planned.content, planned.copy, planned.id).after(earlier, receiver)
             };
@@ -111,47 +72,37 @@ impl Commit<'_> {
             (receiver, planned, delivered)
         });
         let delivered: Vec<_> = stream::iter(delivering).buffer_unordered(AT_ONCE).collect().await;
-        let mut early = Vec::new();
         for (receiver, planned, answers) in delivered {
-            let answers = match answers {
-                Ok(answers) => answers,
-                Err(error) => {
-                    warn!(%error, %receiver, copies = planned.len(), "copies stay pending");
-                    continue;
+            match answers {
+                Ok(answers) => {
+                    for (planned, answer) in planned.iter().zip(&answers) {
+                        self.delivered(receiver, planned, answer);
+                    }
                 }
-            };
-            for (planned, answer) in planned.into_iter().zip(answers) {
-                let outcome = match answer.verdict.as_str() {
-                    "stored" => CopyOutcome::Stored,
-                    "already" => CopyOutcome::Already,
-                    "void" => CopyOutcome::Void,
-                    "end" => {
-                        error!(%receiver, "an inbox has reached the end of its ids; it takes no more copies");
-                        CopyOutcome::Void
-                    }
-                    "early" => {
-                        early.push(planned);
-                        continue;
-                    }
-                    other => {
-                        error!(%receiver, verdict = other, "a copy stays pending");
-                        continue;
-                    }
-                };
-                self.delivered(&planned, outcome, answer.id());
+                Err(error) => warn!(%error, %receiver, copies = planned.len(), "copies stay pending"),
             }
         }
-        early
     }
 
-    fn delivered(&mut self, planned: &Planned, outcome: CopyOutcome, id: MessageId) {
-        let CopyOf { acceptance, to, .. } = planned.copy;
-        self.settled.entry(planned.content.sender).or_default().push((acceptance, to.uid));
-        let Some((at, nth)) = planned.row else { return };
+    fn delivered(&mut self, receiver: Uid, planned: &Planned, answer: &CallAnswer) {
+        let ((at, nth), sender) = (planned.row, planned.content.sender);
         let mut row = self.writes[at].rows()[nth];
-        if outcome == CopyOutcome::Stored {
-            row.message_id = id;
-        }
+        let outcome = match answer.verdict.as_str() {
+            "stored" => {
+                row.message_id = answer.id();
+                CopyOutcome::Stored
+            }
+            "already" => CopyOutcome::Already,
+            "void" => CopyOutcome::Void,
+            "end" => {
+                error!(%receiver, "an inbox has reached the end of its ids; it takes no more copies");
+                CopyOutcome::Void
+            }
+            "late" => return self.behind.push((receiver, answer.id())),
+            // What comes before it is looked for now and then, and brings it along.
+            other => return warn!(%receiver, %sender, verdict = other, "a copy stays pending"),
+        };
+        self.settled.entry(sender).or_default().push((planned.copy.acceptance, receiver));
         if let Some((_, rows)) = self.stored.get_mut(&at) {
             rows[nth] = Some((row, outcome));
         }
@@ -171,14 +122,10 @@ impl Commit<'_> {
 
 /// Delivers copies to one user. A copy that the inbox will never take counts as delivered, so that what comes after it does.
 async fn deliver_some(db: &PgDb, receiver: Uid, copies: &[NewCopy]) -> Result<Vec<CallAnswer>, StoreError> {
-    let refused = |failure| match failure {
-        PgCallFailure::Refused(error) | PgCallFailure::Unknown(error) => error,
-        PgCallFailure::Unstorable(why) => StoreError::corrupt(why),
-    };
     match calls::deliver(db, receiver, copies).await {
         Ok(answers) => return Ok(answers),
         Err(PgCallFailure::Unstorable(_)) => {}
-        Err(failure) => return Err(refused(failure)),
+        Err(failure) => return Err(failure.into()),
     }
     let mut answers = Vec::with_capacity(copies.len());
     for copy in copies {
@@ -189,7 +136,7 @@ async fn deliver_some(db: &PgDb, receiver: Uid, copies: &[NewCopy]) -> Result<Ve
             }
             one => one,
         };
-        answers.extend(one.map_err(refused)?);
+        answers.extend(one?);
     }
     Ok(answers)
 }

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use sqlx::postgres::PgRow;
-use sqlx::{AssertSqlSafe, PgConnection, Row as _};
+use sqlx::{PgConnection, Row as _};
 
 use super::super::learnt::PgPending;
 use super::super::lookup::{self, rows_at_most};
 use super::calls::CopyOf;
 use crate::domain::{Content, Uid};
-use crate::store::{AcceptanceId, Pending, PendingKey, StoreError};
+use crate::store::{AcceptanceId, Deliver, Pending, PendingKey, StoreError};
 
 /// An acceptance with copies owed.
 #[derive(Clone, Debug)]
@@ -21,21 +21,17 @@ pub(super) struct OwedCopies {
     pub(super) copies: Vec<CopyOf>,
 }
 
+/// The acceptance that a delivery is of.
+pub(super) fn key(deliver: &Deliver) -> PendingKey {
+    PendingKey { sender: deliver.content.sender, acceptance: deliver.acceptance }
+}
+
 /// Those of these acceptances that owe copies.
 pub(super) async fn open(
     connection: &mut PgConnection,
     keys: &[PendingKey],
 ) -> Result<HashMap<PendingKey, OwedCopies>, StoreError> {
-    if keys.is_empty() {
-        return Ok(HashMap::new());
-    }
-    let sql = format!(
-        "{SELECT} FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS wanted(key, sender, acceptance)
-         JOIN pending ON pending.partition_key = wanted.key AND pending.sender = wanted.sender
-             AND pending.acceptance = wanted.acceptance
-         {JOIN_OUTBOX} ORDER BY outbox.place"
-    );
-    let rows = sqlx::query(AssertSqlSafe(sql))
+    let rows = sqlx::query(OPEN)
         .bind(keys.iter().map(|key| key.sender.partition_key().to_string()).collect::<Vec<_>>())
         .bind(keys.iter().map(|key| i64::from(key.sender.0)).collect::<Vec<_>>())
         .bind(keys.iter().map(|key| key.acceptance.0.cast_signed()).collect::<Vec<_>>())
@@ -50,31 +46,8 @@ pub(super) async fn open(
     Ok(found)
 }
 
-/// The copies that `sender` owes to `recipient` up to an acceptance, in order, at most `limit`.
-pub(super) async fn up_to(
-    connection: &mut PgConnection,
-    last: PendingKey,
-    recipient: Uid,
-    limit: usize,
-) -> Result<Vec<(Arc<Content>, CopyOf)>, StoreError> {
-    let sql = format!(
-        "{SELECT} FROM pending {JOIN_OUTBOX} WHERE pending.partition_key = $1 AND pending.sender = $2
-             AND pending.acceptance <= $3 AND outbox.partition_key = $1 AND outbox.sender = $2 AND outbox.recipient = $4
-         ORDER BY pending.acceptance LIMIT $5"
-    );
-    let rows = sqlx::query(AssertSqlSafe(sql))
-        .bind(last.sender.partition_key().to_string())
-        .bind(i64::from(last.sender.0))
-        .bind(last.acceptance.0.cast_signed())
-        .bind(i64::from(recipient.0))
-        .bind(rows_at_most(limit))
-        .fetch_all(connection)
-        .await?;
-    rows.iter().map(|row| copy_of(row).map(|(_, content, copy)| (content, copy))).collect()
-}
-
 /// Acceptances after `after` with copies owed, by their senders and their numbers, at most `limit`.
-pub(in super::super) async fn pending(
+pub(super) async fn pending(
     connection: &mut PgConnection,
     after: PendingKey,
     limit: usize,
@@ -104,11 +77,13 @@ pub(in super::super) async fn pending(
     Ok(keys.into_iter().filter_map(pending).collect())
 }
 
-const SELECT: &str = "SELECT pending.partition_key, pending.acceptance, pending.kind, pending.sender, pending.target, pending.client_id,
-     pending.body, pending.sent_at, pending.ends_uid, pending.ends_epoch, ARRAY[outbox.recipient], ARRAY[outbox.epoch], outbox.previous";
-const JOIN_OUTBOX: &str =
-    "JOIN outbox ON outbox.partition_key = pending.partition_key AND outbox.sender = pending.sender
-     AND outbox.acceptance = pending.acceptance";
+const OPEN: &str = "SELECT pending.partition_key, pending.acceptance, pending.kind, pending.sender, pending.target, pending.client_id,
+         pending.body, pending.sent_at, pending.ends_uid, pending.ends_epoch, ARRAY[outbox.recipient], ARRAY[outbox.epoch], outbox.previous
+     FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS wanted(key, sender, acceptance)
+     JOIN pending ON pending.partition_key = wanted.key AND pending.sender = wanted.sender AND pending.acceptance = wanted.acceptance
+     JOIN outbox ON outbox.partition_key = pending.partition_key AND outbox.sender = pending.sender
+         AND outbox.acceptance = pending.acceptance
+     ORDER BY outbox.place";
 
 fn copy_of(row: &PgRow) -> Result<(PendingKey, Arc<Content>, CopyOf), StoreError> {
     let (acceptance, PgPending { content, ends, owed }) = lookup::open_row(row)?;

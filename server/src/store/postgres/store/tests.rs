@@ -15,6 +15,7 @@ use crate::store::conformance::history::{Move, MoveHistory, moves};
 use crate::store::conformance::{accept, client_id, id, ids, one, send_text, text_message};
 use crate::store::memory::MemoryStore;
 use crate::store::postgres::PgOptions;
+use crate::store::postgres::learnt::Learnt;
 use crate::store::{Accept, AcceptanceId, CopyOutcome, Row};
 
 mod breaks;

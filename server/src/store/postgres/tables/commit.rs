@@ -1,20 +1,18 @@
 //! A commit of rows: planned, called, and planned again without the writes that cannot be stored.
 //!
 //! One call is one statement and one transaction, which stores everything or says what is in the way. The number of calls
-//! is bounded. In the distributed layout there is a call for each partition, and what one stores stands.
+//! is bounded.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use sqlx::postgres::PgDatabaseError;
 use tracing::{debug, warn};
 
 use super::plan::{RowsPlan, lose};
 use super::revisions::Revisions;
-use crate::domain::PartitionKey;
 use crate::store::postgres::PgDb;
 use crate::store::postgres::clock::Deadline;
 use crate::store::postgres::commit::{MOST_CONFLICTS, Setback, setback};
-use crate::store::postgres::layout::Layout;
 use crate::store::tables::{TableOutcome, TableWrite};
 use crate::store::{CommitError, StoreError};
 
@@ -37,36 +35,6 @@ enum Obstacle {
 
 /// Makes the writes durable.
 pub(super) async fn run(
-    db: &PgDb,
-    revisions: &Revisions,
-    writes: Vec<TableWrite>,
-) -> Result<Vec<TableOutcome>, CommitError> {
-    if db.layout == Layout::Plain {
-        return call_until_stored(db, revisions, &writes).await;
-    }
-    let mut partitions: BTreeMap<PartitionKey, Vec<(usize, TableWrite)>> = BTreeMap::new();
-    let mut outcomes = vec![TableOutcome::Stale; writes.len()];
-    for (at, write) in writes.into_iter().enumerate() {
-        partitions.entry(write.partition_key).or_default().push((at, write));
-    }
-    let mut is_stored = false;
-    for (places, writes) in
-        partitions.into_values().map(|of_one| of_one.into_iter().unzip::<_, _, Vec<_>, Vec<_>>())
-    {
-        match call_until_stored(db, revisions, &writes).await {
-            Ok(done) => {
-                is_stored |= done.iter().any(|done| matches!(done, TableOutcome::Stored(_)));
-                places.into_iter().zip(done).for_each(|(at, done)| outcomes[at] = done);
-            }
-            // Of the writes of a call some are stored.
-            Err(CommitError::Refused(error)) if is_stored => return Err(CommitError::Unknown(error)),
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(outcomes)
-}
-
-async fn call_until_stored(
     db: &PgDb,
     revisions: &Revisions,
     writes: &[TableWrite],

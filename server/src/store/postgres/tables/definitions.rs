@@ -1,12 +1,9 @@
 //! Tables that are deleted, and the numbers of all.
 
-use std::collections::BTreeMap;
-
 use sqlx::PgConnection;
 
 use crate::store::StoreError;
 use crate::store::postgres::PgDb;
-use crate::store::postgres::layout::Layout;
 use crate::store::sql::SqlRow;
 use crate::store::table_definitions::{larger, record};
 use crate::store::tables::{LARGEST_ASSIGNED, TableId, TableRecord};
@@ -87,33 +84,15 @@ const COUNTERS: TablePart = TablePart {
         WHERE table_id = $1 AND partition_key = old.partition AND first = old.key AND old.digest = ''",
 };
 
-/// Keys and the digests of what is left of them.
-type Keys = (Vec<String>, Vec<Vec<u8>>, Vec<Vec<u8>>);
-
 /// Removes up to `limit` of one kind; how many there were.
 async fn remove(db: &PgDb, table: i64, kind: &TablePart, limit: i64) -> Result<i64, StoreError> {
     let mut connection = db.reader().await?;
     let keys: Vec<(String, Vec<u8>, Vec<u8>)> =
         sqlx::query_as(kind.keys).bind(table).bind(limit).fetch_all(&mut *connection).await?;
     let count = keys.len() as i64;
-    // In one transaction, or in one for each partition.
-    let mut parts: BTreeMap<Option<String>, Keys> = BTreeMap::new();
-    for (partition, key, digest) in keys {
-        let part = Some(partition.clone()).filter(|_| db.layout == Layout::Distributed);
-        let (partitions, keys, digests) = parts.entry(part).or_default();
-        partitions.push(partition);
-        keys.push(key);
-        digests.push(digest);
-    }
-    for (partitions, keys, digests) in parts.into_values() {
-        sqlx::query(kind.remove)
-            .bind(table)
-            .bind(partitions)
-            .bind(keys)
-            .bind(digests)
-            .execute(&mut *connection)
-            .await?;
-    }
+    let (partitions, keys, digests): (Vec<String>, Vec<Vec<u8>>, Vec<Vec<u8>>) = keys.into_iter().collect();
+    let remove = sqlx::query(kind.remove).bind(table).bind(partitions).bind(keys).bind(digests);
+    remove.execute(&mut *connection).await?;
     Ok(count)
 }
 

@@ -69,7 +69,7 @@ impl TableStore for PostgresStore {
     }
 
     async fn commit(&self, writes: Vec<TableWrite>) -> Result<Vec<TableOutcome>, CommitError> {
-        let committed = commit::run(&self.db, &self.revisions, writes).await;
+        let committed = commit::run(&self.db, &self.revisions, &writes).await;
         match &committed {
             Ok(_) => self.condition.committed(),
             Err(CommitError::Refused(error) | CommitError::Unknown(error)) => self.condition.refused(error),
@@ -82,8 +82,7 @@ impl TableStore for PostgresStore {
         &self,
         keys: &[(TableId, PartitionKey, Vec<u8>)],
     ) -> Result<Vec<Option<StoredRow>>, StoreError> {
-        let layout = self.db.layout;
-        self.db.limited(async { read::rows(&mut *self.db.reader().await?, keys, layout).await }).await
+        self.db.limited(async { read::rows(&mut *self.db.reader().await?, keys).await }).await
     }
 
     async fn scan(&self, scan: &TableScan) -> Result<(Vec<StoredRow>, bool), StoreError> {

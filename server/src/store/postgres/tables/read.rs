@@ -10,8 +10,6 @@ use tokio::task::yield_now;
 
 use crate::domain::{Direction, PartitionKey};
 use crate::store::StoreError;
-use crate::store::postgres::layout::Layout;
-use crate::store::postgres::lookup::of_layout;
 use crate::store::postgres::read::AT_ONCE;
 use crate::store::tables::{StoredRow, TableId, TableScan};
 
@@ -35,10 +33,9 @@ pub(super) fn split(key: &[u8]) -> (&[u8], &[u8]) {
 pub(super) async fn rows(
     connection: &mut PgConnection,
     keys: &[(TableId, PartitionKey, Vec<u8>)],
-    layout: Layout,
 ) -> Result<Vec<Option<StoredRow>>, StoreError> {
     let mut rows = vec![None; keys.len()];
-    let found = sqlx::query(of_layout(ROWS, layout))
+    let found = sqlx::query(ROWS)
         .bind(keys.iter().map(|(_, partition, _)| partition.to_string()).collect::<Vec<_>>())
         .bind(keys.iter().map(|(table, ..)| table.0.cast_signed()).collect::<Vec<_>>())
         .bind(keys.iter().map(|(.., key)| split(key).0).collect::<Vec<_>>())

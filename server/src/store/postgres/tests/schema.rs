@@ -39,8 +39,7 @@ impl Program {
         };
         migrations.extend(self.later.map(later));
         let migrations = Migrator::with_migrations(migrations);
-        let (functions, distributed) = (self.functions, POSTGRES.distributed.clone());
-        let program = Box::leak(Box::new(PostgresSchema { migrations, functions, distributed }));
+        let program = Box::leak(Box::new(PostgresSchema { migrations, functions: self.functions }));
         PgDb::open_as(program, url, &PgOptions::default()).await
     }
 

@@ -1,16 +1,15 @@
 //! Citus's refusals, and the nodes that it asks: seen on a real one (docs/CITUS.md), held here by the texts of functions and statements.
 
 use crate::store::migrations::POSTGRES;
+use crate::store::postgres::distributed::FUNCTIONS;
 use crate::store::postgres::keyed::{COPIES, newest_sql};
 use crate::store::postgres::layout::Layout;
-use crate::store::postgres::lookup::{
-    GROUPS_OF_NODES, LATEST_IDS, NEWEST_ABOVE, READ_MARKERS, RECORDS, entries_sql, of_layout,
-};
+use crate::store::postgres::lookup::{ABOVE, LATEST_IDS, READ_MARKERS, RECORDS, entries_sql};
 
 /// The functions that touch distributed tables: name and text.
 fn functions() -> impl Iterator<Item = (&'static str, &'static str)> {
     let of_both = POSTGRES.functions.iter().filter(|(name, _)| *name == "compact_entry");
-    POSTGRES.distributed.iter().chain(of_both).copied()
+    FUNCTIONS.iter().chain(of_both).copied()
 }
 
 #[test]
@@ -29,15 +28,15 @@ fn no_function_of_this_layout_has_what_citus_does_not_take() {
 
 #[test]
 fn every_look_up_of_this_layout_names_the_nodes_that_it_asks() {
-    for sql in [LATEST_IDS, RECORDS, &entries_sql(), READ_MARKERS, &newest_sql(), COPIES] {
-        let sql = of_layout(sql, Layout::Distributed).0;
+    for sql in [LATEST_IDS, ABOVE, RECORDS, &entries_sql(), READ_MARKERS, &newest_sql(), COPIES] {
+        let sql = Layout::Distributed.look_up(sql);
         let tables = ["heads", "sent", "entries", "conversations", "compaction_keys"];
         let reads = |table: &&str| ["FROM", "JOIN"].map(|how| sql.matches(&format!("{how} {table}")).count());
         let asked: usize = tables.iter().flat_map(reads).sum();
         assert_eq!(sql.matches("partition_key = ANY($1)").count(), asked, "{sql}");
         assert!(asked >= 1 && !sql.contains("LIMIT"), "{sql}");
     }
-    assert!(NEWEST_ABOVE.contains("entries.partition_key = ANY($1)"));
-    assert!(GROUPS_OF_NODES.contains("now.gid = ANY($1)"));
-    assert!(!GROUPS_OF_NODES.contains("LATERAL"), "it takes no join that follows another row");
+    let groups = Layout::Distributed.groups();
+    assert!(groups.contains("now.gid = ANY($1)"));
+    assert!(!groups.contains("LATERAL"), "it takes no join that follows another row");
 }

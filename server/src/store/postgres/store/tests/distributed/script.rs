@@ -1,7 +1,7 @@
 //! `migrations/postgres/distribute.sql`: what it does once, and what it refuses.
 
 use super::*;
-use crate::store::migrations::POSTGRES;
+use crate::store::postgres::distributed::FUNCTIONS;
 use crate::store::postgres::{PgExportSnapshot, PgOpenError};
 
 /// The error of the script.
@@ -50,7 +50,7 @@ async fn it_distributes_once_and_refuses_what_is_not_ready() {
     server(&url).await.close().await;
     let placed = "SELECT name::regproc::text FROM distributed_functions ORDER BY 1";
     let placed: Vec<String> = sqlx::query_scalar(placed).fetch_all(&mut owner).await.expect("asked");
-    let mut wanted: Vec<&str> = POSTGRES.distributed.iter().map(|(name, _)| *name).collect();
+    let mut wanted: Vec<&str> = FUNCTIONS.iter().map(|(name, _)| *name).collect();
     wanted.push("compact_entry");
     wanted.sort_unstable();
     assert_eq!(placed, wanted);
@@ -122,11 +122,11 @@ async fn a_server_of_the_other_layout_does_not_write() {
     .await;
 
     let asynchronous = PgDb::open(&url, &PgOptions::default()).await.err().expect("refused");
-    assert!(matches!(&asynchronous, PgOpenError::Asynchronous { .. }), "{asynchronous}");
+    assert!(matches!(&asynchronous, PgOpenError::Layout { .. }), "{asynchronous}");
     let store = server(&url).await;
     store.commit(vec![Write::Accept(say(ANN, BOB, 1))]).await.expect("committed");
     let import = store.db.only_plain("an import").expect_err("refused").to_string();
     assert!(import.contains("an import does not work on them yet"), "{import}");
     let export = PgExportSnapshot::take(&url, &options()).await.err().expect("refused");
-    assert!(matches!(&export, PgOpenError::Distributed { .. }), "{export}");
+    assert!(matches!(&export, PgOpenError::Layout { .. }), "{export}");
 }
