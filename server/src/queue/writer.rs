@@ -27,7 +27,7 @@ use super::request::{Queued, RequestAnswer, SendAck, refuse};
 use super::shard::Shard;
 use super::slices::Delivery;
 use super::{Options, QueueParts, SendError, overtaken, queue_of};
-use crate::domain::{Content, Uid};
+use crate::domain::Uid;
 use crate::store::{Accept, CommitError, CopyOutcome, KeyState, MessageStore, Outcome, Write};
 
 /// How often a batch is decided before those of its requests are refused whose grounds keep changing.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::error::StoreError;
 use super::{AcceptanceId, Unused};
 use crate::domain::{Content, Digest, GroupChange, MembershipEpoch, MessageId, Uid};
 

@@ -11,6 +11,9 @@ use crate::store::{AcceptanceId, CommitError, Outcome, Pending, StoreError, Writ
 
 pub(super) type Reply<T, E = StoreError> = oneshot::Sender<Result<T, E>>;
 
+/// A call of `commit`: its writes, and the way of the answer.
+pub(super) type Call<W, O> = (Vec<W>, Reply<Vec<O>, CommitError>);
+
 /// A request to the committer.
 pub(super) enum CommitterRequest {
     Commit(Vec<Write>, Reply<Vec<Outcome>, CommitError>),
@@ -28,8 +31,8 @@ const FIXED: usize = 256;
 /// Calls of `commit` that share an append.
 #[derive(Default)]
 pub(super) struct Calls {
-    pub(super) messages: Vec<(Vec<Write>, Reply<Vec<Outcome>, CommitError>)>,
-    pub(super) tables: Vec<(Vec<TableWrite>, Reply<Vec<TableOutcome>, CommitError>)>,
+    pub(super) messages: Vec<Call<Write, Outcome>>,
+    pub(super) tables: Vec<Call<TableWrite, TableOutcome>>,
     /// Rows and bytes that they bring.
     pub(super) rows: usize,
     pub(super) bytes: usize,

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::error;
 
-use super::calls::{Calls, CommitterRequest, Replies, Reply};
+use super::calls::{Call, Calls, CommitterRequest, Replies, Reply};
 use super::flush::Frozen;
 use super::flusher::Flusher;
 use super::journal::Journal;
@@ -255,10 +255,7 @@ impl Committer {
     }
 
     /// Those calls whose ids come after what is stored; the others are given back to be numbered again.
-    fn in_order(
-        &self,
-        mut calls: Vec<(Vec<Write>, Reply<Vec<Outcome>, CommitError>)>,
-    ) -> Vec<(Vec<Write>, Reply<Vec<Outcome>, CommitError>)> {
+    fn in_order(&self, mut calls: Vec<Call<Write, Outcome>>) -> Vec<Call<Write, Outcome>> {
         let late = calls.extract_if(.., |(writes, _)| !self.ledger.behind(writes).is_empty());
         for (writes, reply) in late {
             let latest = self.ledger.behind(&writes);

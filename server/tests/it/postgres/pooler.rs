@@ -100,7 +100,7 @@ async fn caught_up(device: &mut Socket, mut cursor: u64, to: u64) -> u64 {
 async fn in_transaction_mode_everything_works_through_it_or_the_start_says_why_not() {
     let world = World::start("transaction").await;
     if has_prepared_statements() {
-        return world.chat_through_a_crash().await;
+        return Box::pin(world.chat_through_a_crash()).await;
     }
     let said = refused_with(&world.through, &[("TIDEMARK_STORAGE__LISTEN_URL", &world.direct)]).await;
     assert!(said.contains("a pooler in front of it mixes up prepared statements"), "{said}");
@@ -108,7 +108,7 @@ async fn in_transaction_mode_everything_works_through_it_or_the_start_says_why_n
 
 #[tokio::test(flavor = "multi_thread")]
 async fn in_session_mode_everything_works_through_it() {
-    World::start("session").await.chat_through_a_crash().await;
+    Box::pin(World::start("session").await.chat_through_a_crash()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
