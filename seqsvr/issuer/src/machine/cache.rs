@@ -212,7 +212,7 @@ boot-name=start
 written=1000000
 wall-end=1060000
 used-until=1060000
-check=53bda82d2ecbdcbc
+check=fab43dd49852f423
 ";
         assert_eq!(cached.to_text(&instance()), stored);
     }

@@ -32,7 +32,7 @@ async fn an_operator_looks_after_accounts_while_the_server_is_stopped() {
     let (_, out, _) = run(place.path(), &["user", "list"]).await;
     assert_eq!(out, "10001\tAnn\tdisabled\n");
     let (code, _, reported) = run(place.path(), &["user", "disable", "nobody"]).await;
-    assert!(code == 1 && reported.contains("nobody has the name nobody"), "{reported}");
+    assert!(code == 1 && reported.contains("no account has the name nobody"), "{reported}");
 
     let (child, address) = serve(place.path()).await;
     assert_eq!(log_in(&address, "sessions", &password).await, 401, "disabled");
@@ -111,7 +111,7 @@ async fn an_operator_deletes_an_account_while_the_server_serves() {
     let (code, _, reported) = run(place.path(), &["user", "delete", "ann"]).await;
     assert!(code == 1 && reported.contains("the typed name is not the account's"), "{reported}");
     let (code, _, reported) = run(place.path(), &["user", "delete", "nobody", "--yes"]).await;
-    assert!(code == 1 && reported.contains("nobody has the name nobody"), "{reported}");
+    assert!(code == 1 && reported.contains("no account has the name nobody"), "{reported}");
 
     let mut asked = program(place.path());
     let mut asked = asked.args(["user", "delete", "Ann"]).stdin(Stdio::piped()).spawn().expect("started");
