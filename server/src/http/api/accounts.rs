@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::json;
-use super::recovery::Password;
 use crate::app::{AccountError, Accounts, Busy, DeviceToken, KnownDevice, LiveSession, SignedIn};
 use crate::http::cookies::{DEVICE, SESSION, is_secure};
 use crate::http::device_name::device_name;
@@ -273,6 +272,14 @@ pub(super) fn goodbye(caller: Caller, settings: &Settings) -> Response {
         response.headers_mut().append(header::SET_COOKIE, cookie);
     }
     response
+}
+
+/// The password that confirms a request.
+#[derive(Deserialize, ToSchema)]
+pub(in crate::http) struct Password {
+    /// The password of the account.
+    #[schema(example = "correct horse")]
+    pub(super) password: String,
 }
 
 /// Delete the account, for good.
