@@ -5,9 +5,6 @@
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
-use super::proxy::Caller;
-use super::state::Settings;
-
 /// A cookie, by its names.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cookie {
@@ -67,11 +64,6 @@ fn named<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
         .flat_map(|line| line.split(';'))
         .filter_map(|pair| pair.trim().split_once('='))
         .find_map(|(name, value)| (name == wanted).then_some(value))
-}
-
-/// Whether the browser of `caller` reaches this server by HTTPS.
-pub(super) fn is_secure(caller: Caller, settings: &Settings) -> bool {
-    settings.https_alone() || (settings.origins.public.is_none() && caller.https)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -186,6 +186,9 @@ tokio::task_local! {
     /// The name of the request that is being answered; set by `layers::request_context`.
     pub(super) static REQUEST_ID: String;
 }
+
+/// The header of every answer that tells it.
+pub(super) const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
 impl Problem {
     pub(super) fn document(&self) -> Document<'_> {

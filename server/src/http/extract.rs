@@ -13,7 +13,7 @@ use axum::http::{Extensions, HeaderMap, StatusCode, header};
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-use super::cookies::{SESSION, is_secure};
+use super::cookies::SESSION;
 use super::error::Problem;
 use super::limits::ClientNetwork;
 use super::listen::Peer;
@@ -44,7 +44,7 @@ pub(super) async fn session(
     caller: Caller,
     state: &HttpState,
 ) -> Result<Option<Arc<LiveSession>>, Problem> {
-    let secure = is_secure(caller, &state.settings);
+    let secure = state.settings.is_secure(caller);
     let Some(token) = token(headers, secure) else { return Ok(None) };
     if let Some(live) = state.accounts.known_session(token) {
         return Ok(Some(live));

@@ -16,7 +16,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use serde::Deserialize;
 use tidemark_web::Language;
 
-use super::cookies::{LANGUAGE, is_secure};
+use super::cookies::LANGUAGE;
 use super::proxy::Caller;
 use super::state::Settings;
 use crate::app::People;
@@ -93,7 +93,7 @@ pub(super) async fn choose(
     form: Result<Form<Choice>, FormRejection>,
 ) -> Response {
     let Ok(Form(Choice { language, next })) = form else { return Redirect::to("/").into_response() };
-    let secure = is_secure(caller, &settings);
+    let secure = settings.is_secure(caller);
     let mut response = Redirect::to(if is_own_page(&next) { &next } else { "/" }).into_response();
     let cookies: Vec<_> = match Language::tagged(&language) {
         Some(language) => vec![LANGUAGE.set(language.tag(), YEAR_SECONDS, secure)],

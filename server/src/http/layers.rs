@@ -10,7 +10,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tracing::Instrument as _;
 
-use super::error::{Problem, REQUEST_ID};
+use super::error::{Problem, REQUEST_ID, REQUEST_ID_HEADER};
 use super::extract::caller;
 use super::origin;
 use super::refusals;
@@ -23,8 +23,6 @@ const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src '
 
 /// How long a browser remembers that this server is to be asked by HTTPS.
 const YEAR: &str = "max-age=31536000";
-
-pub(super) const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Headers of every answer, unless the handler set them.
 const STRICT: [(HeaderName, &str); 6] = [

@@ -7,7 +7,6 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::error::Problem;
-use super::refusals::LONGEST_WAIT;
 use crate::app::{Attempt, KnownDevice};
 use crate::config::LimitsSection;
 use crate::domain::Uid;
@@ -29,6 +28,10 @@ const WATCH_LISTS: u32 = 30;
 
 /// How long sends over WebSockets may wait for the rate of their account.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// The longest wait of an address whose requests are refused. One that has so much to wait for is not charged for more, so its debt is
+/// bounded, too.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// The time of the runtime, which tests can stop.
 fn now() -> Instant {

@@ -10,6 +10,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
+use tidemark_process::Version;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -54,7 +55,7 @@ mod yielding;
 
 pub use limits::Rates;
 pub(crate) use listen::REFUSED_AT_A_TIME;
-pub use state::{Dependencies, Fitness, NewRequestId, Readiness, UseCases};
+pub use state::{Fitness, NewRequestId, Readiness, UseCases};
 pub use table::Tables;
 
 use api::{
@@ -67,8 +68,7 @@ use error::Problem;
 use listen::{FULL, LimitedListener};
 use openapi::Docs;
 use serve::{HalfClose, serve};
-use state::{AppState, HttpState, Settings, Sockets};
-use table_pages::BrowsedTables;
+use state::{AppState, BrowsedTables, HttpState, Settings, Sockets};
 use turns::Turns;
 
 /// How long a connection may be silent, at least.
@@ -79,6 +79,9 @@ const BODY_BYTES: usize = 128 << 10;
 
 /// Bytes of the body of a batch, the largest of all.
 const BATCH_BODY_BYTES: usize = 4 << 20;
+
+/// Messages of one batch.
+const BATCH: usize = 200;
 
 /// How long the head of a request may take, from the opening of its connection or from the answer before it.
 const HEAD: Duration = Duration::from_secs(30);
@@ -195,6 +198,20 @@ fn router(state: HttpState) -> Router {
         .layer(from_fn_with_state(state.clone(), layers::own_origin))
         .layer(from_fn_with_state(state.clone(), layers::request_context))
         .with_state(state)
+}
+
+/// The dependencies that the HTTP side gets from the composition root.
+pub struct Dependencies {
+    /// Told by `/health`.
+    pub version: Version,
+    /// Asked for each request.
+    pub new_request_id: NewRequestId,
+    /// Asked by `/ready`.
+    pub readiness: Readiness,
+    /// Shared with everything else that sends in an account's name.
+    pub rates: Arc<Rates>,
+    /// Served at an address of their own, if at all.
+    pub tables: Option<Tables>,
 }
 
 /// The HTTP side of the server, ready to serve.

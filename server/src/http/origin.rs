@@ -10,8 +10,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use tower_http::cors::{AllowCredentials, AllowOrigin, CorsLayer};
 
 use super::cookies::{SESSION, TABLES};
-use super::error::Problem;
-use super::layers::REQUEST_ID_HEADER;
+use super::error::{Problem, REQUEST_ID_HEADER};
 use super::proxy::Caller;
 
 /// The header with the name that a caller gives to what it makes.

@@ -6,7 +6,7 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use serde::Deserialize;
 use tidemark_web as web;
 
-use super::cookies::{SESSION, is_secure};
+use super::cookies::SESSION;
 use super::error::Problem;
 use super::extract::{Params, session};
 use super::proxy::Caller;
@@ -133,7 +133,7 @@ async fn card(
             // Here and not on the way: a page, its service worker and other tabs may go that way at once, and whoever shows
             // the card must still know why.
             if has_token(&headers) {
-                for cookie in SESSION.clear(is_secure(caller, &state.settings)) {
+                for cookie in SESSION.clear(state.settings.is_secure(caller)) {
                     response.headers_mut().append(header::SET_COOKIE, cookie);
                 }
             }

@@ -13,9 +13,6 @@ use tokio::time::sleep;
 
 use super::state::HttpState;
 
-/// The longest wait. An address that has so much to wait for is not charged for more, so its debt is bounded, too.
-pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(5);
-
 /// Waits, if the requests of `address` were refused too often, before something is done for somebody unknown.
 pub(super) async fn wait_turn(state: &HttpState, address: IpAddr) {
     delay(state, state.rates.refusals_owed(address)).await;

@@ -13,14 +13,15 @@ use super::concurrency::ConcurrencyLimiter;
 use super::limits::Rates;
 use super::openapi::Docs;
 use super::origin::Origins;
-use super::table::Tables;
-use super::table_pages::BrowsedTables;
+use super::proxy::Caller;
 use super::turns::Turns;
 use crate::app::{
-    Accounts, Conversations, Ephemerals, Groups, Ids, InboxSync, Invites, Messages, Moments, People, SignUp,
+    Accounts, Conversations, Ephemerals, Groups, Ids, InboxSync, Invites, Messages, Moments, People,
+    RememberedKeys, SignUp,
 };
 use crate::config::{Config, LimitsSection, ServerSection};
 use crate::domain::{Clock, Uid};
+use crate::table::TableService;
 use crate::telemetry::Metrics;
 
 /// The use cases, as the composition root made them.
@@ -63,20 +64,6 @@ pub struct Fitness {
 /// Asked by `/ready`.
 pub type Readiness = Arc<dyn Fn() -> Fitness + Send + Sync>;
 
-/// The dependencies that the HTTP side gets from the composition root.
-pub struct Dependencies {
-    /// Told by `/health`.
-    pub version: Version,
-    /// Asked for each request.
-    pub new_request_id: NewRequestId,
-    /// Asked by `/ready`.
-    pub readiness: Readiness,
-    /// Shared with everything else that sends in an account's name.
-    pub rates: Arc<Rates>,
-    /// Served at an address of their own, if at all.
-    pub tables: Option<Tables>,
-}
-
 /// Settings that are fixed for the life of the process.
 pub(super) struct Settings {
     pub(super) server: ServerSection,
@@ -110,6 +97,11 @@ impl Settings {
     pub(super) fn https_alone(&self) -> bool {
         self.origins.public.as_deref().is_some_and(|origin| origin.starts_with("https://"))
     }
+
+    /// Whether the browser of `caller` reaches this server by HTTPS.
+    pub(super) fn is_secure(&self, caller: Caller) -> bool {
+        self.https_alone() || (self.origins.public.is_none() && caller.https)
+    }
 }
 
 /// The sockets of the process and how they end.
@@ -122,6 +114,14 @@ pub(super) struct Sockets {
     pub(super) stopping: CancellationToken,
     /// Counts the open ones, so that a stop can wait for them.
     pub(super) open: TaskTracker,
+}
+
+/// The services behind the pages of tables.
+pub(super) struct BrowsedTables {
+    /// For tables and rows.
+    pub(super) service: TableService,
+    /// For the reader's access key; asked for each request.
+    pub(super) keys: Arc<RememberedKeys>,
 }
 
 /// Everything; handlers name parts of it. Cloned for every request and kept by every socket, so it is one pointer.
@@ -166,7 +166,7 @@ pub(super) struct AppState {
     pub(super) clock: Clock,
     pub(super) readiness: Readiness,
     pub(super) docs: Arc<Docs>,
-    /// The services behind the pages of tables, if tables are served.
+    /// If tables are served.
     pub(super) tables: Option<BrowsedTables>,
 }
 

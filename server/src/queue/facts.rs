@@ -12,7 +12,7 @@ use tracing::{error, warn};
 use super::permissions::{Pair, WritePermission};
 use super::plan::Facts;
 use super::request::Queued;
-use super::writer::QueueWriter;
+use super::shard::QueueWriter;
 use super::{Amend, Draft, GroupAction, Request, SendError};
 use crate::domain::{
     Amendment, Conversation, GroupId, IdempotencyKey, Kind, MessageId, Progress, Uid, friend_key,

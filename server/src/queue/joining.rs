@@ -15,8 +15,8 @@ use super::earlier::LookBack;
 use super::numbering::{LeftBehind, Numbered, weight};
 use super::plan::joiner;
 use super::recovery::Setback;
+use super::shard::QueueWriter;
 use super::slices::Delivery;
-use super::writer::QueueWriter;
 use crate::domain::{Body, Content, Kind, MessageId, Uid};
 use crate::store::{CommitError, CopyOutcome, Deliver, Earlier, Outcome, Recipient, Row, StoreError, Write};
 

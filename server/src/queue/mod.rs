@@ -5,11 +5,12 @@
 //! copies, and the store's lock of each inbox keeps the order. [`Queues`] is the bounded way in, called by `app`.
 //!
 //! Inside: `writer` is the loop (decide, number, commit, answer) over a `batch` of `request`s; `facts` reads the facts on which `plan`
-//! decides without I/O; `numbering` asks for the numbers, `outage` knows where there are none, and `overtaken` numbers again; `fan_out`
-//! bounds the rows that one account has stored with others, `quota` all rows that it has stored, `first_messages` the strangers to whom
-//! it writes, and `daily` counts such things; `slices` writes rows for thousands bit by bit, and `delayed_wakes` wakes the receivers
-//! together; `joining` writes the earlier messages for a joiner of a group, and `earlier` reads them; `read_counts` tells authors how
-//! many have read; `pipeline` keeps the order of refused requests; `recovery` resumes pending copies; `shard` keeps a writer alive.
+//! decides without I/O; `numbering` asks for the numbers, and `outage` knows where there are none; `commit` stores and shows the rows;
+//! `fan_out` bounds the rows that one account has stored with others, `quota` all rows that it has stored, `first_messages` the strangers
+//! to whom it writes, and `daily` counts such things; `slices` writes rows for thousands bit by bit, and `delayed_wakes` wakes the
+//! receivers together; `joining` writes the earlier messages for a joiner of a group, and `earlier` reads them; `read_counts` tells
+//! authors how many have read; `pipeline` keeps the order of refused requests; `recovery` resumes pending copies; `shard` is the state of
+//! a queue, and `keep_alive` replaces a writer that panicked.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,6 +27,7 @@ use crate::seq::Numbers;
 use crate::store::{Directory, MessageStore, SharedRates};
 
 mod batch;
+mod commit;
 mod daily;
 mod delayed_wakes;
 mod earlier;
@@ -35,9 +37,9 @@ mod fan_out;
 mod first_messages;
 mod friend_lists;
 mod joining;
+mod keep_alive;
 mod numbering;
 mod outage;
-mod overtaken;
 mod permissions;
 mod pipeline;
 mod plan;
@@ -179,7 +181,7 @@ impl Queues {
         let (marks, moved) = Marks::new();
         let wakes = Arc::new(DelayedWakes::new(Arc::clone(&parts.notifier)));
         let shared = (&fan_out, &friends, &wakes);
-        let lanes = shard::start_all(&parts, &outages, shared, &marks, &options, &closing, &tasks);
+        let lanes = keep_alive::start_all(&parts, &outages, shared, &marks, &options, &closing, &tasks);
         let (watched, numbers, closed) = (Arc::clone(&outages), parts.numbers.clone(), closing.clone());
         tasks.spawn(async move { watched.watch(&numbers, &closed).await });
         let closed = closing.clone();

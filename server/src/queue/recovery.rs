@@ -6,18 +6,17 @@
 //! refused, unless the store itself keeps the order. Receivers without numbers do not hold it up: they are left behind,
 //! and a [`Pass`] between two batches catches them up later.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
 use super::numbering::LeftBehind;
 use super::request::refuse;
+use super::shard::{Pass, QueueWriter};
 use super::slices::Delivery;
-use super::writer::QueueWriter;
 use super::{FIRST_PAUSE, LONGEST_PAUSE, SendError};
-use crate::domain::Uid;
-use crate::store::{CommitError, Pending, PendingKey, Recipient, StoreError};
+use crate::store::{CommitError, Pending, Recipient, StoreError};
 
 /// Acceptances read at once.
 const PAGE: usize = 256;
@@ -31,18 +30,6 @@ pub(super) enum Setback {
     Store(#[from] StoreError),
     #[error(transparent)]
     Commit(#[from] CommitError),
-}
-
-/// A walk over all that is owed, in the order of acceptance.
-#[derive(Debug, Default)]
-pub(super) struct Pass {
-    /// The last acceptance that was looked at.
-    after: PendingKey,
-    /// Receivers whom it had to leave behind.
-    pub(super) behind: HashSet<Uid>,
-    /// The weight of the acceptances that wait for them.
-    owed: usize,
-    resumed: usize,
 }
 
 impl QueueWriter<'_> {

@@ -1,40 +1,26 @@
-//! One queue: its lanes and what must outlive a writer. When a writer panics, another one replaces it (S18).
+//! One queue: its lanes and what must outlive a writer, and the writer that works it.
 //!
-//! Called by `Queues::start`. The state lies behind a lock that the living writer holds for its whole life, so there
-//! are never two; requests that wait in the lanes survive a writer's death, the batch in its hand is found again in the
-//! store.
+//! `keep_alive` makes it and runs its writers. Their loop is in `writer`; the steps are in `numbering`, `commit`, `joining` and `recovery`.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::sync::{Mutex, mpsc, watch};
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+use tokio::sync::{mpsc, watch};
+use tokio::time::Interval;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
-use tracing::error;
 
 use super::delayed_wakes::DelayedWakes;
 use super::fan_out::FanOut;
 use super::first_messages::FirstMessages;
-use super::friend_lists::FriendLists;
 use super::outage::Outages;
 use super::permissions::WritePermissions;
 use super::read_counts::Marks;
-use super::recovery::Pass;
 use super::request::Queued;
 use super::slices::{Delivery, Slices};
-use super::writer::QueueWriter;
-use super::{FIRST_PAUSE, LONGEST_PAUSE, Options, QueueParts, daily_limit};
+use super::{Options, QueueParts, queue_of};
 use crate::domain::Uid;
 use crate::log_limit::LogLimit;
-use crate::workers::watched;
-
-/// Deliveries from other queues that may wait in one; beyond it those queues accept no more.
-const DELIVERIES: usize = 1_024;
-
-/// How often copies are looked for that a commit left owed, where the store may leave some.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+use crate::store::PendingKey;
 
 /// The state of a queue, apart from the writer that works it.
 pub(super) struct Shard {
@@ -65,122 +51,43 @@ pub(super) struct Shard {
     pub(super) unsettled: Vec<Uid>,
 }
 
-/// The parts that the writers of all queues share.
-#[derive(Clone)]
-struct Around {
-    parts: Arc<QueueParts>,
-    outages: Arc<Outages>,
-    permissions: Arc<WritePermissions>,
-    first_messages: Arc<FirstMessages>,
-    fan_out: Arc<FanOut>,
-    wakes: Arc<DelayedWakes>,
-    marks: Marks,
-    options: Options,
-    closing: CancellationToken,
+/// A walk over all that is owed, in the order of acceptance.
+#[derive(Debug, Default)]
+pub(super) struct Pass {
+    /// The last acceptance that was looked at.
+    pub(super) after: PendingKey,
+    /// Receivers whom it had to leave behind.
+    pub(super) behind: HashSet<Uid>,
+    /// The weight of the acceptances that wait for them.
+    pub(super) owed: usize,
+    pub(super) resumed: usize,
 }
 
-/// Makes all queues, starts their writers, and returns the lanes for requests.
-pub(super) fn start_all(
-    parts: &Arc<QueueParts>,
-    outages: &Arc<Outages>,
-    (fan_out, friends, wakes): (&Arc<FanOut>, &Arc<FriendLists>, &Arc<DelayedWakes>),
-    marks: &Marks,
-    options: &Options,
-    closing: &CancellationToken,
-    tasks: &TaskTracker,
-) -> Vec<mpsc::Sender<Queued>> {
-    let queues = options.queues.max(1);
-    let permissions =
-        Arc::new(WritePermissions::new(parts.numbers.come_from_the_store(), Arc::clone(friends)));
-    let limit = daily_limit("first messages", options.first_messages, parts);
-    let first_messages = Arc::new(FirstMessages::new(limit));
-    let (peers, inboxes): (Vec<_>, Vec<_>) = (0..queues).map(|_| mpsc::channel(DELIVERIES)).unzip();
-    let start = |(index, deliveries)| {
-        let (lane, requests) = mpsc::channel(options.length.max(1));
-        let shard = Shard {
-            index,
-            requests,
-            deliveries,
-            peers: peers.clone(),
-            outbox: VecDeque::new(),
-            slices: Slices::new(options, Instant::now()),
-            waiting: VecDeque::new(),
-            behind: HashSet::new(),
-            owed: 0,
-            pass: None,
-            ended: outages.subscribe(),
-            looks: looks(),
-            log: LogLimit::default(),
-            unsettled: Vec::new(),
-        };
-        let around = Around {
-            parts: Arc::clone(parts),
-            outages: Arc::clone(outages),
-            permissions: Arc::clone(&permissions),
-            first_messages: Arc::clone(&first_messages),
-            fan_out: Arc::clone(fan_out),
-            wakes: Arc::clone(wakes),
-            marks: marks.clone(),
-            options: *options,
-            closing: closing.clone(),
-        };
-        tasks.spawn(keep_alive(Arc::new(Mutex::new(shard)), around));
-        lane
-    };
-    inboxes.into_iter().enumerate().map(start).collect()
+/// One writer at work on its queue.
+pub(super) struct QueueWriter<'a> {
+    pub(super) parts: &'a Arc<QueueParts>,
+    pub(super) outages: &'a Outages,
+    pub(super) options: Options,
+    pub(super) closing: &'a CancellationToken,
+    pub(super) permissions: &'a WritePermissions,
+    pub(super) first_messages: &'a FirstMessages,
+    pub(super) fan_out: &'a FanOut,
+    pub(super) wakes: &'a DelayedWakes,
+    pub(super) marks: &'a Marks,
+    pub(super) shard: &'a mut Shard,
 }
 
-fn looks() -> Interval {
-    let mut looks = interval_at(Instant::now() + LOOK_EVERY, LOOK_EVERY);
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    looks
-}
+impl QueueWriter<'_> {
+    pub(super) fn queue_of(&self, uid: Uid) -> usize {
+        queue_of(uid, self.options.queues.max(1))
+    }
 
-/// Runs a writer, and another one each time it panics, until one returns.
-async fn keep_alive(shard: Arc<Mutex<Shard>>, around: Around) {
-    let mut pause = FIRST_PAUSE;
-    for replaced in 0_u64.. {
-        let (shard, around) = (Arc::clone(&shard), around.clone());
-        let began = Instant::now();
-        let life = tokio::spawn(watched("queue", async move {
-            let mut shard = shard.lock_owned().await;
-            let Around {
-                parts,
-                outages,
-                permissions,
-                first_messages,
-                fan_out,
-                wakes,
-                marks,
-                options,
-                closing,
-            } = &around;
-            let options = *options;
-            let writer = QueueWriter {
-                parts,
-                outages,
-                permissions,
-                first_messages,
-                fan_out,
-                wakes,
-                marks,
-                options,
-                closing,
-                shard: &mut shard,
-            };
-            writer.run(replaced > 0).await;
-        }));
-        match life.await {
-            Err(end) if end.is_panic() => {
-                error!(replaced, "a queue's writer panicked; another one replaces it");
-                // The cause of the panic may lie in the store: do not spin on it. After a long life the pauses begin anew.
-                if began.elapsed() > LONGEST_PAUSE {
-                    pause = FIRST_PAUSE;
-                }
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(LONGEST_PAUSE);
-            }
-            _ => return,
-        }
+    pub(super) fn is_mine(&self, uid: Uid) -> bool {
+        self.queue_of(uid) == self.shard.index
+    }
+
+    /// Whether this queue writes new copies for `uid`. Where the store numbers the rows, every queue writes to everybody.
+    pub(super) fn writes_to(&self, uid: Uid) -> bool {
+        self.parts.numbers.come_from_the_store() || self.is_mine(uid)
     }
 }

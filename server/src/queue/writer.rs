@@ -3,52 +3,30 @@
 //! One writer lives per queue; it alone takes ids for and writes rows to the queue's receivers. Where the store assigns
 //! the ids (PostgreSQL, and SQLite with `ids = "store"`) it takes none, and writes to everybody. It moves on only when
 //! the outcome of its commit is known. It owns nothing that must outlive it: that lies in [`Shard`]. Step 2 is in
-//! `numbering`.
+//! `numbering`, step 3 in `commit`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use tokio::time::{Instant, sleep_until};
-use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
 use super::batch::{Accepting, Batch};
-use super::delayed_wakes::DelayedWakes;
-use super::fan_out::FanOut;
-use super::first_messages::FirstMessages;
 use super::numbering::{LeftBehind, Numbered};
-use super::outage::Outages;
-use super::permissions::{Changes, WritePermissions};
 use super::plan::{NoWrite, PlanLimits, Planner, joiner};
-use super::read_counts::Marks;
-use super::recovery::Pass;
 use super::request::{Queued, RequestAnswer, SendAck, refuse};
-use super::shard::Shard;
+use super::shard::{Pass, QueueWriter, Shard};
 use super::slices::Delivery;
-use super::{Options, QueueParts, SendError, overtaken, queue_of};
+use super::{Options, SendError};
 use crate::domain::Uid;
-use crate::store::{Accept, CommitError, CopyOutcome, KeyState, MessageStore, Outcome, Write};
+use crate::store::{Accept, CommitError, KeyState, MessageStore, Outcome};
 
 /// How often a batch is decided before those of its requests are refused whose grounds keep changing.
 const MOST_TRIES: usize = 4;
 
 /// Acceptances that are looked for at once after an unknown outcome: one whose part of the store is away holds up few others.
 const LOOKS_AT_ONCE: usize = 8;
-
-/// One writer at work on its queue.
-pub(super) struct QueueWriter<'a> {
-    pub(super) parts: &'a Arc<QueueParts>,
-    pub(super) outages: &'a Outages,
-    pub(super) options: Options,
-    pub(super) closing: &'a CancellationToken,
-    pub(super) permissions: &'a WritePermissions,
-    pub(super) first_messages: &'a FirstMessages,
-    pub(super) fan_out: &'a FanOut,
-    pub(super) wakes: &'a DelayedWakes,
-    pub(super) marks: &'a Marks,
-    pub(super) shard: &'a mut Shard,
-}
 
 impl QueueWriter<'_> {
     /// Works until the queue is closed and empty. `replaces`: it replaces a writer of this process that panicked.
@@ -246,62 +224,6 @@ impl QueueWriter<'_> {
         (batch, plans)
     }
 
-    /// Step 3, for a batch and for recovery: makes writes durable in one transaction, then visible, and wakes the receivers.
-    pub(super) async fn commit(&mut self, writes: Vec<Write>) -> Result<Vec<Outcome>, CommitError> {
-        if writes.is_empty() {
-            return Ok(Vec::new());
-        }
-        let receivers = writes.iter().flat_map(Write::rows).map(|row| row.receiver);
-        let before = self.shard.unsettled.len();
-        self.shard.unsettled.extend(receivers);
-        let may_wait: Vec<bool> = writes.iter().map(DelayedWakes::is_for).collect();
-        let changes = Changes::of(&writes);
-        let committed = self.store(writes).await;
-        self.permissions.forget(&changes);
-        match &committed {
-            Ok(outcomes) => self.show(outcomes, &may_wait),
-            // Rows that it stored, if any, are not visible yet; a recovery reads them.
-            Err(CommitError::Unknown(_)) => return committed,
-            Err(CommitError::Refused(_) | CommitError::Behind(_) | CommitError::Stale(_)) => {}
-        }
-        self.shard.unsettled.truncate(before);
-        committed
-    }
-
-    /// Hands writes to the store, again under new ids where the sequence is behind the rows.
-    async fn store(&self, mut writes: Vec<Write>) -> Result<Vec<Outcome>, CommitError> {
-        let mut tries = 0..overtaken::TIMES;
-        loop {
-            match self.parts.store.commit(writes).await {
-                // The earlier messages that were read for it may have changed, too.
-                Err(CommitError::Behind(behind)) if behind.writes.iter().any(Write::has_earlier) => {
-                    return Err(CommitError::Behind(behind));
-                }
-                Err(CommitError::Behind(behind)) if tries.next().is_some() => {
-                    writes = self.renumbered(*behind).await?;
-                }
-                committed => return committed,
-            }
-        }
-    }
-
-    /// Moves the watermarks of those who got a row, and wakes their connections; those later whose rows `may_wait`.
-    fn show(&self, outcomes: &[Outcome], may_wait: &[bool]) {
-        let (mut now, mut delayed) = (Vec::new(), Vec::new());
-        for (outcome, may_wait) in outcomes.iter().zip(may_wait) {
-            let woken = if *may_wait { &mut delayed } else { &mut now };
-            for (row, _) in outcome.copies().iter().filter(|(_, copy)| *copy == CopyOutcome::Stored) {
-                self.parts.watermarks.publish(row.receiver, row.message_id);
-                woken.push((row.receiver, row.message_id));
-            }
-            if let Outcome::Rejected(why) = outcome {
-                error!(why, "the database rejects a write permanently");
-            }
-        }
-        self.parts.notifier.notify(&now);
-        self.wakes.add(delayed);
-    }
-
     /// Step 4: the answers, when it is known what is stored. The first `resumed` writes were copies of earlier acceptances.
     async fn answer(
         &mut self,
@@ -369,19 +291,6 @@ impl QueueWriter<'_> {
             Outcome::GroupChanged => Err(SendError::GroupChanged),
             Outcome::Rejected(_) | Outcome::Delivered(_) => Err(SendError::Rejected),
         }
-    }
-
-    pub(super) fn queue_of(&self, uid: Uid) -> usize {
-        queue_of(uid, self.options.queues.max(1))
-    }
-
-    pub(super) fn is_mine(&self, uid: Uid) -> bool {
-        self.queue_of(uid) == self.shard.index
-    }
-
-    /// Whether this queue writes new copies for `uid`. Where the store numbers the rows, every queue writes to everybody.
-    pub(super) fn writes_to(&self, uid: Uid) -> bool {
-        self.parts.numbers.come_from_the_store() || self.is_mine(uid)
     }
 }
 

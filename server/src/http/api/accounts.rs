@@ -9,9 +9,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::json;
-use super::recovery::Password;
 use crate::app::{AccountError, Accounts, Busy, DeviceToken, KnownDevice, LiveSession, SignedIn};
-use crate::http::cookies::{DEVICE, SESSION, is_secure};
+use crate::http::cookies::{DEVICE, SESSION};
 use crate::http::device_name::device_name;
 use crate::http::error::Problem;
 use crate::http::extract::{Json, Session};
@@ -132,7 +131,7 @@ pub(super) async fn known_device(
     shown: Option<&str>,
 ) -> Result<Option<KnownDevice>, Problem> {
     match DEVICE
-        .of(headers, is_secure(caller, &state.settings))
+        .of(headers, state.settings.is_secure(caller))
         .or(shown)
         .filter(|text| state.accounts.may_be_known(text))
     {
@@ -194,7 +193,7 @@ pub(super) async fn count_attempt(
 
 /// The header by which a browser is known when somebody logs in there again.
 fn remembering(device: &DeviceToken, caller: Caller, settings: &Settings) -> HeaderValue {
-    DEVICE.set(&device.text, device.lifetime_seconds, is_secure(caller, settings))
+    DEVICE.set(&device.text, device.lifetime_seconds, settings.is_secure(caller))
 }
 
 /// Runs `hashing` when it is the turn of the caller's address.
@@ -225,7 +224,7 @@ pub(super) fn welcome(
     let account = Account { uid: uid.0, name, token: token.as_str(), device: &device.text, recovery_codes };
     let mut response = json(StatusCode::CREATED, &account);
     if source == Source::OwnPage {
-        let cookie = SESSION.set(token.as_str(), *lifetime_seconds, is_secure(caller, settings));
+        let cookie = SESSION.set(token.as_str(), *lifetime_seconds, settings.is_secure(caller));
         response.headers_mut().append(header::SET_COOKIE, cookie);
         response.headers_mut().append(header::SET_COOKIE, remembering(device, caller, settings));
     }
@@ -269,10 +268,18 @@ pub(in crate::http) async fn log_out_everywhere(
 /// The answer to a caller whose session has ended: the cookie goes, too.
 pub(super) fn goodbye(caller: Caller, settings: &Settings) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
-    for cookie in SESSION.clear(is_secure(caller, settings)) {
+    for cookie in SESSION.clear(settings.is_secure(caller)) {
         response.headers_mut().append(header::SET_COOKIE, cookie);
     }
     response
+}
+
+/// The password that confirms a request.
+#[derive(Deserialize, ToSchema)]
+pub(in crate::http) struct Password {
+    /// The password of the account.
+    #[schema(example = "correct horse")]
+    pub(super) password: String,
 }
 
 /// Delete the account, for good.

@@ -16,6 +16,7 @@ use super::json;
 use crate::app::Messages;
 use crate::app::messages::{Draft, Request, SendAck};
 use crate::domain::{ClientId, MOST_MENTIONS, Mentions, MessageId, Uid};
+use crate::http::BATCH;
 use crate::http::error::{Document, Problem};
 use crate::http::extract::{Json, Session};
 use crate::http::limits::Rates;
@@ -23,9 +24,6 @@ use crate::http::object::{from_text, object, optional_object};
 use crate::http::openapi::refusals::sending;
 use crate::http::wire::{MentionsForm, To, ToForm};
 use crate::telemetry::Metrics;
-
-/// Messages of one batch.
-pub(in crate::http) const BATCH: usize = 200;
 
 /// A message as clients write it.
 #[derive(Deserialize, ToSchema)]

@@ -6,7 +6,7 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::accounts::{Account, count_attempt, in_line, known_device, welcome};
+use super::accounts::{Account, Password, count_attempt, in_line, known_device, welcome};
 use super::json;
 use crate::app::Accounts;
 use crate::http::device_name::device_name;
@@ -78,14 +78,6 @@ pub(in crate::http) async fn left(
 ) -> Result<Response, Problem> {
     let left = accounts.recovery_codes_left(session.uid).await?;
     Ok(json(StatusCode::OK, &Left { left }))
-}
-
-/// The password that confirms a request.
-#[derive(Deserialize, ToSchema)]
-pub(in crate::http) struct Password {
-    /// The password of the account.
-    #[schema(example = "correct horse")]
-    pub(in crate::http) password: String,
 }
 
 /// New recovery codes.

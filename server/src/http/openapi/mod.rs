@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
+use super::BATCH;
 use crate::config::LimitsSection;
 use crate::domain::{LONGEST_INVITE_SECONDS, MOST_INVITE_USES};
-use crate::http::api::messages::BATCH;
 use crate::workers::aside;
 
 mod guide;

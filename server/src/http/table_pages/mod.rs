@@ -21,13 +21,12 @@ use tidemark_table::{ErrorCode, TableError};
 use tidemark_web as web;
 
 use super::budget::Charge;
-use super::cookies::{TABLES, is_secure};
+use super::cookies::TABLES;
 use super::error::Problem;
 use super::limits::ClientNetwork;
 use super::proxy::Caller;
 use super::refusals;
 use super::state::HttpState;
-use crate::app::RememberedKeys;
 use crate::store::AccessKey;
 use crate::table::{self, Described, RangeRows, TableService};
 
@@ -38,14 +37,6 @@ pub(super) use sign_in::{card, sign_in, sign_out};
 
 /// Rows of a page.
 const ROWS: usize = 50;
-
-/// The services behind the pages.
-pub(super) struct BrowsedTables {
-    /// For tables and rows.
-    pub(super) service: TableService,
-    /// For the reader's access key; asked for each request.
-    pub(super) keys: Arc<RememberedKeys>,
-}
 
 /// `GET /tables`: all of the instance.
 pub(super) async fn list(
@@ -267,7 +258,7 @@ async fn reader(
     headers: &HeaderMap,
 ) -> Result<(Charge, PageReader), RefusalPage> {
     let tables = state.tables.as_ref().ok_or_else(RefusalPage::switched_off)?;
-    let Some(cookie) = TABLES.of(headers, is_secure(caller, &state.settings)) else {
+    let Some(cookie) = TABLES.of(headers, state.settings.is_secure(caller)) else {
         return Err(RefusalPage::SignIn { next: next(uri), ended: false });
     };
     let ended = || RefusalPage::SignIn { next: next(uri), ended: true };

@@ -9,11 +9,11 @@ use serde::Deserialize;
 use tidemark_web as web;
 
 use super::session::{LIFETIME_SECONDS, Token, is_key_id, issue};
-use super::{BrowsedTables, RefusalPage, reader};
-use crate::http::cookies::{TABLES, is_secure};
+use super::{RefusalPage, reader};
+use crate::http::cookies::TABLES;
 use crate::http::error::Problem;
 use crate::http::proxy::Caller;
-use crate::http::state::HttpState;
+use crate::http::state::{BrowsedTables, HttpState};
 
 /// The page after a sign-in that names no other page.
 const HOME: &str = "/tables";
@@ -82,7 +82,7 @@ pub(in crate::http) async fn sign_in(
         return Ok((StatusCode::UNAUTHORIZED, Html(render(id, &next, Some(problem)))).into_response());
     }
     let mut response = Redirect::to(destination(&next)).into_response();
-    let cookie = TABLES.set(&token, LIFETIME_SECONDS.into(), is_secure(caller, &state.settings));
+    let cookie = TABLES.set(&token, LIFETIME_SECONDS.into(), state.settings.is_secure(caller));
     response.headers_mut().insert(header::SET_COOKIE, cookie);
     Ok(response)
 }
@@ -102,7 +102,7 @@ pub(in crate::http) async fn sign_out(
         Err(refused) => return Err(refused),
     }
     let mut response = Redirect::to("/tables/sign-in").into_response();
-    for cookie in TABLES.clear(is_secure(caller, &state.settings)) {
+    for cookie in TABLES.clear(state.settings.is_secure(caller)) {
         response.headers_mut().append(header::SET_COOKIE, cookie);
     }
     Ok(response)
