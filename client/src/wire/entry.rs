@@ -11,8 +11,6 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::Mentions;
-
 /// One row of one user's inbox.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Entry {
@@ -260,17 +258,6 @@ impl Draft {
         Draft { client_id, to, body }
     }
 
-    /// The same message to a group, which names these people. A body that is no JSON object stays as it is.
-    #[must_use]
-    pub fn mentioning(mut self, mentions: &Mentions) -> Draft {
-        let body: Result<serde_json::Map<_, _>, _> = serde_json::from_str(self.body.get());
-        if let Ok(mut body) = body {
-            body.insert("mentions".to_owned(), serde_json::json!(mentions));
-            self.body = serde_json::value::to_raw_value(&body).expect("a JSON value can always be written");
-        }
-        self
-    }
-
     /// The same in reply to `reply_to`, a row of the same conversation in the caller's inbox.
     pub fn reply_as(client_id: Uuid, to: Recipient, text: &str, reply_to: u64) -> Draft {
         let body =
@@ -316,6 +303,7 @@ fn short_text<'de, D: Deserializer<'de>>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::Mentions;
 
     const ROW: &str = r#"{"partition_key":"d9d4","receiver":10001,"message_id":41,"kind":"message",
         "conversation":"u:10002","sender":10002,"client_id":"6e0c5a4e-6d0c-4a2c-9c4b-0d5c8f8f3a11",

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Entry, Kind};
+use super::{Draft, Entry, Kind};
 
 impl Entry {
     /// The members that a message in a group mentions.
@@ -16,6 +16,19 @@ impl Entry {
     pub fn read_counts(&self) -> Vec<ReadCount> {
         let read = (self.kind == Kind::Seen).then(|| self.field("counts"));
         read.flatten().unwrap_or_default()
+    }
+}
+
+impl Draft {
+    /// The same message to a group, which names these people. A body that is no JSON object stays as it is.
+    #[must_use]
+    pub fn mentioning(mut self, mentions: &Mentions) -> Draft {
+        let body: Result<serde_json::Map<_, _>, _> = serde_json::from_str(self.body.get());
+        if let Ok(mut body) = body {
+            body.insert("mentions".to_owned(), serde_json::json!(mentions));
+            self.body = serde_json::value::to_raw_value(&body).expect("a JSON value can always be written");
+        }
+        self
     }
 }
 

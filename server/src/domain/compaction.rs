@@ -1,4 +1,5 @@
-//! Compaction keys: of the rows of an inbox with the same key the newest alone is kept. `kinds` says which kind has which key.
+//! Compaction keys: of the rows of an inbox with the same key the newest alone is kept. Each kind says below which key its
+//! rows have.
 //!
 //! Such rows say how things stand, not what happened: how far somebody has read, what a person reacts with, who is a
 //! friend. So the newest row under a key is also where its value is looked up (`MessageStore::newest`). Keys are stored
@@ -7,7 +8,7 @@
 //! No second table has these values, so they are as durable as messages. The wishes of two people to be friends have
 //! two keys. Each is written by one person alone, so both inboxes come to the same end whatever crosses on the way.
 
-use super::{Conversation, IdempotencyKey, Setting, Uid};
+use super::{Content, Conversation, IdempotencyKey, Kind, Setting, Uid};
 
 /// The prefix of the keys of friends, before the other person's uid: all of them lie side by side.
 pub const FRIENDS: &str = "friend u:";
@@ -38,12 +39,43 @@ pub fn setting_key(name: Setting, of: Conversation) -> String {
     format!("{SETTINGS}{} {of}", name.as_str())
 }
 
+impl Content {
+    /// Of rows with the same compaction key in one inbox only the newest is kept. `None`: the row is kept whatever comes later.
+    pub fn compaction_key(&self, receiver: Uid) -> Option<String> {
+        let (sender, conversation) = (self.sender, self.conversation(receiver));
+        Some(match self.kind {
+            Kind::ReadMarker => format!("read {conversation}"),
+            Kind::Edit | Kind::Recall => amendment_key(self.of()?),
+            Kind::Reaction => format!("react {sender} {}", self.named()?),
+            Kind::Setting => setting_key(self.body.setting()?, conversation),
+            Kind::Friend => friend_key(conversation, sender),
+            Kind::Like => format!("like {sender} {}", self.named()?),
+            Kind::Delete => format!("delete {}", self.named()?),
+            Kind::Seen => format!("seen {} {conversation}", self.body.seen_word()?),
+            Kind::Pin => format!("{}{}", pins(conversation), self.named()?),
+            Kind::Star => format!("{STARS}{}", self.named()?),
+            Kind::Message
+            | Kind::Membership
+            | Kind::App
+            | Kind::Recalled
+            | Kind::Moment
+            | Kind::Comment
+            | Kind::Deleted => return None,
+        })
+    }
+
+    /// The row that this one is about, as keys name it.
+    fn named(&self) -> Option<String> {
+        self.of().map(|(sender, client_id)| format!("{sender} {client_id}"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::domain::{Body, ClientId, Content, Kind, Timestamp};
+    use crate::domain::{Body, ClientId, Timestamp};
 
     /// They lie in the tables.
     #[test]

@@ -1,10 +1,9 @@
 //! The kinds of rows. All that the server knows of a kind by itself stands in its entry below: the word on the wire and in
-//! exports, the number in the databases, who writes it, and what it is to the other rows of an inbox.
+//! exports, the number in the databases, who writes it, and what it is to the other rows of an inbox. `compaction` says
+//! which rows make way for later ones.
 //!
 //! Stores ask these facts and hand numbers and keys on to SQL; no statement and no stored function knows a kind. The
 //! effects of an edit, a recall and a deletion on their message stand in `amendment`.
-
-use super::{Content, Uid, amendment_key, compaction};
 
 /// Who writes rows of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +35,6 @@ struct Facts {
     is_deletable: bool,
     /// Whether it is about another row, which its body names in `of`.
     names_another: bool,
-    /// The compaction key of a row, in the inbox of this user.
-    key: fn(&Content, Uid) -> Option<String>,
 }
 
 const PLAIN: Facts = Facts {
@@ -51,7 +48,6 @@ const PLAIN: Facts = Facts {
     is_of_moments: false,
     is_deletable: false,
     names_another: false,
-    key: |_, _| None,
 };
 
 macro_rules! kinds {
@@ -75,74 +71,48 @@ macro_rules! kinds {
     };
 }
 
-// The words and the numbers are stored and must stay stable, and so must the compaction keys.
+// The words and the numbers are stored and must stay stable.
 kinds! {
     /// Something a person said.
     Message "message" 1 People { is_said: true, is_shown: true, is_deletable: true }
     /// The user's own read marker moved; only in the user's own inbox.
-    ReadMarker "receipt" 2 People {
-        is_state: true, key: |row, to| Some(format!("read {}", row.conversation(to)))
-    }
+    ReadMarker "receipt" 2 People { is_state: true }
     /// A group was made, or somebody joined or left it.
     Membership "membership" 3 People { is_shown: true }
     /// A row that a program put there, of a kind of its own ([`AppKind`](super::AppKind)). It is no message of a person.
     App "app" 4 Programs {}
     /// The sender of a message changed its text.
-    Edit "edit" 5 People { names_another: true, key: |row, _| row.of().map(amendment_key) }
+    Edit "edit" 5 People { names_another: true }
     /// The sender of a message took it back.
-    Recall "recall" 6 People { names_another: true, key: |row, _| row.of().map(amendment_key) }
+    Recall "recall" 6 People { names_another: true }
     /// A person's reactions to a message.
-    Reaction "reaction" 7 People {
-        names_another: true, key: |row, _| Some(format!("react {} {}", row.sender, named(row)?))
-    }
+    Reaction "reaction" 7 People { names_another: true }
     /// A message that was taken back: its sender and time, without its text.
     Recalled "recalled" 8 Server { is_said: true, is_shown: true, is_gone: true, is_deletable: true }
     /// A setting of the user, for one conversation or for all; only in the user's own inbox.
-    Setting "setting" 9 People {
-        is_state: true,
-        key: |row, to| Some(compaction::setting_key(row.body.setting()?, row.conversation(to)))
-    }
+    Setting "setting" 9 People { is_state: true }
     /// One of two people wants to be the other's friend, or no longer.
-    Friend "friend" 10 People {
-        is_state: true, key: |row, to| Some(compaction::friend_key(row.conversation(to), row.sender))
-    }
+    Friend "friend" 10 People { is_state: true }
     /// A person's post to all friends.
     Moment "moment" 11 People { is_of_moments: true, is_deletable: true }
     /// A person likes a moment, or no longer.
-    Like "like" 12 People {
-        is_of_moments: true, names_another: true,
-        key: |row, _| Some(format!("like {} {}", row.sender, named(row)?))
-    }
+    Like "like" 12 People { is_of_moments: true, names_another: true }
     /// A person's comment on a moment.
     Comment "comment" 13 People { is_of_moments: true, is_deletable: true, names_another: true }
     /// A moment or a comment is deleted for everybody, or a message for the user alone.
-    Delete "delete" 14 People { names_another: true, key: |row, _| Some(format!("delete {}", named(row)?)) }
+    Delete "delete" 14 People { names_another: true }
     /// A message, a moment or a comment that was deleted: without its text.
     Deleted "deleted" 15 Server { is_shown: true, is_gone: true }
     /// How far the other person has got and read the user's messages, or how many members of a group have read them.
-    Seen "seen" 16 People {
-        is_state: true, names_another: true,
-        key: |row, to| Some(format!("seen {} {}", row.body.seen_word()?, row.conversation(to)))
-    }
+    Seen "seen" 16 People { is_state: true, names_another: true }
     /// A message is pinned for everybody in the conversation, or no longer.
-    Pin "pin" 17 People {
-        is_state: true, names_another: true,
-        key: |row, to| Some(format!("{}{}", compaction::pins(row.conversation(to)), named(row)?))
-    }
+    Pin "pin" 17 People { is_state: true, names_another: true }
     /// The user wants to find a message again, or no longer; only in the user's own inbox.
-    Star "star" 18 People {
-        is_state: true, names_another: true,
-        key: |row, _| Some(format!("{}{}", compaction::STARS, named(row)?))
-    }
-}
-
-/// The row that this one is about, as compaction keys name it.
-fn named(row: &Content) -> Option<String> {
-    row.of().map(|(sender, client_id)| format!("{sender} {client_id}"))
+    Star "star" 18 People { is_state: true, names_another: true }
 }
 
 impl Kind {
-    /// The word in exports; on the wire it is that of [`Content::kind_name`].
+    /// The word in exports; on the wire it is that of [`Content::kind_name`](super::Content::kind_name).
     pub fn as_str(self) -> &'static str {
         self.facts().name
     }
@@ -200,13 +170,6 @@ impl Kind {
     /// Whether people see it as a line of a conversation.
     pub(super) fn is_shown(self) -> bool {
         self.facts().is_shown
-    }
-}
-
-impl Content {
-    /// Of rows with the same compaction key in one inbox only the newest is kept. `None`: the row is kept whatever comes later.
-    pub fn compaction_key(&self, receiver: Uid) -> Option<String> {
-        (self.kind.facts().key)(self, receiver)
     }
 }
 

@@ -12,7 +12,7 @@ use super::catalog::Table;
 use super::error::unread;
 use super::meter::RowAccess;
 use super::range::RangeRows;
-use super::{Caller, TableService, inbox};
+use super::{Caller, TableService};
 use crate::domain::Timestamp;
 
 /// A table as it is described.
@@ -26,7 +26,7 @@ pub struct Described {
 
 impl Described {
     fn of(table: &Table) -> Described {
-        let created_at = (!inbox::is_inbox(table)).then_some(table.created_at);
+        let created_at = (!table.is_inbox()).then_some(table.created_at);
         Described { definition: table.definition.clone(), created_at }
     }
 
@@ -47,7 +47,7 @@ impl TableService {
         let tables = records.into_iter().map(|record| Table::read(record).map(|table| Described::of(&table)));
         let mut tables = tables.collect::<Result<Vec<_>, _>>()?;
         if caller.inbox.is_some() {
-            tables.push(Described::of(&inbox::table()));
+            tables.push(Described::of(&Table::of_inboxes()));
         }
         tables.sort_by(|a, b| a.definition.name.cmp(&b.definition.name));
         Ok(tables)

@@ -30,6 +30,17 @@ pub(super) struct Table {
 }
 
 impl Table {
+    /// The one of the chat's inboxes, which no store keeps.
+    pub(super) fn of_inboxes() -> Table {
+        let definition = inbox::definition();
+        Table { id: inbox::ID, definition, stored: String::new(), created_at: Timestamp(0) }
+    }
+
+    /// Whether it is that one.
+    pub(super) fn is_inbox(&self) -> bool {
+        self.id == inbox::ID
+    }
+
     pub(super) fn read(record: TableRecord) -> Result<Table, TableError> {
         let TableRecord { id, definition: stored, created_at, .. } = record;
         match serde_json::from_str(&stored) {
@@ -57,7 +68,7 @@ struct Remembered {
 
 impl Catalog {
     pub(super) fn new(store: Arc<dyn TableStore>) -> Catalog {
-        Catalog { store, remembered: Mutex::default(), inbox: Arc::new(inbox::table()) }
+        Catalog { store, remembered: Mutex::default(), inbox: Arc::new(Table::of_inboxes()) }
     }
 
     /// The one place where an operation finds what it is about.

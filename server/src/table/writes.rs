@@ -13,9 +13,8 @@ use tidemark_table::{ErrorCode, KeyValue, TableError};
 
 use super::catalog::Table;
 use super::error::internal;
-use super::inbox::{self, is_inbox};
 use super::job::{Answers, Job, JobWork, refused};
-use super::{Caller, TableService};
+use super::{Caller, TableService, inbox};
 use crate::store::tables::TableId;
 use crate::workers::{ROW, aside};
 
@@ -40,7 +39,7 @@ impl TableService {
         loop {
             let table = self.catalog.find(caller, &name).await?;
             let row = aside(body.len(), || request.checked(&table.definition)).await?;
-            if is_inbox(&table) {
+            if table.is_inbox() {
                 let RowAnswer { consumed, outcome } = self.post(caller, &row).await;
                 return Ok(write::answer(consumed, outcome?.as_ref()));
             }
@@ -82,7 +81,7 @@ impl TableService {
         let mut parts = BatchParts::default();
         for (at, writes) in batch.tables.iter().enumerate() {
             answers.push(match self.catalog.find(caller, &writes.table).await {
-                Ok(table) if is_inbox(&table) => {
+                Ok(table) if table.is_inbox() => {
                     self.post_all(caller, &table, writes, (batch.is_atomic, body.len())).await?
                 }
                 Ok(table) => aside(body.len(), || parts.add(at, &table, writes, batch.is_atomic)).await?,

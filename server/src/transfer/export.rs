@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::error::TransferError;
 use super::line::{ArchiveLine, Footer, Header, Totals};
 use super::reader::ArchiveReader;
-use super::record::hex;
+use super::values::hex;
 use crate::domain::Timestamp;
 use crate::store::archive::{About, ArchiveSection, ExportSnapshot, Record, RecordKey};
 use crate::store::sqlite::private::sync_directory_of;

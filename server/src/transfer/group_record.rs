@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::record::time;
+use super::values::time;
 use crate::domain::{Group, GroupId, GroupSettings, Member, MembershipEpoch, Role, Standing, Uid};
 use crate::store::archive::Record;
 

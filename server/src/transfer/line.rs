@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::record;
+use super::values::parse;
 use crate::domain::{HistoryId, Timestamp};
 use crate::store::StoreError;
 use crate::store::archive::{About, Record, SECTIONS};
@@ -185,11 +186,6 @@ impl ArchiveLine {
         text.push('\n');
         Ok(text)
     }
-}
-
-/// Reads JSON; the error is one line.
-pub(super) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
-    serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Data in and out of an installation: export, import, what to do after files were restored, and whether the sequence
 //! is ahead of the rows.
 //!
-//! An archive is a file of JSON Lines (`docs/EXPORT.md`). `line` and `record` know how a line is written, `reader` how
+//! An archive is a file of JSON Lines (`docs/EXPORT.md`). `line`, `record` and `values` know how a line is written, `reader` how
 //! a file ends, `check` what a good one holds; `export` and `import` move records between it and the contracts of
 //! `store::archive`. Owns no state; the commands of the same names call it.
 
@@ -17,6 +17,7 @@ mod reader;
 mod record;
 mod restored;
 mod table_record;
+mod values;
 
 pub use check::{Checked, check};
 pub use compare::{Look, latest_ids, overtake_rows};

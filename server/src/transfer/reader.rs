@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::error::TransferError;
 use super::line::ArchiveLine;
-use super::record::hex;
+use super::values::hex;
 
 /// A longer line is none that an export writes: bounds the memory that a wrong file can take.
 const LONGEST_LINE: u64 = 64 << 20;

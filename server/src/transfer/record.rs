@@ -10,12 +10,9 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::group_record::GroupLine;
-use super::line::parse;
 use super::table_record::{self, CounterLine, TableLine, TableRowLine};
-use crate::domain::{
-    Body, ClientId, Content, Conversation, Digest, Entry, GroupId, Kind, MembershipEpoch, MessageId,
-    Timestamp, Uid,
-};
+use super::values::{body, conversation, hex, kind, message_id, parse, time, unhex};
+use crate::domain::{ClientId, Content, Digest, Entry, GroupId, MembershipEpoch, MessageId, Timestamp, Uid};
 use crate::store::archive::Record;
 use crate::store::{AcceptanceId, Account, IdempotencyRecord, Pending, Recipient};
 
@@ -250,48 +247,10 @@ impl EpochPart {
     }
 }
 
-fn kind(word: &str) -> Result<Kind, String> {
-    Kind::ALL
-        .into_iter()
-        .find(|kind| kind.as_str() == word)
-        .ok_or_else(|| format!("`{word}` is not a kind of row"))
-}
-
-fn conversation(text: &str) -> Result<Conversation, String> {
-    text.parse().map_err(|error| format!("`{text}`: {error}"))
-}
-
-pub(super) fn time(text: &str) -> Result<Timestamp, String> {
-    Timestamp::from_rfc3339(text).ok_or_else(|| format!("`{text}` is not a time; expected RFC 3339"))
-}
-
-fn message_id(value: u64) -> Result<MessageId, String> {
-    let within = MessageId::new(value).filter(|id| *id > MessageId::ZERO);
-    within.ok_or_else(|| format!("message_id {value} is not between 1 and {}", MessageId::MAX))
-}
-
-fn body(raw: &RawValue) -> Result<Body, String> {
-    if !raw.get().starts_with('{') {
-        return Err("body: expected a JSON object".to_owned());
-    }
-    Ok(Body::from_stored(raw.get()))
-}
-
-/// Bytes as lower-case hex digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Option<[u8; 16]> {
-    let canonical = text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit());
-    let value = canonical.then(|| u128::from_str_radix(text, 16).ok()).flatten()?;
-    Some(value.to_be_bytes())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Group, GroupSettings, History, Member, Role, Standing};
+    use crate::domain::{Body, Conversation, Group, GroupSettings, History, Kind, Member, Role, Standing};
 
     fn content(target: Conversation, text: &str) -> Arc<Content> {
         Arc::new(Content {

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::record::time;
+use super::values::time;
 use crate::domain::PartitionKey;
 use crate::store::archive::{CounterRecord, Record, TableRowRecord};
 use crate::store::tables::{LARGEST_ASSIGNED, TableId, TableRecord};

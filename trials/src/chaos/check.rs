@@ -11,58 +11,17 @@ mod ledger;
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::{Value, json};
-use tidemark_client::{Draft, Entry, Recipient};
-use uuid::Uuid;
+use serde_json::Value;
+use tidemark_client::{Entry, Recipient};
 
-use super::action::{Action, ActionOutcome, RowPlace};
-use super::person::{PersonRecord, is_message};
-use super::stage::{Joined, Members, Stage};
+use super::contacts::Joined;
+use super::record::{PersonRecord, is_message};
+use super::stage::{Members, Stage};
 use super::view::{EntryKey, FEED, InboxView, ShownState, differences};
 use ledger::ActionLedger;
 
 /// Rows that are shown of a difference.
 const SHOWN: usize = 5;
-
-/// A message whose sender was told that it is durable.
-#[derive(Clone, Debug)]
-pub(super) struct Acknowledged {
-    /// The id of the sender's own copy.
-    pub(super) message_id: u64,
-    pub(super) draft: Draft,
-    /// The message that it replies to.
-    pub(super) quoted: Option<RowPlace>,
-}
-
-/// Something else that somebody did, and how it ended.
-#[derive(Clone, Debug)]
-pub(super) struct Done {
-    pub(super) action: Action,
-    /// The name of its row, where it has one.
-    pub(super) key: Uuid,
-    pub(super) outcome: ActionOutcome,
-}
-
-impl Acknowledged {
-    /// The users that must have it: the sender too, and nobody twice.
-    pub(super) fn everybody(&self, sender: u32, groups: &Members) -> HashSet<u32> {
-        let mut uids = match self.draft.to {
-            Recipient::User(uid) => HashSet::from([uid]),
-            Recipient::Group(gid) => groups.get(&gid).into_iter().flatten().copied().collect(),
-        };
-        uids.insert(sender);
-        uids
-    }
-
-    /// The body that its rows have before anybody changes it.
-    fn body(&self) -> Value {
-        let mut body: Value = serde_json::from_str(self.draft.body.get()).unwrap_or_default();
-        if let Some(RowPlace { sender, client_id, .. }) = self.quoted {
-            body["reply_to"] = json!({ "of": { "sender": sender, "client_id": client_id } });
-        }
-        body
-    }
-}
 
 /// Everything that broke, in words; empty = every promise held.
 pub(super) fn broken_promises(records: &[PersonRecord], stage: &Stage) -> Vec<String> {

@@ -16,7 +16,8 @@ use tokio::time::{Instant, sleep};
 
 use super::action::{ActionOutcome, made_by_people};
 use super::check::broken_promises;
-use super::person::{Participant, Settled};
+use super::person::Participant;
+use super::record::Settled;
 use super::stage::{Stage, USERS};
 use crate::{Failure, Result, users};
 

@@ -23,7 +23,8 @@ use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use super::Database;
-use super::action::{Action, ActionOutcome, Changing, Contacts, lock, made_by_people, name};
+use super::action::{Action, ActionOutcome, lock, made_by_people, name};
+use super::contacts::{Changing, Contacts};
 use super::person::options;
 use super::view::EntryKey;
 use compare::compare;

@@ -8,6 +8,7 @@
 mod action;
 mod check;
 mod cluster;
+mod contacts;
 mod crowd;
 mod devices;
 #[cfg(feature = "simulation")]
@@ -15,6 +16,7 @@ mod exploration;
 mod fault;
 mod patroni;
 mod person;
+mod record;
 mod rolling;
 mod servers;
 #[cfg(feature = "simulation")]

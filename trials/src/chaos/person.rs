@@ -11,16 +11,16 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tidemark_client::{
-    Account, Client, Draft, Entry, Error, Event, Events, Group, Http, Kind, MemoryStore, Options, RangeEnd,
+    Account, Client, Draft, Entry, Error, Event, Events, Http, Kind, MemoryStore, Options, RangeEnd,
     RangeQuery, Sent,
 };
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::action::{Contacts, RowPlace, lock, made_by_people, name};
-use super::check::{Acknowledged, Done};
-use super::view::FEED;
+use super::action::{RowPlace, lock, made_by_people, name};
+use super::contacts::Contacts;
+use super::record::{Acknowledged, Done, PersonRecord, Settled, Watched, is_message};
 use crate::{Failure, Result};
 
 /// Messages that one person may have unsettled.
@@ -45,36 +45,6 @@ pub(super) struct Participant {
     doing: JoinHandle<Result<Vec<Done>>>,
     /// The group that this person changes, if there is one.
     changing: Option<u64>,
-}
-
-/// The messages and actions of a person, all of them settled.
-#[derive(Default)]
-pub(super) struct Settled {
-    pub(super) acknowledged: Vec<Acknowledged>,
-    pub(super) done: Vec<Done>,
-}
-
-/// The rows that a device was told of, in the order in which it was told.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Watched {
-    pub(super) rows: Vec<u64>,
-    /// How often it had to forget rows: never, in a fault run.
-    pub(super) cleared: usize,
-}
-
-/// Everything about a person after the fault run.
-pub(super) struct PersonRecord {
-    pub(super) uid: u32,
-    pub(super) settled: Arc<Settled>,
-    pub(super) watched: Watched,
-    /// The rows on the device that was there all the time.
-    pub(super) followed: Vec<Entry>,
-    /// The rows that a new device got by heartbeat afterwards.
-    pub(super) fetched: Vec<Entry>,
-    /// The rows that GetRange answers afterwards.
-    pub(super) ranged: Vec<Entry>,
-    /// The group that this person changed, as it is afterwards.
-    pub(super) group: Option<Group>,
 }
 
 impl Participant {
@@ -305,11 +275,6 @@ async fn watch_events(
             _ => {}
         }
     }
-}
-
-/// Whether it is a message, or what is left of one.
-pub(super) fn is_message(row: &Entry) -> bool {
-    matches!(row.kind, Kind::Message | Kind::Recalled | Kind::Deleted) && row.conversation != FEED
 }
 
 /// All rows of a person, page by page.

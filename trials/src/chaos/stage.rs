@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use rand::rngs::StdRng;
 use tidemark_client::{Account, Conversation, History, Http, Recipient};
 
-use super::action::{Changing, Contacts, name};
+use super::action::name;
+use super::contacts::{Changing, Contacts, Joined};
 use crate::{Failure, Result};
 
 pub(super) const USERS: usize = 8;
@@ -37,16 +38,6 @@ pub(super) struct Stage {
     pub(super) changing: HashMap<u32, Changing>,
     /// The group that people join in the course of the run, one of `groups`.
     pub(super) joined: Option<Joined>,
-}
-
-/// A group whose history is visible. Its first members write to it.
-#[derive(Clone, Debug)]
-pub(super) struct Joined {
-    pub(super) gid: u64,
-    /// The member who takes the others in.
-    pub(super) owner: u32,
-    /// They are taken in at some time, and stay.
-    pub(super) joining: Vec<u32>,
 }
 
 impl Stage {

@@ -11,7 +11,6 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::tests::TestGroup;
 use crate::run::{Failure, command};
 
 /// Which tests are built.
@@ -44,11 +43,6 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// Those of a group, by name.
-    pub(super) fn of(&self, group: TestGroup) -> Vec<&Program> {
-        self.all().filter(|program| TestGroup::of(program) == group).collect()
-    }
-
     pub(super) fn all(&self) -> impl Iterator<Item = &Program> {
         self.programs.iter()
     }

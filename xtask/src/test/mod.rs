@@ -28,7 +28,7 @@ pub(crate) fn all() -> Result<(), Failure> {
         stages.must("build, with lints (cargo xtask fix mends some)", || compile::build(Selection::All))?;
     stages.run("lints", || programs.lints());
     for group in tests::TestGroup::ALL {
-        stages.run(group.title(), || tests::run(programs.of(group), &[], &mut report));
+        stages.run(group.title(), || tests::run(group.among(&programs), &[], &mut report));
     }
     stages.run("documentation, and the tests in it", documentation::tests);
     report.print();
@@ -46,7 +46,7 @@ pub(crate) fn quickly() -> Result<(), Failure> {
     let skip: Vec<String> =
         NOT_QUICK.iter().flat_map(|name| ["--skip".to_owned(), (*name).to_owned()]).collect();
     stages.run("tests inside the crates, but the simulation and those of other databases", || {
-        tests::run(programs.of(tests::TestGroup::Inside), &skip, &mut report)
+        tests::run(tests::TestGroup::Inside.among(&programs), &skip, &mut report)
     });
     report.print();
     stages.end()

@@ -27,13 +27,18 @@ impl TestGroup {
     pub(super) const ALL: [TestGroup; 4] =
         [TestGroup::Inside, TestGroup::Server, TestGroup::Others, TestGroup::Browser];
 
-    pub(super) fn of(program: &Program) -> TestGroup {
+    fn of(program: &Program) -> TestGroup {
         match (program.inside, program.name.as_str(), program.package.as_str()) {
             (true, _, _) => TestGroup::Inside,
             (false, "browser", _) => TestGroup::Browser,
             (false, _, "server") => TestGroup::Server,
             (false, _, _) => TestGroup::Others,
         }
+    }
+
+    /// Those of it, by name.
+    pub(super) fn among(self, programs: &Programs) -> Vec<&Program> {
+        programs.all().filter(|program| TestGroup::of(program) == self).collect()
     }
 
     pub(super) fn title(self) -> &'static str {

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::plan::{Balance, Status, finish, members, takers};
-use super::slots::{Slot, open};
+use super::health::Status;
+use super::plan::{Balance, finish};
+use super::slots::{Slot, members, open, takers};
 use seqsvr_core::ids::{Epoch, SectionId};
 use seqsvr_core::routing::Table;
 

@@ -5,74 +5,16 @@
 //!
 //! Terms are unique: round × 256 + the arbiter's number.
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use super::event::{Action, ArbiterEvent, Change, ChangeOutcome};
-use super::health::HealthRules;
+pub use super::event::{Action, ArbiterEvent, Change, ChangeOutcome, Probe};
 use super::leadership::{Beat, Leadership};
-use super::plan::Policy;
+pub use super::rules::{ArbiterRules, Seed};
 use seqsvr_core::clock::Moment;
-use seqsvr_core::ids::{Epoch, SectionId};
-use seqsvr_core::routing::{Node, NodeState, Table};
+use seqsvr_core::routing::Table;
 use seqsvr_core::store::StoreError;
 use seqsvr_core::store::tables::{Reading, Revisions, WriteError};
-
-/// The rules of an arbiter.
-#[derive(Clone, Debug)]
-pub struct ArbiterRules {
-    /// Its number, unique among the arbiters of the Set.
-    pub number: u8,
-    /// The acting arbiter is given up after this long without a sign of it; an eighth more for each number.
-    pub takeover: Duration,
-    /// The pause before a table whose fate is unknown is written again.
-    pub retry: Duration,
-    /// The pause between two probes of a node.
-    pub probe_every: Duration,
-    /// When nodes are dead and when back.
-    pub health: HealthRules,
-    /// The policy that assigns sections to nodes.
-    pub policy: Policy,
-    /// The contents of the first table.
-    pub seed: Seed,
-}
-
-/// The shape of the Set, and the nodes of its first table; later ones are added by the operator.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Seed {
-    /// The number of the Set.
-    pub set: u32,
-    /// The uids of the Set.
-    pub uids: RangeInclusive<u32>,
-    /// Uids in a section.
-    pub section_size: u32,
-    /// Name and address of each.
-    pub nodes: Vec<(String, String)>,
-}
-
-/// The answer of an AllocSvr to a probe.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Probe {
-    /// Its name; an answer under another name than was asked for counts as none.
-    pub node: String,
-    /// Which life of it.
-    pub incarnation: u64,
-    /// The table that it goes by.
-    pub version: Epoch,
-    /// It has read no table for longer than its lease: it lives, but cannot serve.
-    pub lapsed: bool,
-    /// It serves, but is about to end: its sections should move while it still does.
-    pub draining: bool,
-    /// How many of the sections that it was given it serves.
-    pub served: u32,
-    /// How many it does not serve.
-    pub unserved: u32,
-    /// For how long the oldest of these could have been served.
-    pub overdue: Duration,
-    /// Numbers a second, of the sections that handed out any lately.
-    pub rates: Vec<(SectionId, u64)>,
-}
 
 /// One arbiter.
 #[derive(Clone, Debug)]
@@ -297,43 +239,5 @@ impl Arbiter {
 
     fn watch(&mut self, now: Moment) {
         self.role = ArbiterRole::Watching { since: now, read_at: now + self.rules.takeover / 8 };
-    }
-}
-
-impl Seed {
-    /// A table that knows the nodes and assigns nothing.
-    pub(super) fn blank(&self) -> Table {
-        let node = |(name, addr): &(String, String)| Node {
-            name: name.clone(),
-            addr: addr.clone(),
-            state: NodeState::Active,
-        };
-        Table {
-            set: self.set,
-            version: Epoch::default(),
-            section_size: self.section_size,
-            uids: self.uids.clone(),
-            nodes: self.nodes.iter().map(node).collect(),
-            assignments: Vec::new(),
-        }
-    }
-
-    /// The differences between this and a stored table of a Set that has these uids, in one line.
-    fn misfit(&self, table: &Table, uids: &RangeInclusive<u32>) -> Option<String> {
-        let same = table.set == self.set && *uids == self.uids && table.section_size == self.section_size;
-        (!same).then(|| {
-            format!(
-                "the stores hold Set {} with uids {} to {} in sections of {}, but this arbiter is configured for \
-                 Set {} with uids {} to {} in sections of {}; correct number, first_uid, last_uid and section_size in [set]",
-                table.set,
-                uids.start(),
-                uids.end(),
-                table.section_size,
-                self.set,
-                self.uids.start(),
-                self.uids.end(),
-                self.section_size,
-            )
-        })
     }
 }

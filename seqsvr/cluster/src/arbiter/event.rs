@@ -4,14 +4,33 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use seqsvr_core::ids::Epoch;
+use seqsvr_core::ids::{Epoch, SectionId};
 use seqsvr_core::routing::Table;
 use seqsvr_core::store::StoreError;
 use seqsvr_core::store::tables::{Reading, Revisions, WriteError};
 
-#[cfg(doc)]
-use super::core::Arbiter;
-use super::core::Probe;
+/// The answer of an AllocSvr to a probe.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Probe {
+    /// Its name; an answer under another name than was asked for counts as none.
+    pub node: String,
+    /// Which life of it.
+    pub incarnation: u64,
+    /// The table that it goes by.
+    pub version: Epoch,
+    /// It has read no table for longer than its lease: it lives, but cannot serve.
+    pub lapsed: bool,
+    /// It serves, but is about to end: its sections should move while it still does.
+    pub draining: bool,
+    /// How many of the sections that it was given it serves.
+    pub served: u32,
+    /// How many it does not serve.
+    pub unserved: u32,
+    /// For how long the oldest of these could have been served.
+    pub overdue: Duration,
+    /// Numbers a second, of the sections that handed out any lately.
+    pub rates: Vec<(SectionId, u64)>,
+}
 
 /// A change that an operator may ask for; asking again changes nothing more.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -47,7 +66,7 @@ pub enum ChangeOutcome {
 pub enum ArbiterEvent {
     /// The arbiter runs; the first event.
     Start,
-    /// The time of [`Arbiter::wake_at`] has come.
+    /// The time of [`Arbiter::wake_at`](super::core::Arbiter::wake_at) has come.
     Wake,
     /// The stores were read.
     Read {

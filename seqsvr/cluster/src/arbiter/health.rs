@@ -4,7 +4,6 @@
 
 use std::time::Duration;
 
-use super::plan::Status;
 use seqsvr_core::clock::Moment;
 
 /// When a node counts as dead, and when as back.
@@ -41,6 +40,19 @@ impl Default for HealthRules {
             unserved: Duration::from_secs(5),
         }
     }
+}
+
+/// The status of a node; the plan takes one for each node of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Status {
+    /// Not heard of since this arbiter began to act, nor missed for long: keeps its sections, gains nothing.
+    Unknown,
+    /// It does not answer.
+    Dead,
+    /// This incarnation answers, but not for long enough to be trusted: keeps its sections, gains nothing while others can.
+    Answering(u64),
+    /// This incarnation serves.
+    Live(u64),
 }
 
 /// The health of one node, as far as it is known.

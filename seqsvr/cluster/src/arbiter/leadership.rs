@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::balance::balance;
-use super::core::{Action, ArbiterRules, Change, ChangeOutcome, Probe};
-use super::health::Health;
-use super::plan::{self, Policy, Status};
+use super::event::{Action, Change, ChangeOutcome, Probe};
+use super::health::{Health, Status};
+use super::plan::{self, Policy};
+use super::rules::ArbiterRules;
 use super::slots::open;
 use seqsvr_core::clock::Moment;
 use seqsvr_core::ids::{Epoch, SectionId};

@@ -1,5 +1,5 @@
 //! The arbiter of a Set: probes the AllocSvrs and assigns the sections to them (S8, S11, S13). `core` decides (pure),
-//! with `leadership` for the time that it acts, `health` for the state of the nodes, and `plan` for the next table.
+//! by its `rules`, with `leadership` for the time that it acts, `health` for the state of the nodes, and `plan` for the next table.
 //! `run` is the shell around it, with `probe`, the Admin service in `admin`, and the state that it shows in `view`.
 
 pub mod admin;
@@ -12,6 +12,7 @@ mod leadership;
 pub mod monitor;
 pub mod plan;
 pub mod probe;
+mod rules;
 pub mod run;
 mod slots;
 mod spread;

@@ -8,7 +8,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tonic::{Request, Response, Status, async_trait};
 
-use super::plan;
+use super::health;
 use super::run::Handle;
 use seqsvr_core::store::tables::RoutingTableStore;
 use seqsvr_core::store::tables::StoreHealth;
@@ -66,10 +66,10 @@ impl Monitor for Lookout {
             tables.max_by_key(|table| table.version)
         };
         let trust = |status| match status {
-            plan::Status::Unknown => Trust::Unknown,
-            plan::Status::Dead => Trust::Dead,
-            plan::Status::Answering(_) => Trust::Answering,
-            plan::Status::Live(_) => Trust::Live,
+            health::Status::Unknown => Trust::Unknown,
+            health::Status::Dead => Trust::Dead,
+            health::Status::Answering(_) => Trust::Answering,
+            health::Status::Live(_) => Trust::Live,
         };
         let node =
             |(name, status): (&str, _)| v1::NodeHealth { name: name.to_owned(), trust: trust(status).into() };

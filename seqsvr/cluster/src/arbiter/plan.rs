@@ -7,24 +7,12 @@
 
 use std::time::Duration;
 
-use super::slots::{Slot, close, open};
+use super::health::Status;
+use super::slots::{PlannedNode, Slot, close, members, open, takers};
 use super::{spread, standby};
 use seqsvr_core::ids::Epoch;
 use seqsvr_core::routing::order::Order;
 use seqsvr_core::routing::{Node, NodeState, Table};
-
-/// The status of a node; the plan takes one for each node of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Status {
-    /// Not heard of since this arbiter began to act, nor missed for long: keeps its sections, gains nothing.
-    Unknown,
-    /// It does not answer.
-    Dead,
-    /// This incarnation answers, but not for long enough to be trusted: keeps its sections, gains nothing while others can.
-    Answering(u64),
-    /// This incarnation serves.
-    Live(u64),
-}
 
 /// The rule for the sections of a node that dies, and for its return.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -60,37 +48,6 @@ impl Default for Balance {
             assignments: 1_024,
         }
     }
-}
-
-/// A node as the rules see it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PlannedNode {
-    /// It may be given sections by the operator's will.
-    pub(super) active: bool,
-    pub(super) status: Status,
-}
-
-impl PlannedNode {
-    /// The sections that it serves may stay with it.
-    pub(super) fn keeps(self) -> bool {
-        self.active && self.status != Status::Dead
-    }
-
-    fn incarnation(self) -> Option<u64> {
-        match self.status {
-            Status::Answering(incarnation) | Status::Live(incarnation) if self.active => Some(incarnation),
-            _ => None,
-        }
-    }
-}
-
-/// The nodes that sections may be given to: those that live, or without any those that answer at least.
-pub(super) fn takers(members: &[PlannedNode]) -> Vec<u32> {
-    let all = |wanted: fn(Status) -> bool| -> Vec<u32> {
-        (0..).zip(members).filter(|(_, one)| one.active && wanted(one.status)).map(|(i, _)| i).collect()
-    };
-    let live = all(|status| matches!(status, Status::Live(_)));
-    if live.is_empty() { all(|status| matches!(status, Status::Answering(_))) } else { live }
 }
 
 /// The table as it should be by now, under `version`, or nothing when it is so already. `statuses` are parallel to the nodes.
@@ -266,11 +223,6 @@ pub(super) fn finish(
         assignments: close(&table.sections(), slots),
         ..table.clone()
     })
-}
-
-pub(super) fn members(nodes: &[Node], statuses: &[Status]) -> Vec<PlannedNode> {
-    let active = nodes.iter().map(|node| node.state == NodeState::Active);
-    active.zip(statuses).map(|(active, &status)| PlannedNode { active, status }).collect()
 }
 
 fn known(table: &Table) -> String {

@@ -1,10 +1,12 @@
-//! The table of a Set opened up, one slot for each section, so that the planning rules can treat every section alone;
-//! and closed again into as few assignments as say the same. Pure.
+//! The common ground of the planning rules: the table of a Set opened up, one slot for each section, so that the rules can
+//! treat every section alone, and closed again into as few assignments as say the same; and the nodes as the rules see
+//! them. Pure.
 
 use std::ops::RangeInclusive;
 
+use super::health::Status;
 use seqsvr_core::ids::{Epoch, SectionId};
-use seqsvr_core::routing::{Assignment, Table};
+use seqsvr_core::routing::{Assignment, Node, NodeState, Table};
 
 /// The node that serves one section, and its home; `None` where none is named yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,4 +64,41 @@ pub(super) fn shares(total: usize, count: usize, favoured: impl IntoIterator<Ite
     let mut shares = vec![total / count; count];
     favoured.into_iter().take(total % count).for_each(|index| shares[index] += 1);
     shares
+}
+
+/// A node as the rules see it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PlannedNode {
+    /// It may be given sections by the operator's will.
+    pub(super) active: bool,
+    pub(super) status: Status,
+}
+
+impl PlannedNode {
+    /// The sections that it serves may stay with it.
+    pub(super) fn keeps(self) -> bool {
+        self.active && self.status != Status::Dead
+    }
+
+    pub(super) fn incarnation(self) -> Option<u64> {
+        match self.status {
+            Status::Answering(incarnation) | Status::Live(incarnation) if self.active => Some(incarnation),
+            _ => None,
+        }
+    }
+}
+
+/// The nodes that sections may be given to: those that live, or without any those that answer at least.
+pub(super) fn takers(members: &[PlannedNode]) -> Vec<u32> {
+    let all = |wanted: fn(Status) -> bool| -> Vec<u32> {
+        (0..).zip(members).filter(|(_, one)| one.active && wanted(one.status)).map(|(i, _)| i).collect()
+    };
+    let live = all(|status| matches!(status, Status::Live(_)));
+    if live.is_empty() { all(|status| matches!(status, Status::Answering(_))) } else { live }
+}
+
+/// The nodes as the rules see them. `statuses` are parallel to them.
+pub(super) fn members(nodes: &[Node], statuses: &[Status]) -> Vec<PlannedNode> {
+    let active = nodes.iter().map(|node| node.state == NodeState::Active);
+    active.zip(statuses).map(|(active, &status)| PlannedNode { active, status }).collect()
 }

@@ -1,8 +1,8 @@
 //! The policy of 2.0 (S11): every node has sections that are at home with it; while it is away, all the others foster
 //! them alike, in few runs, and they go back when it returns. Works on slots; `plan` calls it. Pure.
 
-use super::plan::{PlannedNode, Status, takers};
-use super::slots::{Slot, shares};
+use super::health::Status;
+use super::slots::{PlannedNode, Slot, shares, takers};
 
 /// Puts every slot where it belongs now, and moves no other.
 pub(super) fn settle(slots: &mut [Slot], members: &[PlannedNode]) {

@@ -3,8 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::plan::{PlannedNode, takers};
-use super::slots::Slot;
+use super::slots::{PlannedNode, Slot, takers};
 use seqsvr_core::ids::SectionId;
 use seqsvr_core::routing::order::Order;
 

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 
 use super::core::Arbiter;
-use super::plan::Status;
+use super::health::Status;
 use seqsvr_core::ids::Epoch;
 use seqsvr_core::routing::Table;
 use seqsvr_core::store::tables::StoreHealth;

@@ -10,7 +10,14 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use memmap2::{Advice, MmapMut, MmapOptions};
 
-use super::sync::{LEAF_PAGES, LEAVES, PAGE_UIDS};
+/// Uids in a page: 4 KiB of slots, the grain of memory for touched uids.
+pub(crate) const PAGE_UIDS: usize = 512;
+
+/// Pages in a leaf of the directory: its slots fill one huge page of 2 MiB.
+pub(crate) const LEAF_PAGES: usize = 512;
+
+/// Leaves of the whole uid space.
+const LEAVES: usize = (1 << 32) / (PAGE_UIDS * LEAF_PAGES);
 
 /// Slots of a leaf.
 const SLOTS: usize = PAGE_UIDS * LEAF_PAGES;

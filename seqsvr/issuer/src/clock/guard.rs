@@ -1,74 +1,21 @@
-//! The guard that snowflakes ask before they begin a millisecond. Owns the newest millisecond of the process,
-//! the horizon as far as it is durable, and the alarm; a keeper task moves the horizon ahead.
+//! The guard that snowflakes ask before they begin a millisecond. Its knowledge of time is in `shared`; a keeper task moves
+//! the horizon ahead.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use thiserror::Error;
-use tokio::sync::{Mutex, Notify};
+use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::Clock;
 use super::file::{HorizonError, HorizonFile};
 use super::keeper::HorizonKeeper;
-use super::state::{ClockPace, ClockTimes, target};
-
-/// Settings of a [`Guard`].
-#[derive(Clone, Debug)]
-pub struct ClockOptions {
-    /// How far the clock may go back and be waited out instead of refused: up to 1 s. Default 5 ms.
-    pub tolerance: Duration,
-    /// How far ahead of the clock the horizon is written: 100 ms to 1 h. A run that was cut off leaves up to
-    /// this long to wait at the next start. Default 2 s, hence about one sync a second.
-    pub ahead: Duration,
-    /// How long after the last number the horizon is still moved, so that an occasional number need not wait for
-    /// a sync. Default 60 s.
-    pub idle: Duration,
-}
-
-impl Default for ClockOptions {
-    fn default() -> Self {
-        Self {
-            tolerance: Duration::from_millis(5),
-            ahead: Duration::from_secs(2),
-            idle: Duration::from_secs(60),
-        }
-    }
-}
-
-/// A setting of the clock guard that is out of its range.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("clock option {name}: {value:?} is not between {least:?} and {most:?}")]
-pub struct BadClockOption {
-    name: &'static str,
-    value: Duration,
-    least: Duration,
-    most: Duration,
-}
-
-impl ClockOptions {
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    ///
-    /// [`BadClockOption`] names the first setting that is out of its range.
-    pub fn check(&self) -> Result<(), BadClockOption> {
-        let ranges = [
-            ("tolerance", self.tolerance, Duration::ZERO, Duration::from_secs(1)),
-            ("ahead", self.ahead, Duration::from_millis(100), Duration::from_secs(3_600)),
-            ("idle", self.idle, Duration::ZERO, Duration::from_secs(86_400)),
-        ];
-        for (name, value, least, most) in ranges {
-            if !(least..=most).contains(&value) {
-                return Err(BadClockOption { name, value, least, most });
-            }
-        }
-        Ok(())
-    }
-}
+use super::options::{BadClockOption, ClockOptions};
+use super::shared::GuardState;
 
 /// Why a guard could not be opened.
 #[derive(Debug, Error)]
@@ -160,26 +107,6 @@ pub struct Guard {
     keeper: Mutex<Option<JoinHandle<()>>>,
 }
 
-#[derive(Debug)]
-pub(super) struct GuardState {
-    pub(super) clock: Clock,
-    options: ClockOptions,
-    floor: u64,
-    pace: StdMutex<ClockPace>,
-    latest: AtomicU64,
-    pub(super) horizon: AtomicU64,
-    asked: AtomicBool,
-    pub(super) ask: Notify,
-    pub(super) moved: Notify,
-    alarm: AtomicBool,
-    pub(super) unwritten: AtomicBool,
-    closed: AtomicBool,
-    alarms: AtomicU64,
-    refused: AtomicU64,
-    pub(super) writes: AtomicU64,
-    pub(super) failed_writes: AtomicU64,
-}
-
 impl Guard {
     /// Opens a guard whose horizon is kept in `file`; without one (for numbers that need not outlive the process,
     /// such as trace ids), a clock that goes back between runs is not noticed.
@@ -198,25 +125,7 @@ impl Guard {
             Some((file, floor)) => (Some(file), floor),
             None => (None, 0),
         };
-        let pace = ClockPace::new(clock.wall(), clock.boot());
-        let shared = Arc::new(GuardState {
-            clock,
-            options,
-            floor,
-            pace: StdMutex::new(pace),
-            latest: AtomicU64::new(floor),
-            horizon: AtomicU64::new(if file.is_some() { floor } else { u64::MAX }),
-            asked: AtomicBool::new(false),
-            ask: Notify::new(),
-            moved: Notify::new(),
-            alarm: AtomicBool::new(false),
-            unwritten: AtomicBool::new(false),
-            closed: AtomicBool::new(false),
-            alarms: AtomicU64::new(0),
-            refused: AtomicU64::new(0),
-            writes: AtomicU64::new(0),
-            failed_writes: AtomicU64::new(0),
-        });
+        let shared = Arc::new(GuardState::new(clock, options, floor, file.is_some()));
         shared.observe();
         let stop = CancellationToken::new();
         let keeper = match file {
@@ -336,76 +245,5 @@ impl Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         self.stop.cancel();
-    }
-}
-
-impl GuardState {
-    /// By how much the clock has jumped, if it has and is not believed yet.
-    fn ahead_at(&self, now: u64) -> Option<u64> {
-        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
-        pace.ahead(now, self.clock.boot())
-    }
-
-    fn ahead(&self) -> u64 {
-        self.options.ahead.as_millis() as u64
-    }
-
-    pub(super) fn pause(&self) -> Duration {
-        self.options.ahead / 4
-    }
-
-    fn known(&self) -> ClockTimes {
-        ClockTimes {
-            latest: self.latest.load(Ordering::Acquire),
-            floor: self.floor,
-            tolerance: self.options.tolerance.as_millis() as u64,
-            ahead: self.ahead(),
-        }
-    }
-
-    /// Where the horizon is to be written now, if it is time.
-    pub(super) fn target(&self) -> Option<u64> {
-        let wanted_at = self.latest.load(Ordering::Acquire);
-        let horizon = self.horizon.load(Ordering::Acquire);
-        let idle = self.options.idle.as_millis() as u64;
-        let now = self.clock.wall();
-        // A horizon at a wrong time would outlive it.
-        if self.ahead_at(now).is_some() {
-            return None;
-        }
-        target(now, horizon, self.ahead(), wanted_at, idle)
-    }
-
-    /// Makes a durable horizon count.
-    pub(super) fn reached(&self, horizon: u64) {
-        self.horizon.store(horizon, Ordering::SeqCst);
-        self.asked.store(false, Ordering::Release);
-        self.moved.notify_waiters();
-    }
-
-    /// Ends the issue of new milliseconds and answers with the newest one.
-    pub(super) fn close(&self) -> u64 {
-        self.closed.store(true, Ordering::Release);
-        self.horizon.store(0, Ordering::SeqCst);
-        self.moved.notify_waiters();
-        self.latest.load(Ordering::SeqCst)
-    }
-
-    /// Raises or ends the alarm by the clock's reading now.
-    pub(super) fn observe(&self) {
-        let known = self.known();
-        let behind_ms = known.behind(self.clock.wall());
-        if known.is_alarming(behind_ms) {
-            self.raise_alarm(behind_ms);
-        } else if behind_ms == 0 && self.alarm.swap(false, Ordering::AcqRel) {
-            tracing::info!("the clock has caught up; numbers are issued again");
-        }
-    }
-
-    fn raise_alarm(&self, behind_ms: u64) {
-        if !self.alarm.swap(true, Ordering::AcqRel) {
-            self.alarms.fetch_add(1, Ordering::Relaxed);
-            tracing::error!(behind_ms, "the clock went back; no numbers are issued until it has caught up");
-        }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use tokio_util::sync::CancellationToken;
 
 use super::file::{HorizonError, HorizonFile};
-use super::guard::GuardState;
+use super::shared::GuardState;
 
 pub(super) struct HorizonKeeper {
     file: Arc<HorizonFile>,

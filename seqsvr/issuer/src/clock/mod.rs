@@ -13,11 +13,14 @@ mod day;
 mod file;
 mod guard;
 mod keeper;
+mod options;
+mod shared;
 mod state;
 
 pub use day::{day, moment};
 pub use file::HorizonError;
-pub use guard::{BadClockOption, ClockHealth, ClockHold, ClockMetrics, ClockOptions, Guard, OpenClockError};
+pub use guard::{ClockHealth, ClockHold, ClockMetrics, Guard, OpenClockError};
+pub use options::{BadClockOption, ClockOptions};
 
 /// Where readings come from.
 pub trait TimeSource: Send + Sync {

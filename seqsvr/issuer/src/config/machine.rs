@@ -47,21 +47,6 @@ pub struct MachineConfig {
     pub folder: Option<PathBuf>,
 }
 
-/// How the 63 bits of a snowflake are split.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SplitConfig {
-    /// Milliseconds since the epoch.
-    pub time: u32,
-    /// The upper part of the machine id. Default 0.
-    #[serde(default)]
-    pub data_centre: u32,
-    /// The lower part of the machine id.
-    pub worker: u32,
-    /// Numbers of one millisecond.
-    pub sequence: u32,
-}
-
 /// The clock and the machine id of this process.
 pub(super) struct Identity {
     pub(super) guard: Arc<Guard>,

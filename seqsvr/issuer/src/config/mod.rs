@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-pub use machine::{MachineConfig, SplitConfig};
-pub use tag::{CodeConfig, StrategyKind, TagConfig};
+pub use machine::MachineConfig;
+pub use tag::{CodeConfig, SplitConfig, StrategyKind, TagConfig};
 
 use super::builder::Builder;
 use super::clock::{Clock, Guard};

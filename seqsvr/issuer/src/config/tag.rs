@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::machine::SplitConfig;
 use crate::error::OpenError;
 use crate::range::Range;
 use crate::redis::{MAX_EXACT, RedisOptions};
@@ -27,6 +26,21 @@ pub enum StrategyKind {
     Redis,
     /// Time, machine and sequence.
     Snowflake,
+}
+
+/// How the 63 bits of a snowflake are split.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SplitConfig {
+    /// Milliseconds since the epoch.
+    pub time: u32,
+    /// The upper part of the machine id. Default 0.
+    #[serde(default)]
+    pub data_centre: u32,
+    /// The lower part of the machine id.
+    pub worker: u32,
+    /// Numbers of one millisecond.
+    pub sequence: u32,
 }
 
 /// Short codes of a tag's numbers: the section `[issuer.tags.NAME.code]`.

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::cache::{Cache, Cached};
 use super::claim::{Claim, ClaimError, claim, release};
-use super::holder::{Hold, HolderState};
+use super::hold::{Hold, HolderState};
 use super::options::HolderOptions;
 use super::registry::{Registry, RegistryError};
 

@@ -13,6 +13,7 @@ mod conformance;
 #[cfg(feature = "service")]
 mod etcd;
 mod fixed;
+mod hold;
 mod holder;
 mod instance;
 mod keeper;

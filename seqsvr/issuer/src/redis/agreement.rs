@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use redis::AsyncCommands as _;
 
-use super::hash::{Hash, HashStep};
-use super::turn::{Ask, FIELDS, StoredHash, Turn};
+use super::hash::Hash;
+use super::turn::{Ask, FIELDS, HashStep, StoredHash, Turn};
 use tidemark_test_support::servers::redis::RedisServer;
 
 const WAIT: Duration = Duration::from_secs(5);

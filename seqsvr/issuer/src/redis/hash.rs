@@ -13,8 +13,8 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, RedisError, Script};
 use tracing::info;
 
-use super::plain::Plain;
-use super::turn::Ask;
+use super::plain::{Plain, field};
+use super::turn::{Ask, Claim, HashStep, Keys};
 use crate::range::Range;
 
 /// The script that does the same as `turn`, inside Redis.
@@ -54,28 +54,6 @@ local lasted = redis.call('HGET', KEYS[1], 'lasted')
 redis.call('HDEL', KEYS[1], 'lasted')
 return {count, cur, left, 0, 1, lasted or -1, life}";
 
-/// The result of a step.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct HashStep {
-    /// The caller's numbers, at most as many as were asked for; `None`: there are none that it may have.
-    pub(super) taken: Option<Range>,
-    /// How many numbers are left of the segment.
-    pub(super) left: u64,
-    /// How many numbers the one that follows has; 0: none is there.
-    pub(super) ahead: u64,
-    /// The caller alone takes a segment, and installs it.
-    pub(super) claim: Option<Claim>,
-}
-
-/// Leave to prepare the next segment, for as long as the claim lasts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Claim {
-    /// The life of Redis in which it was given.
-    pub(super) life: String,
-    /// How long the segment before this one lasted.
-    pub(super) lasted: Option<Duration>,
-}
-
 /// Why a command has no answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum HashError {
@@ -98,15 +76,6 @@ pub(super) struct Hash {
     step: Script,
     /// Scripts are forbidden here.
     plain: Option<Plain>,
-}
-
-/// The names of a tag's keys, and how long a claim lasts.
-#[derive(Clone)]
-pub(super) struct Keys {
-    pub(super) hash: String,
-    /// In the same slot of a Redis cluster.
-    pub(super) claim: String,
-    pub(super) claim_ms: u64,
 }
 
 /// A connection to the primary.
@@ -264,10 +233,4 @@ async fn connect(url: &str, timeout: Duration) -> Result<Option<PrimaryLink>, Re
     }
     let run = field(&server, "run_id").to_owned();
     Ok(Some(PrimaryLink { connection, run }))
-}
-
-/// A field of an answer to INFO.
-pub(super) fn field<'a>(info: &'a str, name: &str) -> &'a str {
-    let values = info.lines().filter_map(|line| line.split_once(':'));
-    values.filter(|(key, _)| *key == name).map(|(_, value)| value.trim()).next().unwrap_or_default()
 }

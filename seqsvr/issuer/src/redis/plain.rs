@@ -7,8 +7,7 @@ use std::time::Duration;
 use redis::RedisError;
 use redis::aio::MultiplexedConnection;
 
-use super::hash::{Claim, HashStep, Keys, field};
-use super::turn::{Ask, FIELDS, StoredHash, Turn};
+use super::turn::{Ask, Claim, FIELDS, HashStep, Keys, StoredHash, Turn};
 use crate::range::Range;
 
 type HashFields = [Option<String>; 9];
@@ -136,4 +135,10 @@ async fn claim(
 
 fn life(run: &str, replication: &str) -> String {
     format!("{run}:{}", field(replication, "master_replid"))
+}
+
+/// A field of an answer to INFO.
+pub(super) fn field<'a>(info: &'a str, name: &str) -> &'a str {
+    let values = info.lines().filter_map(|line| line.split_once(':'));
+    values.filter(|(key, _)| *key == name).map(|(_, value)| value.trim()).next().unwrap_or_default()
 }

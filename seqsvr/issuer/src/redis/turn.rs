@@ -1,11 +1,22 @@
 //! One step of a tag's hash: pure, over what the hash holds. The script in `hash` does the same inside Redis; this one
 //! decides where scripts are forbidden, and says what the fields mean.
 
+use std::time::Duration;
+
 use crate::range::Range;
 
 /// The fields, in the order in which they are read. Stored, must stay stable.
 pub(super) const FIELDS: [&str; 9] =
     ["life", "cur", "max", "mark", "next_life", "next_cur", "next_max", "since", "lasted"];
+
+/// The names of a tag's keys, and how long a claim lasts.
+#[derive(Clone)]
+pub(super) struct Keys {
+    pub(super) hash: String,
+    /// In the same slot of a Redis cluster.
+    pub(super) claim: String,
+    pub(super) claim_ms: u64,
+}
 
 /// The contents of the hash. Numbers up to `cur` are taken, those up to `max` may be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,6 +52,28 @@ pub(super) struct Turn {
     pub(super) taken: Option<Range>,
     /// The next segment must be prepared, by the process that gets the claim.
     pub(super) wants: bool,
+}
+
+/// The result of a step in Redis, for its caller.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct HashStep {
+    /// The caller's numbers, at most as many as were asked for; `None`: there are none that it may have.
+    pub(super) taken: Option<Range>,
+    /// How many numbers are left of the segment.
+    pub(super) left: u64,
+    /// How many numbers the one that follows has; 0: none is there.
+    pub(super) ahead: u64,
+    /// The caller alone takes a segment, and installs it.
+    pub(super) claim: Option<Claim>,
+}
+
+/// Leave to prepare the next segment, for as long as the claim lasts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Claim {
+    /// The life of Redis in which it was given.
+    pub(super) life: String,
+    /// How long the segment before this one lasted.
+    pub(super) lasted: Option<Duration>,
 }
 
 impl StoredHash {

@@ -11,9 +11,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout_at
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::hash::{Hash, HashError, HashStep, PrimaryLink};
+use super::hash::{Hash, HashError, PrimaryLink};
 use super::stock::{Stock, split};
-use super::turn::Ask;
+use super::turn::{Ask, HashStep};
 use super::{RedisOptions, RedisState};
 use crate::range::Range;
 use crate::segment::{Source, Supply, Task};

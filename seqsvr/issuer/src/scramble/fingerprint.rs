@@ -7,7 +7,7 @@ use std::str::FromStr;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use super::codec::{CodeKey, CodecOptions};
+use super::options::{CodeKey, CodecOptions};
 use crate::Tag;
 
 /// Identifies everything that decides the codes of one key version; 32 hex digits as text.

@@ -14,17 +14,19 @@ mod alphabet;
 mod codec;
 mod fingerprint;
 mod ledger;
+mod options;
 mod permutation;
 mod plugin;
 #[cfg(test)]
 mod tests;
 
 pub use alphabet::{Alphabet, BASE_58, BadAlphabet};
-#[cfg(feature = "service")]
-pub(crate) use codec::SHORTEST_SECRET;
-pub use codec::{BadCodec, Code, CodeKey, Codec, CodecOptions, DecodeError, EncodeError};
+pub use codec::{Code, Codec, DecodeError, EncodeError};
 pub use fingerprint::{BadFingerprint, CodecChanged, Fingerprint};
 #[cfg(feature = "service")]
 pub use ledger::PostgresLedger;
 pub use ledger::{CodeLedger, LedgerError, MemoryLedger, SqliteLedger};
+#[cfg(feature = "service")]
+pub(crate) use options::SHORTEST_SECRET;
+pub use options::{BadCodec, CodeKey, CodecOptions};
 pub use plugin::{OpenScrambleError, Scramble};

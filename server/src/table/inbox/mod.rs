@@ -12,7 +12,6 @@ use tidemark_table::{
     Cell, KeyColumnDefinition, KeyType, KeyValue, ReservedThroughput, TableDefinition, TableOptions, Value,
 };
 
-use super::catalog::Table;
 use crate::domain::{Entry, MessageId, PartitionKey, Timestamp, Uid};
 use crate::store::tables::{
     StoredRow, TableId, TableMade, TableOutcome, TableRecord, TableScan, TableStore, TableWrite,
@@ -27,16 +26,16 @@ pub use posts::{MayPost, Posts};
 /// The name under which callers find the inboxes.
 pub(super) const NAME: &str = "inbox";
 /// Its number; those of tables that programs made begin with 1.
-const ID: TableId = TableId(0);
+pub(super) const ID: TableId = TableId(0);
 
-/// The table, as the catalog would have it.
-pub(super) fn table() -> Table {
+/// Its key and its options.
+pub(super) fn definition() -> TableDefinition {
     let column = |name: &str, kind, auto_increment| KeyColumnDefinition {
         name: name.to_owned(),
         kind,
         auto_increment,
     };
-    let definition = TableDefinition {
+    TableDefinition {
         name: NAME.to_owned(),
         key: vec![
             column("partition_key", KeyType::String, false),
@@ -46,13 +45,7 @@ pub(super) fn table() -> Table {
         columns: Vec::new(),
         reserved: ReservedThroughput::default(),
         options: TableOptions { allow_update: false, ..TableOptions::default() },
-    };
-    Table { id: ID, definition, stored: String::new(), created_at: Timestamp(0) }
-}
-
-/// Whether this is the table of the inboxes.
-pub(super) fn is_inbox(table: &Table) -> bool {
-    table.id == ID
+    }
 }
 
 /// The tables that programs made, and the inboxes of the chat beside them.
@@ -78,7 +71,7 @@ impl WithInboxes {
 
 /// The row that has this key, if an inbox can have it.
 fn place(key: &[u8]) -> Option<(Uid, MessageId)> {
-    let key = decode(&table().definition, key).ok()?;
+    let key = decode(&definition(), key).ok()?;
     let [(_, KeyValue::String(partition)), (_, KeyValue::Integer(uid)), (_, KeyValue::Integer(id))] =
         &key[..]
     else {

@@ -8,7 +8,7 @@ use tidemark_table::rows::write::{Decided, PutColumn, Returns, RowWrite, WriteCh
 use tidemark_table::{ErrorCode, KeyValue, Row, TableError, Value};
 use uuid::Uuid;
 
-use super::table;
+use super::definition;
 use crate::app::messages::Post;
 use crate::app::{Messages, SendError};
 use crate::domain::{AppKind, Body, ClientId, Content, Conversation, Kind, Timestamp, Uid};
@@ -45,7 +45,7 @@ impl Posts {
             Ok(post) => post,
             Err(error) => return refused(error),
         };
-        match decide(&table().definition, write, None, now.0) {
+        match decide(&definition(), write, None, now.0) {
             Err(WriteRefusal { error, consumed }) => RowAnswer { consumed, outcome: Err(error) },
             Ok(_) if !(self.may_post)(sender) => refused(too_many()),
             Ok(Decided { consumed, .. }) => match self.send(sender, write, post).await {

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 use tidemark_client::{Entry, Kind, MessageKey};
 
-use super::super::person::PersonRecord;
+use super::super::record::PersonRecord;
 use super::super::stage::Stage;
 use super::super::view::{EntryKey, FEED, InboxView, ShownState};
 use super::ledger::ActionLedger;

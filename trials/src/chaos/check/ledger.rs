@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tidemark_client::{Conversation, History, Kind, Role};
 
 use super::super::action::{Action, ActionOutcome};
-use super::super::person::PersonRecord;
+use super::super::record::PersonRecord;
 use super::super::stage::{FIRST_NAME, Stage};
 use super::super::view::{EntryKey, ShownState};
 

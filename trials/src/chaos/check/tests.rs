@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
 use serde_json::value::RawValue;
-use tidemark_client::{Conversation, Kind, Sent};
+use tidemark_client::{Conversation, Draft, Kind, Sent};
+use uuid::Uuid;
 
 use super::*;
-use crate::chaos::person::{Settled, Watched};
+use crate::chaos::action::{Action, ActionOutcome, RowPlace};
+use crate::chaos::record::{Acknowledged, Done, Settled, Watched};
 
 const ANN: u32 = 1;
 const BOB: u32 = 2;

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::health::{Health, HealthRules};
-use super::super::plan::Status;
+use super::super::health::{Health, HealthRules, Status};
 use seqsvr_core::clock::Moment;
 
 fn at(millis: u64) -> Moment {

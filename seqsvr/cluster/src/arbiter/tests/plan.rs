@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::super::balance::balance;
-use super::super::plan::{Balance, Policy, Status, add, drain, next, rebalance, remove, spare, without};
+use super::super::health::Status;
+use super::super::plan::{Balance, Policy, add, drain, next, rebalance, remove, spare, without};
 use super::super::slots::{Slot, open};
 use seqsvr_core::ids::{Epoch, SectionId};
 use seqsvr_core::routing::{Node, NodeState, Order, Table};
