@@ -1,7 +1,7 @@
 //! Tables of other programs (S19) on PostgreSQL, for any number of processes at a time.
 //!
 //! A commit is one call of one function ([`commit`]), which gives numbers and compares what was decided on under locks.
-//! Nothing is kept in memory but [`revisions`], numbers that no other process has.
+//! Nothing is kept in memory but `revisions`, numbers that no other process has.
 
 use std::sync::Arc;
 
@@ -20,10 +20,8 @@ mod commit;
 mod definitions;
 mod plan;
 mod read;
-mod revisions;
 
 pub(super) use definitions::skip_numbers;
-pub(super) use revisions::Revisions;
 
 impl PostgresStore {
     fn sql(&self) -> SqlDb {
