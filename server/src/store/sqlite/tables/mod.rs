@@ -1,8 +1,7 @@
 //! Tables of other programs (S19) on SQLite: the same journal, memtables and flush as messages have.
 //!
-//! The committer gives numbers and appends ([`ledger`]), what is durable lies in the memtables first ([`memtable`]), a
-//! flush moves it into the tables ([`flush`]), and reads lay memory over the tables ([`read`]). Definitions
-//! (`table_definitions`) are written at once.
+//! The committer gives numbers and appends ([`commit`]), what is durable lies in the memtables first, a flush moves it into the
+//! tables (`rows`), and reads lay memory over the tables ([`read`]). Definitions (`table_definitions`) are written at once.
 
 use std::sync::Arc;
 
@@ -20,32 +19,10 @@ use crate::store::{CommitError, StoreError, table_definitions};
 
 mod commit;
 pub(super) mod definitions;
-pub(super) mod flush;
-mod ledger;
-mod memtable;
+mod memtable_view;
 mod read;
 
-pub(super) use commit::weight;
-pub(super) use definitions::{LiveTables, skip_numbers};
-pub(super) use ledger::Counters;
-use memtable::NewRow;
-pub(super) use memtable::TableRows;
-
-/// Which counter: the table and the encoded first key column.
-pub(super) type CounterKey = (TableId, Arc<[u8]>);
-
-/// The effect of a write to a table, as the journal stores it.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct RowsRecord {
-    pub(super) table: TableId,
-    pub(super) partition_key: PartitionKey,
-    /// The encoded first key column.
-    pub(super) first: Arc<[u8]>,
-    /// Its counter from now on, where numbers were assigned.
-    pub(super) last_id: Option<i64>,
-    /// In order; a later change of the same row wins. A row without bytes is there, one that is absent is deleted.
-    pub(super) changes: Vec<(Arc<[u8]>, NewRow)>,
-}
+pub(super) use definitions::skip_numbers;
 
 /// How much of an answer is filled: at most so many rows and bytes, but the first row always goes.
 struct Weighed {
