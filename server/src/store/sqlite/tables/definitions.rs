@@ -3,21 +3,9 @@
 use sqlx::SqliteConnection;
 
 use crate::store::StoreError;
-use crate::store::sql::SqlRow;
 use crate::store::sqlite::db::Db;
 use crate::store::sqlite::meta;
-use crate::store::table_definitions::{larger, record};
 use crate::store::tables::{LARGEST_ASSIGNED, TableId, TableRecord};
-
-/// Those with larger numbers than `after`.
-pub(in crate::store::sqlite) async fn tables_after(
-    connection: &mut SqliteConnection,
-    after: TableId,
-    limit: usize,
-) -> Result<Vec<TableRecord>, StoreError> {
-    let rows = larger(after, limit).for_sqlite().fetch_all(connection).await?;
-    rows.into_iter().map(|row| record(&SqlRow::Sqlite(row))).collect()
-}
 
 /// Deletes a table. `through`: the last batch of the journal that may have rows of it.
 pub(super) async fn delete(db: &Db, table: TableId, through: u64) -> Result<bool, StoreError> {

@@ -3,15 +3,13 @@
 //! The committer gives numbers and appends ([`commit`]), what is durable lies in the memtables first, a flush moves it into the
 //! tables (`rows`), and reads lay memory over the tables ([`read`]). Definitions (`table_definitions`) are written at once.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use tokio::sync::oneshot;
 
 use super::calls::CommitterRequest;
 use super::{SqliteStore, closed};
 use crate::domain::{PartitionKey, Timestamp};
-use crate::store::sql::SqlDb;
+use crate::store::sql::SqlConnection::Sqlite;
 use crate::store::tables::{
     StoredRow, TableId, TableMade, TableOutcome, TableRecord, TableScan, TableStore, TableWrite,
 };
@@ -47,12 +45,6 @@ impl Weighed {
     }
 }
 
-impl SqliteStore {
-    fn sql(&self) -> SqlDb {
-        SqlDb::Sqlite(Arc::clone(&self.shared.db))
-    }
-}
-
 #[async_trait]
 impl TableStore for SqliteStore {
     async fn create_table(
@@ -63,7 +55,10 @@ impl TableStore for SqliteStore {
         now: Timestamp,
         most: usize,
     ) -> Result<TableMade, StoreError> {
-        let made = table_definitions::create(&self.sql(), (instance, name, definition), now, most).await?;
+        let mut tx = self.shared.db.write().await?;
+        let table = (instance, name, definition);
+        let made = table_definitions::create(Sqlite(&mut tx), table, now, most).await?;
+        tx.commit().await?;
         if let TableMade::Made(table) = &made {
             self.shared.tables.insert(table.id);
         }
@@ -71,19 +66,22 @@ impl TableStore for SqliteStore {
     }
 
     async fn table(&self, instance: &str, name: &str) -> Result<Option<TableRecord>, StoreError> {
-        table_definitions::table(&self.sql(), instance, name).await
+        table_definitions::table(Sqlite(&mut *self.shared.db.reader().await?), instance, name).await
     }
 
     async fn tables(&self, instance: &str) -> Result<Vec<TableRecord>, StoreError> {
-        table_definitions::tables(&self.sql(), instance).await
+        table_definitions::tables(Sqlite(&mut *self.shared.db.reader().await?), instance).await
     }
 
     async fn tables_after(&self, after: TableId, limit: usize) -> Result<Vec<TableRecord>, StoreError> {
-        table_definitions::tables_after(&self.sql(), after, limit).await
+        table_definitions::tables_after(Sqlite(&mut *self.shared.db.reader().await?), after, limit).await
     }
 
     async fn redefine_table(&self, table: TableId, from: &str, to: &str) -> Result<bool, StoreError> {
-        table_definitions::redefine(&self.sql(), table, from, to).await
+        let mut tx = self.shared.db.write().await?;
+        let is_done = table_definitions::redefine(Sqlite(&mut tx), table, from, to).await?;
+        tx.commit().await?;
+        Ok(is_done)
     }
 
     async fn delete_table(&self, table: TableId) -> Result<bool, StoreError> {
