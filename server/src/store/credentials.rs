@@ -1,9 +1,10 @@
-//! Credentials other than passwords: recovery codes for a forgotten password, and invitations to make an account.
+//! Credentials: passwords, recovery codes for a forgotten password, and invitations to make an account.
 
-use super::directory::{NewAccount, insert_account};
-use super::sessions::{Session, beginning_with, forget_sessions, insert_session};
-use super::sql::{SqlRow, SqlTx, sql};
-use super::{Directory, StoreError};
+use super::accounts::insert_account;
+use super::directory_db::SqlTx;
+use super::sessions::{beginning_with, forget_sessions, insert_session};
+use super::sql::{SqlRow, sql};
+use super::{Directory, NewAccount, Session, StoreError};
 use crate::domain::{Timestamp, Uid};
 
 /// SHA-256 of a code that somebody holds; the code itself is never stored.
@@ -44,8 +45,65 @@ pub enum SignedUp {
     NotInvited,
 }
 
-/// Recovery codes and invitations to sign up.
+/// Of an account that is not disabled, if the hash is still the one that was checked.
+const REPLACE_HASH: &str =
+    "UPDATE accounts SET password_hash = $3 WHERE uid = $1 AND password_hash = $2 AND NOT disabled";
+
+/// Passwords, recovery codes and invitations to sign up.
 impl Directory {
+    /// Gives the account another password. `false` when there is none, or it is deleted.
+    pub async fn set_password(&self, uid: Uid, password_hash: &str) -> Result<bool, StoreError> {
+        let set = async {
+            let mut writer = self.db.writer().await?;
+            let mut tx = writer.begin().await?;
+            let update = sql("UPDATE accounts SET password_hash = $2 WHERE uid = $1 AND deleted_at IS NULL");
+            let is_known = tx.change(update.bind(uid).bind(password_hash)).await? > 0;
+            forget_codes(&mut tx, uid).await?;
+            tx.commit().await?;
+            Ok(is_known)
+        };
+        self.db.limited(set).await
+    }
+
+    /// Keeps another hash of the same password. `false`, and nothing changes, when the hash is not `checked` any more, or the account is
+    /// disabled.
+    pub async fn replace_hash(
+        &self,
+        uid: Uid,
+        checked: &str,
+        password_hash: &str,
+    ) -> Result<bool, StoreError> {
+        let update = sql(REPLACE_HASH).bind(uid).bind(checked).bind(password_hash);
+        Ok(self.db.change(update).await? > 0)
+    }
+
+    /// Gives the account another password and ends all its sessions but the one with the hash `kept`, in one transaction. `false`, and
+    /// nothing changes, when the hash of its password is not `checked` any more, or it is disabled: checking a password takes long.
+    pub async fn change_password(
+        &self,
+        uid: Uid,
+        checked: &str,
+        password_hash: &str,
+        kept: &[u8; 32],
+    ) -> Result<bool, StoreError> {
+        let change = async {
+            let mut writer = self.db.writer().await?;
+            let mut tx = writer.begin().await?;
+            let update = sql(REPLACE_HASH).bind(uid).bind(checked).bind(password_hash);
+            if tx.change(update).await? == 0 {
+                tx.roll_back().await?;
+                return Ok(false);
+            }
+            // A statement of its own, which sees the sessions that were begun while the first one waited for the account.
+            let end = sql("DELETE FROM sessions WHERE uid = $1 AND token_hash <> $2");
+            tx.change(end.bind(uid).bind(kept)).await?;
+            forget_codes(&mut tx, uid).await?;
+            tx.commit().await?;
+            Ok(true)
+        };
+        self.db.limited(change).await
+    }
+
     /// Makes an account under `uid`, which nobody has or had, with its `first` session and its recovery codes. With an invitation it
     /// takes a use of that one, as it is when the account is made.
     pub async fn sign_up(

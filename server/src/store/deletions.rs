@@ -4,40 +4,7 @@ use super::credentials::forget_codes;
 use super::sessions::forget_sessions;
 use super::sql::{SqlRow, sql};
 use super::{Directory, StoreError};
-use crate::domain::{DELETED_ACCOUNT, Timestamp, Uid, name_endings};
-
-/// The name of an account, as others see it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ShownName {
-    /// As the person wrote it.
-    Of(String),
-    /// The account is deleted: nobody sees its name any more.
-    Deleted,
-}
-
-impl ShownName {
-    /// The text.
-    pub fn into_text(self) -> String {
-        match self {
-            ShownName::Of(name) => name,
-            ShownName::Deleted => DELETED_ACCOUNT.to_owned(),
-        }
-    }
-
-    /// Whether the account is deleted.
-    pub fn is_deleted(&self) -> bool {
-        *self == ShownName::Deleted
-    }
-}
-
-/// The progress of the removal of a user's rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Forgotten {
-    /// How many were removed now.
-    pub removed: u64,
-    /// Whether there are more, or may be: asking again removes them.
-    pub more: bool,
-}
+use crate::domain::{Timestamp, Uid, name_endings};
 
 /// Deleted accounts.
 impl Directory {

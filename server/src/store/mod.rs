@@ -3,11 +3,10 @@
 //! [`MessageStore`] holds everything that is stamped by sequences; the queues alone write to it. [`tables::TableStore`] holds
 //! tables, and [`archive`] moves data in and out. SQLite and PostgreSQL implement them for real, `memory` for tests; one suite
 //! (`conformance`) is run by each. [`Directory`] holds everything else, such as accounts, sessions and invitations: one text of
-//! SQL for both databases (`sql`). `sessions` also has tickets and rates, which servers of one database share. This layer knows
-//! neither sequences nor sockets.
+//! SQL for both databases (`sql`). Servers of one database share tickets and rates (`shared`). This layer knows neither
+//! sequences nor sockets.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 
@@ -17,6 +16,8 @@ use crate::domain::{
 };
 
 mod access_keys;
+mod account;
+mod accounts;
 pub mod archive;
 mod changes;
 #[cfg(test)]
@@ -24,10 +25,12 @@ pub mod conformance;
 mod credentials;
 mod deletions;
 mod directory;
+mod directory_db;
 pub mod error;
 #[cfg(any(test, feature = "test-support"))]
 pub mod faulty;
 mod group_settings;
+mod health;
 mod invites;
 pub mod marked;
 #[cfg(any(test, feature = "test-support"))]
@@ -38,6 +41,7 @@ mod names;
 pub mod page;
 pub mod postgres;
 mod sessions;
+mod shared;
 mod sql;
 pub mod sqlite;
 mod summary;
@@ -46,12 +50,14 @@ pub mod tables;
 mod write;
 
 pub use access_keys::AccessKey;
+pub use account::{Account, NewAccount, ShownName};
 pub use credentials::{CodeHash, SignUpInvite, SignedUp};
-pub use deletions::{Forgotten, ShownName};
-pub use directory::{Account, Directory, NewAccount};
+pub use directory::Directory;
 pub use error::StoreError;
+pub use health::{Health, PoolUse};
 pub use page::{Filling, Page};
-pub use sessions::{Session, SharedRates, Tickets};
+pub use sessions::Session;
+pub use shared::{SharedRates, Tickets};
 pub use summary::Summary;
 pub use tables::TableStore;
 pub use write::{Accept, Behind, CommitError, CopyOutcome, Deliver, Earlier, Outcome, Recipient, Row, Write};
@@ -132,6 +138,15 @@ impl Pending {
     }
 }
 
+/// The progress of the removal of a user's rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Forgotten {
+    /// How many were removed now.
+    pub removed: u64,
+    /// Whether there are more, or may be: asking again removes them.
+    pub more: bool,
+}
+
 /// Rows of a conversation among which a message of the other person is looked for.
 const HEARD_AMONG: usize = 200;
 
@@ -142,40 +157,6 @@ fn beyond(prefix: &str) -> String {
 
 /// Facts about an installation, in this order, each under a name.
 pub type Facts = Vec<(&'static str, serde_json::Value)>;
-
-/// How a store is doing.
-#[derive(Clone, Debug, Default)]
-pub struct Health {
-    /// Why nothing can be stored now; `None`: it can, as far as is known.
-    pub trouble: Option<Arc<str>>,
-    /// How long ago the last commit was; `None` before the first one of this process.
-    pub since_commit: Option<Duration>,
-    /// Commits that were refused or whose outcome was not learnt.
-    pub refused_commits: u64,
-    /// Flushes that failed; each is tried again.
-    pub failed_flushes: u64,
-    /// Rows that the tables do not take and that lie in `set_aside`, since the first start.
-    pub set_aside: u64,
-    /// Pages of the database, and of the files beside it, that were found damaged since the process began. Reads of them are refused.
-    pub damaged: Vec<String>,
-    /// The bytes left on the disk of the database; `None` where the number is not known.
-    pub free_bytes: Option<u64>,
-    /// Connections to the database, by what they are for; empty where there are none.
-    pub pools: Vec<PoolUse>,
-}
-
-/// How many connections to a database there are for one purpose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PoolUse {
-    /// The purpose.
-    pub name: &'static str,
-    /// How many there may be.
-    pub most: usize,
-    /// How many there are.
-    pub open: usize,
-    /// How many of those nobody uses.
-    pub idle: usize,
-}
 
 /// Rows, acceptances, idempotency records, groups and read markers of every user.
 ///

@@ -1,8 +1,9 @@
 //! The index of names: new names are compared with its skeletons, and parts of names are looked for in its endings.
 
 use super::directory::is_text;
+use super::directory_db::SqlTx;
 use super::names::Search;
-use super::sql::{SqlRow, SqlTx, sql};
+use super::sql::{SqlRow, sql};
 use super::{Directory, StoreError};
 use crate::domain::{Uid, name_endings, skeletons};
 

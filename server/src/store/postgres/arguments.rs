@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use sqlx::postgres::PgRow;
 use sqlx::{FromRow, PgConnection, Row as _};
 
-use super::clock::Deadline;
+use super::deadline::Deadline;
 use super::effect::Effect;
 use super::heads::{Heads, Position};
 use super::more::More;

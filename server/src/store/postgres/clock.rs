@@ -3,28 +3,17 @@
 //! Nobody asks the database for the time of each request. How far its clock is ahead of a steady one of this process is
 //! measured with each new connection and every ten seconds ([`super::life`] looks then anyway). So it does not matter how
 //! the clock of this machine is set, or that somebody sets it. An answer that came late says little about the time: it changes
-//! only what it contradicts. Deadlines of commits are kept by the machine's own steady clock, which no test sets.
+//! only what it contradicts. Deadlines of commits ([`super::deadline`]) are kept by the machine's own steady clock, which no
+//! test sets.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use sqlx::AssertSqlSafe;
-use tokio::time::sleep;
-
-use super::PgDb;
-use super::life::look;
 use crate::domain::{Clock, Timestamp};
-use crate::store::StoreError;
 
 /// Milliseconds since 1970, as the database's clock has it; as SQL.
 pub(super) const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
-
-/// How long a call may be on its way to the database.
-const ON_THE_WAY: Duration = Duration::from_secs(1);
-
-/// How often it is asked whether a deadline has passed.
-const MOST_LOOKS: usize = 3;
 
 /// The database's clock, as far as it is known.
 #[derive(Debug)]
@@ -87,9 +76,19 @@ impl DbClock {
         }
     }
 
-    fn now(&self) -> Timestamp {
+    /// Is kept by the steady time of `own` from now on.
+    pub(super) fn keep_by(&self, own: &Clock) {
+        _ = self.own.set(own.clone());
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
         let steady = self.own.get().map_or(0, Clock::steady_ms);
         Timestamp(steady + self.own_ahead.get())
+    }
+
+    /// The same in milliseconds, by the machine's steady clock: for deadlines.
+    pub(super) fn by_machine(&self) -> i64 {
+        self.machine() + self.machine_ahead.get()
     }
 
     fn machine(&self) -> i64 {
@@ -97,62 +96,10 @@ impl DbClock {
     }
 }
 
-/// Until when a commit may begin, in milliseconds since 1970, as the database's clock has it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Deadline(pub(super) i64);
-
-impl Deadline {
-    /// Waits until no commit with this deadline begins any more.
-    ///
-    /// # Errors
-    /// When the database does not answer, or its clock stands far behind what is known of it.
-    pub(super) async fn passed(self, db: &PgDb) -> Result<(), StoreError> {
-        let mut left = self.0 - db.clock.machine() - db.clock.machine_ahead.get() + 1;
-        for _ in 0..MOST_LOOKS {
-            sleep(Duration::from_millis(left.max(0).unsigned_abs())).await;
-            let ask = format!("SELECT $1 - {NOW} + 1");
-            let ask = sqlx::query_scalar(AssertSqlSafe(ask)).bind(self.0);
-            left = db.limited(async { Ok(ask.fetch_one(&mut *db.for_queues().await?).await?) }).await?;
-            if left <= 0 {
-                return Ok(());
-            }
-        }
-        Err(StoreError::unavailable("the clock of the database stands still, or was set back"))
-    }
-}
-
-impl PgDb {
-    /// The database's clock, kept by the steady time of `own`.
-    ///
-    /// # Errors
-    /// When the database does not answer.
-    pub async fn clock(&self, own: &Clock) -> Result<Clock, StoreError> {
-        let clock = Arc::clone(&self.clock);
-        _ = clock.own.set(own.clone());
-        self.measure_time().await?;
-        Ok(Clock::new(move || clock.now()))
-    }
-
-    /// Asks the database for the time.
-    ///
-    /// # Errors
-    /// When it does not answer.
-    pub(super) async fn measure_time(&self) -> Result<(), StoreError> {
-        let asked = self.clock.ask();
-        let found = self.limited(async { Ok(look(&mut *self.for_queues().await?).await?) }).await?;
-        self.clock.told(asked, found.now);
-        Ok(())
-    }
-
-    /// Until when a commit may begin that is called now: as long as it may wait for two locks, and a moment.
-    pub(super) fn deadline(&self) -> Deadline {
-        let limit = self.lock_timeout * 2 + ON_THE_WAY;
-        Deadline(self.clock.machine() + self.clock.machine_ahead.get() + limit.as_millis() as i64)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     fn clock_of(own: &Arc<AtomicI64>) -> DbClock {

@@ -5,50 +5,26 @@
 
 use std::sync::Arc;
 
-use sqlx::postgres::{PgDatabaseError, PgSeverity};
 use tracing::{debug, warn};
 
 use super::PgDb;
 use super::arguments::CommitAnswer;
-use super::clock::Deadline;
+use super::deadline::Deadline;
 use super::heads::Heads;
 use super::learnt::Learnt;
 use super::lookup;
 use super::more::Unexpected;
 use super::plan::{CommitPlan, late};
 use super::recent::Recent;
+use super::setback::{MOST_CONFLICTS, Setback, setback};
 use crate::domain::{Content, GroupId, MembershipEpoch, MessageId, Uid};
 use crate::store::{Behind, CommitError, CopyOutcome, Outcome, StoreError, Write};
 
 /// Calls of one commit that may store nothing.
 const MOST_CALLS: usize = 32;
 
-/// Calls of one commit that may be ended by a lock or a deadlock.
-pub(super) const MOST_CONFLICTS: usize = 5;
-
 /// Looks for a commit that may still be running, each as long as a lock is waited for.
 const MOST_LOOKS: usize = 3;
-
-/// Why a call stored nothing, or may have.
-#[derive(Debug)]
-pub(super) enum Setback {
-    /// A key has a record.
-    KeyUsed,
-    /// A copy is owed no more, or a group is there already.
-    Overtaken,
-    /// It could be stored: the answer to a call that only checks.
-    Storable,
-    /// Another transaction was in the way.
-    Conflict(StoreError),
-    /// It began after its deadline.
-    Late(StoreError),
-    /// The database refuses something in it for good.
-    Unstorable(String),
-    /// Nothing of it is stored.
-    Refused(StoreError),
-    /// Something of it may be stored.
-    Unknown(StoreError),
-}
 
 /// One commit.
 pub(super) struct Commit<'a> {
@@ -311,34 +287,5 @@ async fn until_over(db: &PgDb, heads: &Heads, deadline: Deadline) {
             Ok(()) => return db.standby.doubt(),
             Err(error) => warn!(%error, "it is not known yet whether a commit has ended"),
         }
-    }
-}
-
-/// The meaning of a database error for a commit.
-pub(super) fn setback(error: sqlx::Error) -> Setback {
-    let Some(database) = error.as_database_error().map(|error| error.downcast_ref::<PgDatabaseError>())
-    else {
-        return Setback::Unknown(error.into());
-    };
-    let code = database.code().to_owned();
-    match code.as_str() {
-        "TM001" => Setback::KeyUsed,
-        "TM002" => Setback::Overtaken,
-        "TM003" => Setback::Storable,
-        "TM007" => Setback::Late(error.into()),
-        // The session ends; the transaction may have been committed before that.
-        _ if matches!(database.severity(), PgSeverity::Fatal | PgSeverity::Panic) => {
-            Setback::Unknown(error.into())
-        }
-        "40003" => Setback::Unknown(error.into()),
-        // A deadlock, a transaction that must be done again, a lock that did not come in time.
-        "40P01" | "40001" | "55P03" => Setback::Conflict(error.into()),
-        _ => match &code[..2] {
-            // Connections, and what an operator ends.
-            "08" => Setback::Unknown(error.into()),
-            // Data, rules of tables, limits of the program.
-            "22" | "23" | "54" => Setback::Unstorable(format!("PostgreSQL: {}", database.message())),
-            _ => Setback::Refused(error.into()),
-        },
     }
 }

@@ -311,13 +311,6 @@ pub(super) fn member(row: &PgRow, first: usize) -> Result<Option<Member>, StoreE
     Ok(Some(Member { uid: uid(of)?, epoch: epoch(row.try_get(first + 1)?)?, standing }))
 }
 
-pub(super) const GROUPS: &str = "SELECT wanted.place, now.version, now.settings::text, member.*
-     FROM unnest($1, $2) WITH ORDINALITY AS wanted(gid, known, place)
-     CROSS JOIN LATERAL (SELECT version, settings FROM groups WHERE gid = wanted.gid LIMIT 1) AS now
-     LEFT JOIN LATERAL (SELECT uid, epoch, active, standing, since FROM members
-         WHERE gid = wanted.gid AND now.version <> wanted.known ORDER BY uid OFFSET 0) AS member ON true
-     ORDER BY wanted.place, member.uid";
-
 /// One row of `receiver`'s inbox from the columns of [`ENTRY`].
 pub(super) fn entry(receiver: Uid, row: &PgRow) -> Result<Entry, StoreError> {
     let message_id = message_id(row.try_get(0)?)?;

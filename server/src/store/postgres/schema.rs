@@ -8,9 +8,9 @@ use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::{Connection as _, PgConnection, Row as _};
 use tracing::warn;
 
-use super::commit::MOST_CONFLICTS;
 use super::functions::Functions;
 use super::layout::{self, Layout};
+use super::setback::MOST_CONFLICTS;
 use super::{PgOpenError, PgRefusal, rights};
 use crate::store::migrations::PostgresSchema;
 

@@ -14,8 +14,8 @@ use tokio_util::task::AbortOnDropHandle;
 use super::condition::PgCondition;
 use super::life::HISTORY;
 use super::recent::Recent;
-use super::tables::Revisions;
-use super::{PgDb, deletions, keyed, lookup, read};
+use super::revisions::Revisions;
+use super::{PgDb, deletions, keyed, lookup, protocol, read};
 use crate::domain::{
     Conversation, Direction, Entry, Group, GroupId, HistoryId, IdempotencyKey, MessageId, PageLimit,
     RangeQuery, Uid,
@@ -70,7 +70,7 @@ impl PostgresStore {
         let condition = Arc::new(PgCondition::default());
         let (watched, through) = (Arc::clone(&condition), Arc::clone(&db));
         let watch = AbortOnDropHandle::new(tokio::spawn(async move {
-            tokio::join!(watched.watch(&through), through.watch_life(), through.layout.watch(&through));
+            tokio::join!(watched.watch(&through), through.watch_life(), protocol::watch(&through));
         }));
         let groups = Cache::new(KNOWN_GROUPS);
         Ok(PostgresStore {
@@ -101,7 +101,7 @@ impl MessageStore for PostgresStore {
         if writes.is_empty() {
             return Ok(Vec::new());
         }
-        let committed = self.db.layout.commit(self, writes).await;
+        let committed = protocol::commit(&self.db, &self.recent, writes).await;
         match &committed {
             Ok(_) => self.condition.committed(),
             Err(CommitError::Refused(error) | CommitError::Unknown(error)) => self.condition.refused(error),
@@ -120,7 +120,9 @@ impl MessageStore for PostgresStore {
     }
 
     async fn pending(&self, after: PendingKey, limit: usize) -> Result<Vec<Pending>, StoreError> {
-        let pending = async { self.db.layout.pending(&mut *self.db.for_queues().await?, after, limit).await };
+        let pending = async {
+            protocol::pending(&mut *self.db.for_queues().await?, self.db.layout, after, limit).await
+        };
         self.db.limited(pending).await
     }
 

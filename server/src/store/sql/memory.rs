@@ -3,32 +3,20 @@
 
 use std::sync::Arc;
 
-use rusqlite::types::{FromSql, Value as Stored};
 use rusqlite::{Connection, Statement as Prepared};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::statement::{SqlRow, Statement, Value};
+use super::statement::{MemoryRow, SqlRow, Statement, Value};
 use crate::store::{StoreError, migrations};
 
 /// One connection, for one after the other.
-pub(super) type MemoryDb = Arc<Mutex<Connection>>;
+pub(in crate::store) type MemoryDb = Arc<Mutex<Connection>>;
 
 /// It, in a transaction.
-pub(super) type MemoryTx = OwnedMutexGuard<Connection>;
-
-/// A row: its columns in order, with their names.
-pub(in crate::store) struct MemoryRow(Vec<(String, Stored)>);
-
-impl MemoryRow {
-    pub(super) fn get<T: FromSql>(&self, column: &str) -> Result<T, StoreError> {
-        let found = self.0.iter().find(|(name, _)| name == column);
-        let (_, value) = found.ok_or_else(|| StoreError::corrupt(format!("there is no column {column}")))?;
-        T::column_result(value.into()).map_err(StoreError::corrupt)
-    }
-}
+pub(in crate::store) type MemoryTx = OwnedMutexGuard<Connection>;
 
 /// A database with all tables and no rows.
-pub(super) fn open() -> Result<MemoryDb, StoreError> {
+pub(in crate::store) fn open() -> Result<MemoryDb, StoreError> {
     let connection = Connection::open_in_memory()?;
     connection.pragma_update(None, "foreign_keys", true)?;
     for migration in migrations::SQLITE.iter() {
@@ -37,7 +25,7 @@ pub(super) fn open() -> Result<MemoryDb, StoreError> {
     Ok(Arc::new(Mutex::new(connection)))
 }
 
-pub(super) async fn begin(db: &MemoryDb) -> Result<MemoryTx, StoreError> {
+pub(in crate::store) async fn begin(db: &MemoryDb) -> Result<MemoryTx, StoreError> {
     let tx = Arc::clone(db).lock_owned().await;
     // One that was dropped.
     if !tx.is_autocommit() {

@@ -144,7 +144,20 @@ pub(in crate::store) enum SqlRow {
     Sqlite(SqliteRow),
     Postgres(PgRow),
     #[cfg(any(test, feature = "test-support"))]
-    Memory(super::memory::MemoryRow),
+    Memory(MemoryRow),
+}
+
+/// A row of SQLite in memory: its columns in order, with their names.
+#[cfg(any(test, feature = "test-support"))]
+pub(in crate::store) struct MemoryRow(pub(super) Vec<(String, rusqlite::types::Value)>);
+
+#[cfg(any(test, feature = "test-support"))]
+impl MemoryRow {
+    fn get<T: FromSql>(&self, column: &str) -> Result<T, StoreError> {
+        let found = self.0.iter().find(|(name, _)| name == column);
+        let (_, value) = found.ok_or_else(|| StoreError::corrupt(format!("there is no column {column}")))?;
+        T::column_result(value.into()).map_err(StoreError::corrupt)
+    }
 }
 
 /// What either database has in a column.

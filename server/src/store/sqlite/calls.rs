@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::tables;
 use crate::domain::{Group, GroupId};
 use crate::store::tables::{TableId, TableOutcome, TableWrite};
 use crate::store::{AcceptanceId, CommitError, Outcome, Pending, StoreError, Write};
@@ -54,7 +53,7 @@ impl Calls {
                 weight
             }
             CommitterRequest::CommitRows(writes, reply) => {
-                let weight = tables::weight(&writes);
+                let weight = weight_of_rows(&writes);
                 self.tables.push((writes, reply));
                 weight
             }
@@ -91,6 +90,13 @@ fn weight(writes: &[Write]) -> (usize, usize) {
             (rows + accept.rows.len(), bytes + accept.content.body.as_json().len() + 8 * owed + 64)
         }
         Write::Deliver(deliver) => (rows + deliver.rows.len(), bytes + 12 * deliver.rows.len()),
+    })
+}
+
+/// The same of writes to tables.
+fn weight_of_rows(writes: &[TableWrite]) -> (usize, usize) {
+    writes.iter().flat_map(|write| &write.changes).fold((0, 0), |(rows, bytes), change| {
+        (rows + 1, bytes + change.key.length() + change.row.as_ref().map_or(0, |row| row.len()))
     })
 }
 

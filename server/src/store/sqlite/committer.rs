@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::error;
 
-use super::calls::{Call, Calls, CommitterRequest, Replies, Reply};
+use super::calls::{Call, Calls, CommitterRequest, Replies};
 use super::flush::Frozen;
 use super::flusher::Flusher;
 use super::journal::Journal;
@@ -22,8 +22,8 @@ use super::journal::record::JournalRecord;
 use super::ledger::{Needs, StoreLedger};
 use super::lookup;
 use super::memtable::MemtableUpdate;
+use super::rows::Counters;
 use super::shared::SqliteShared;
-use super::tables::Counters;
 use crate::domain::{Group, GroupId};
 use crate::store::{Behind, CommitError, Outcome, StoreError, Write};
 

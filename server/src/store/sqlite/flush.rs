@@ -13,14 +13,15 @@ use sqlx::SqliteConnection;
 use super::bulk::{Binding, Bulk};
 use super::compaction::{self, Compacted, InboxEnd};
 use super::db::Db;
+use super::entry_rows::{CONVERSATIONS, ConversationRow, ENTRIES, EntryRow, bind_conversation, bind_entry};
 use super::heads::HeadRow;
 use super::journal::{Journal, record};
-use super::ledger::SqlitePending;
 use super::memtable::{ChangedGroup, Memtable};
+use super::pending::SqlitePending;
 use super::replay::replay;
-use super::tables::flush::RowsFlush;
+use super::rows::flush::RowsFlush;
 use super::{SqliteOptions, heads, meta, set_aside};
-use crate::domain::{ClientId, Content, Conversation, GroupId, MessageId, PartitionKey, Uid};
+use crate::domain::{ClientId, GroupId, MessageId, PartitionKey, Uid};
 use crate::store::{AcceptanceId, IdempotencyRecord, StoreError, group_settings};
 
 /// Two chunks of default size dirty some ten thousand pages at worst.
@@ -59,35 +60,6 @@ struct FlushChunk {
     heads: Vec<HeadRow>,
     ends: Vec<InboxEnd>,
 }
-
-pub(super) struct EntryRow {
-    pub(super) key: Arc<str>,
-    pub(super) receiver: Uid,
-    pub(super) message_id: MessageId,
-    pub(super) content: Arc<Content>,
-}
-
-pub(super) struct ConversationRow {
-    key: Arc<str>,
-    pub(super) owner: Uid,
-    pub(super) conversation: Conversation,
-    pub(super) last_id: MessageId,
-    read_to: MessageId,
-}
-
-pub(super) const ENTRIES: Bulk = Bulk {
-    insert: "INSERT INTO entries
-        (partition_key, receiver, message_id, kind, conversation, sender, client_id, body, sent_at) VALUES",
-    row: "(?,?,?,?,?,?,?,?,?)",
-    conflict: "ON CONFLICT (partition_key, receiver, message_id) DO NOTHING",
-};
-
-const CONVERSATIONS: Bulk = Bulk {
-    insert: "INSERT INTO conversations (partition_key, owner, conversation, last_id, read_to) VALUES",
-    row: "(?,?,?,?,?)",
-    conflict: "ON CONFLICT (partition_key, owner, conversation) DO UPDATE
-        SET last_id = max(last_id, excluded.last_id), read_to = max(read_to, excluded.read_to)",
-};
 
 const SENT: Bulk = Bulk {
     insert: "INSERT INTO sent (partition_key, sender, client_id, digest, message_id, sent_at) VALUES",
@@ -276,29 +248,6 @@ pub(super) async fn write_all(
     }
     SENT.insert(connection, &flush.sent, bind_sent).await?;
     Ok(())
-}
-
-pub(super) fn bind_entry<'q>(query: Binding<'q>, row: &EntryRow) -> Binding<'q> {
-    let content = &row.content;
-    query
-        .bind(row.key.clone())
-        .bind(row.receiver.0)
-        .bind(row.message_id.get().cast_signed())
-        .bind(content.kind.code())
-        .bind(content.conversation(row.receiver).to_string())
-        .bind(content.sender.0)
-        .bind(content.client_id.as_ref().map(|client_id| client_id.0.as_bytes().as_slice()))
-        .bind(Arc::<str>::from(content.body.as_json()))
-        .bind(content.sent_at.0)
-}
-
-fn bind_conversation<'q>(query: Binding<'q>, row: &ConversationRow) -> Binding<'q> {
-    query
-        .bind(row.key.clone())
-        .bind(row.owner.0)
-        .bind(row.conversation.to_string())
-        .bind(row.last_id.get().cast_signed())
-        .bind(row.read_to.get().cast_signed())
 }
 
 fn bind_sent<'q>(

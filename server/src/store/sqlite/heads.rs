@@ -8,13 +8,11 @@ use std::sync::Arc;
 use serde_json::json;
 use sqlx::{Row as _, SqliteConnection};
 
+use super::Db;
 use super::bulk::{Binding, Bulk};
-use super::{Db, OpenError, SqliteOptions, flush, meta, tables};
+use super::lookup::message_id;
 use crate::domain::{MessageId, Uid};
 use crate::store::StoreError;
-
-/// Accounts that are read at a time.
-const PAGE: i64 = 1_000;
 
 const HEADS: Bulk = Bulk {
     insert: "INSERT INTO heads (partition_key, receiver, last_id) VALUES",
@@ -43,49 +41,6 @@ pub(super) async fn write(connection: &mut SqliteConnection, heads: &[HeadRow]) 
 
 fn bind<'q>(query: Binding<'q>, head: &HeadRow) -> Binding<'q> {
     query.bind(head.key.clone()).bind(head.receiver.0).bind(head.last_id.get().cast_signed())
-}
-
-/// Lets the ids of every inbox go on `by` further on, also of those without a row so far, after files were restored: the lost rows
-/// may have been the first. So do the numbers of tables. Says how many inboxes there are. Nobody serves the database meanwhile.
-///
-/// # Errors
-/// When an import was not finished or the files cannot be read or written; done again, it skips as many again.
-pub async fn skip_ids(db: &Arc<Db>, options: &SqliteOptions, by: u64) -> Result<u64, OpenError> {
-    let unreadable = |source| OpenError::Unreadable { path: db.path().to_owned(), source };
-    meta::check_finished(db.readers()).await.map_err(unreadable)?;
-    flush::flush_journal(db, options).await.map_err(unreadable)?;
-    skip(db, by).await.map_err(unreadable)
-}
-
-async fn skip(db: &Db, by: u64) -> Result<u64, StoreError> {
-    let mut tx = db.write().await?;
-    let mut after = -1;
-    loop {
-        let uids: Vec<u32> =
-            sqlx::query_scalar("SELECT uid FROM accounts WHERE uid > ? ORDER BY uid LIMIT ?")
-                .bind(after)
-                .bind(PAGE)
-                .fetch_all(&mut *tx)
-                .await?;
-        let Some(&last) = uids.last() else { break };
-        let mut heads: Vec<HeadRow> =
-            uids.into_iter().map(|uid| HeadRow::of(Uid(uid), MessageId::ZERO)).collect();
-        heads.sort_unstable_by(|one, next| (&one.key, one.receiver).cmp(&(&next.key, next.receiver)));
-        write(&mut tx, &heads).await?;
-        after = i64::from(last);
-    }
-    // Rows that somebody put there by hand count as well.
-    let moved = sqlx::query(
-        "UPDATE heads SET last_id = min(? + max(last_id, coalesce((SELECT max(message_id) FROM entries
-             WHERE entries.partition_key = heads.partition_key AND entries.receiver = heads.receiver), 0)), ?)",
-    )
-    .bind(by.cast_signed())
-    .bind(MessageId::MAX.get().cast_signed())
-    .execute(&mut *tx)
-    .await?;
-    tables::skip_numbers(&mut tx, by).await?;
-    tx.commit().await?;
-    Ok(moved.rows_affected())
 }
 
 /// An inbox whose newest row is above its latest id, with both, if there is one among the oldest and the newest `sample` accounts.
@@ -121,6 +76,7 @@ pub(super) async fn latest_and_newest(
     .bind(json!(keys).to_string())
     .fetch_all(connection)
     .await?;
-    let id = |stored: i64| super::lookup::message_id(stored);
-    rows.iter().map(|row| Ok((Uid(row.try_get(0)?), id(row.try_get(1)?)?, id(row.try_get(2)?)?))).collect()
+    rows.iter()
+        .map(|row| Ok((Uid(row.try_get(0)?), message_id(row.try_get(1)?)?, message_id(row.try_get(2)?)?)))
+        .collect()
 }

@@ -12,23 +12,14 @@ use quick_cache::unsync::Cache;
 
 use super::journal::record::JournalRecord;
 use super::memtable::MemtableUpdate;
+use super::pending::SqlitePending;
 use super::receivers::{OwedReceivers, SeenReceivers};
 use crate::domain::{
     Content, Conversation, Group, GroupChange, GroupId, IdempotencyKey, MembershipEpoch, MessageId, Uid,
 };
 use crate::store::{
-    Accept, AcceptanceId, CopyOutcome, Deliver, IdempotencyRecord, Outcome, Pending, Recipient, Row, Unused,
-    Write,
+    Accept, AcceptanceId, CopyOutcome, Deliver, IdempotencyRecord, Outcome, Pending, Row, Unused, Write,
 };
-
-/// An acceptance with copies owed.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct SqlitePending {
-    pub(super) content: Arc<Content>,
-    /// The membership epoch that ends with the copy for its member.
-    pub(super) ends: Option<(Uid, MembershipEpoch)>,
-    pub(super) owed: Vec<Recipient>,
-}
 
 /// A group as the ledger knows it.
 #[derive(Clone, Debug, Default)]
@@ -408,19 +399,5 @@ impl StoreLedger {
         let next = Arc::new(next);
         self.groups.entry(change.gid).or_default().group = Some(next.clone());
         Ok((next, change.members.iter().map(|member| member.uid).collect()))
-    }
-}
-
-impl SqlitePending {
-    /// Crosses out those who have been served; `None` when one of them was not owed anything.
-    fn settle(&mut self, done: impl Iterator<Item = Uid>) -> Option<()> {
-        let mut served = vec![false; self.owed.len()];
-        let mut owed = OwedReceivers::of(&self.owed);
-        for uid in done {
-            served[owed.place_of(uid)?] = true;
-        }
-        let mut served = served.into_iter();
-        self.owed.retain(|_| !served.next().unwrap_or(false));
-        Some(())
     }
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::journal::record::JournalRecord;
-use super::tables::TableRows;
+use super::rows::TableRows;
 use crate::domain::{Content, Conversation, Group, GroupId, IdempotencyKey, MembershipEpoch, MessageId, Uid};
 use crate::store::IdempotencyRecord;
 use crate::store::changes::InboxChanges;

@@ -6,9 +6,10 @@ use sqlx::{Row as _, SqliteExecutor};
 
 use super::db::Db;
 use super::journal::{Journal, record};
-use super::ledger::{SqlitePending, StoreLedger};
+use super::ledger::StoreLedger;
 use super::memtable::Memtable;
-use super::tables::Counters;
+use super::pending::SqlitePending;
+use super::rows::Counters;
 use super::{lookup, meta};
 use crate::store::{AcceptanceId, StoreError};
 

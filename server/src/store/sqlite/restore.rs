@@ -13,9 +13,9 @@ use super::db::Db;
 use super::flush::{self, write_group, write_open};
 use super::heads::{self, HeadRow};
 use super::journal::Journal;
-use super::ledger::SqlitePending;
 use super::memtable::{ChangedGroup, Memtable, MemtableUpdate};
-use super::{identity, meta, tables};
+use super::pending::SqlitePending;
+use super::{identity, meta, rows, tables};
 use crate::domain::{Group, HistoryId, MembershipEpoch, MessageId, Timestamp, Uid, name_key};
 use crate::store::archive::{CounterRecord, Record, Restore, RestoreError, TableRowRecord};
 use crate::store::{Account, StoreError};
@@ -50,8 +50,8 @@ impl SqliteRestore {
         }
         self.db
             .write_bulk(move |connection| {
-                tables::flush::write_counters(connection, &counters)?;
-                tables::flush::write_rows(connection, &rows)
+                rows::flush::write_counters(connection, &counters)?;
+                rows::flush::write_rows(connection, &rows)
             })
             .await
     }

@@ -8,7 +8,7 @@
 use sqlx::SqliteConnection;
 use tracing::error;
 
-use super::flush::{ConversationRow, ENTRIES, EntryRow, bind_entry};
+use super::entry_rows::{ConversationRow, ENTRIES, EntryRow, bind_entry};
 use crate::domain::MessageId;
 use crate::store::StoreError;
 

@@ -7,7 +7,7 @@ use quick_cache::sync::Cache;
 use super::condition::SqliteCondition;
 use super::db::Db;
 use super::memtable::{MemtableSet, MemtableView};
-use super::tables::LiveTables;
+use super::rows::LiveTables;
 use super::{SqliteOptions, lookup};
 use crate::domain::{Group, GroupId, IdempotencyKey};
 use crate::store::{KeyState, StoreError, Unused};

@@ -9,7 +9,7 @@ use sqlx::query::QueryScalar;
 use tracing::debug;
 
 use super::super::PgDb;
-use super::super::commit::{MOST_CONFLICTS, Setback, setback};
+use super::super::setback::{MOST_CONFLICTS, Setback, setback};
 use crate::domain::{Content, Conversation, GroupChange, GroupId, Member, MembershipEpoch, MessageId, Uid};
 use crate::store::postgres::effect::Effect;
 use crate::store::{Accept, AcceptanceId, Earlier, Recipient, StoreError, group_settings};

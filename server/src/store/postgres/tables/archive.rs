@@ -3,11 +3,13 @@
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
-use super::definitions::{FLOOR, tables_after};
+use super::definitions::FLOOR;
 use super::read::split;
 use crate::domain::PartitionKey;
 use crate::store::StoreError;
 use crate::store::archive::{About, CounterRecord, Record, RecordKey, TableRowRecord};
+use crate::store::sql::SqlConnection;
+use crate::store::table_definitions::tables_after;
 use crate::store::tables::{TableId, TableRecord};
 
 /// Bytes of rows that are read at a time; the first row always goes.
@@ -20,7 +22,7 @@ const IMPORTED: i64 = 1;
 pub(in crate::store::postgres) async fn about(
     connection: &mut PgConnection,
 ) -> Result<(u64, [i64; 3]), StoreError> {
-    let tables = tables_after(connection, TableId(0), usize::MAX).await?;
+    let tables = tables_after(SqlConnection::Postgres(&mut *connection), TableId(0), usize::MAX).await?;
     // Each row that comes, changes or goes moves the first sum, each number that is given the other. Revisions of several servers come in no
     // order, so a larger one in place of another could make up for a smaller one elsewhere; their hashes do not.
     let (counters, rows, state): (i64, i64, String) = sqlx::query_as(
@@ -43,7 +45,8 @@ pub(in crate::store::postgres) async fn tables(
     let after = if let Some(RecordKey::Table(table)) = after { table } else { TableId(0) };
     let floor = sqlx::query_scalar::<_, i64>("SELECT value::bigint FROM meta WHERE key = $1");
     let floor = floor.bind(FLOOR).fetch_optional(&mut *connection).await?.unwrap_or(0);
-    let tables = tables_after(connection, after, usize::try_from(limit).unwrap_or(usize::MAX)).await?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let tables = tables_after(SqlConnection::Postgres(connection), after, limit).await?;
     Ok(tables.into_iter().map(|table| Record::Table(table, floor)).collect())
 }
 

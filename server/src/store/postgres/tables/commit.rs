@@ -9,10 +9,10 @@ use sqlx::postgres::PgDatabaseError;
 use tracing::{debug, warn};
 
 use super::plan::{RowsPlan, lose};
-use super::revisions::Revisions;
 use crate::store::postgres::PgDb;
-use crate::store::postgres::clock::Deadline;
-use crate::store::postgres::commit::{MOST_CONFLICTS, Setback, setback};
+use crate::store::postgres::deadline::Deadline;
+use crate::store::postgres::revisions::Revisions;
+use crate::store::postgres::setback::{MOST_CONFLICTS, Setback, setback};
 use crate::store::tables::{TableOutcome, TableWrite};
 use crate::store::{CommitError, StoreError};
 

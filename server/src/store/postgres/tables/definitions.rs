@@ -4,25 +4,13 @@ use sqlx::PgConnection;
 
 use crate::store::StoreError;
 use crate::store::postgres::PgDb;
-use crate::store::sql::SqlRow;
-use crate::store::table_definitions::{larger, record};
-use crate::store::tables::{LARGEST_ASSIGNED, TableId, TableRecord};
+use crate::store::tables::{LARGEST_ASSIGNED, TableId};
 
 /// After which number new counters begin; absent: from 1. `commit_rows` reads it.
 pub(super) const FLOOR: &str = "table_floor";
 
 /// For so long the name of a deleted table's rows is kept, in milliseconds: a commit that began before has ended long since.
 const KEPT: i64 = 600_000;
-
-/// Those with larger numbers than `after`.
-pub(super) async fn tables_after(
-    connection: &mut PgConnection,
-    after: TableId,
-    limit: usize,
-) -> Result<Vec<TableRecord>, StoreError> {
-    let rows = larger(after, limit).for_postgres().fetch_all(connection).await?;
-    rows.into_iter().map(|row| record(&SqlRow::Postgres(row))).collect()
-}
 
 /// Deletes a table.
 pub(super) async fn delete(connection: &mut PgConnection, table: TableId) -> Result<bool, StoreError> {

@@ -1,15 +1,14 @@
 //! Tables of other programs (S19) on PostgreSQL, for any number of processes at a time.
 //!
 //! A commit is one call of one function ([`commit`]), which gives numbers and compares what was decided on under locks.
-//! Nothing is kept in memory but [`revisions`], numbers that no other process has.
-
-use std::sync::Arc;
+//! Nothing is kept in memory but `revisions`, numbers that no other process has.
 
 use async_trait::async_trait;
+use sqlx::Connection as _;
 
 use super::PostgresStore;
 use crate::domain::{PartitionKey, Timestamp};
-use crate::store::sql::SqlDb;
+use crate::store::sql::SqlConnection::Postgres;
 use crate::store::tables::{
     StoredRow, TableId, TableMade, TableOutcome, TableRecord, TableScan, TableStore, TableWrite,
 };
@@ -20,16 +19,8 @@ mod commit;
 mod definitions;
 mod plan;
 mod read;
-mod revisions;
 
 pub(super) use definitions::skip_numbers;
-pub(super) use revisions::Revisions;
-
-impl PostgresStore {
-    fn sql(&self) -> SqlDb {
-        SqlDb::Postgres(Arc::clone(&self.db))
-    }
-}
 
 #[async_trait]
 impl TableStore for PostgresStore {
@@ -41,23 +32,41 @@ impl TableStore for PostgresStore {
         now: Timestamp,
         most: usize,
     ) -> Result<TableMade, StoreError> {
-        table_definitions::create(&self.sql(), (instance, name, definition), now, most).await
+        let create = async {
+            let mut connection = self.db.reader().await?;
+            let mut tx = connection.begin().await?;
+            let table = (instance, name, definition);
+            let made = table_definitions::create(Postgres(&mut tx), table, now, most).await?;
+            tx.commit().await?;
+            Ok(made)
+        };
+        self.db.limited(create).await
     }
 
     async fn table(&self, instance: &str, name: &str) -> Result<Option<TableRecord>, StoreError> {
-        table_definitions::table(&self.sql(), instance, name).await
+        let table =
+            async { table_definitions::table(Postgres(&mut *self.db.reader().await?), instance, name).await };
+        self.db.limited(table).await
     }
 
     async fn tables(&self, instance: &str) -> Result<Vec<TableRecord>, StoreError> {
-        table_definitions::tables(&self.sql(), instance).await
+        let tables =
+            async { table_definitions::tables(Postgres(&mut *self.db.reader().await?), instance).await };
+        self.db.limited(tables).await
     }
 
     async fn tables_after(&self, after: TableId, limit: usize) -> Result<Vec<TableRecord>, StoreError> {
-        table_definitions::tables_after(&self.sql(), after, limit).await
+        let tables = async {
+            table_definitions::tables_after(Postgres(&mut *self.db.reader().await?), after, limit).await
+        };
+        self.db.limited(tables).await
     }
 
     async fn redefine_table(&self, table: TableId, from: &str, to: &str) -> Result<bool, StoreError> {
-        table_definitions::redefine(&self.sql(), table, from, to).await
+        let redefine = async {
+            table_definitions::redefine(Postgres(&mut *self.db.reader().await?), table, from, to).await
+        };
+        self.db.limited(redefine).await
     }
 
     async fn delete_table(&self, table: TableId) -> Result<bool, StoreError> {

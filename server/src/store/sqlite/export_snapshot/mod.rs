@@ -18,13 +18,14 @@ use super::journal::record::JournalRecord;
 use super::ledger::{LedgerGroup, StoreLedger};
 use super::memtable::Memtable;
 use super::replay::stored_open;
-use super::tables::definitions;
 use super::{OpenError, db, lookup, meta};
 use crate::domain::{Content, Entry, HistoryId, MessageId, Uid};
 use crate::store::archive::{
     About, ArchiveSection, CounterRecord, ExportSnapshot, Record, RecordKey, SECTIONS, TableRowRecord,
 };
 use crate::store::changes::Changes;
+use crate::store::sql::SqlConnection;
+use crate::store::table_definitions::tables_after;
 use crate::store::tables::{TableId, TableRecord};
 use crate::store::{AcceptanceId, Pending, StoreError};
 
@@ -83,7 +84,7 @@ impl ExportSnapshot for SqliteExportSnapshot {
             *total = self.count(section).await?;
         }
         let tables = About::tables_at(
-            &definitions::tables_after(&mut self.main, TableId(0), usize::MAX).await?,
+            &tables_after(SqlConnection::Sqlite(&mut self.main), TableId(0), usize::MAX).await?,
             self.batch,
         );
         Ok(About { history: self.history, accepted: self.accepted.0, totals, tables })
@@ -183,7 +184,8 @@ impl Tables {
             }
         }
         let mut newer = newer(&memtable, &ledger);
-        let tables = definitions::tables_after(&mut self.connection, TableId(0), usize::MAX).await?;
+        let tables =
+            tables_after(SqlConnection::Sqlite(&mut self.connection), TableId(0), usize::MAX).await?;
         let deleted = newer_rows(&memtable, &tables, &mut newer);
         let latest_ids = latest_ids(&memtable);
         let changes = changes(&memtable);

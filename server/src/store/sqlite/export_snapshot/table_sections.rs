@@ -8,8 +8,10 @@ use super::SqliteExportSnapshot;
 use crate::domain::PartitionKey;
 use crate::store::StoreError;
 use crate::store::archive::{CounterRecord, Record, RecordKey, TableRowRecord};
+use crate::store::sql::SqlConnection;
 use crate::store::sqlite::meta;
-use crate::store::sqlite::tables::{definitions, hex};
+use crate::store::sqlite::tables::hex;
+use crate::store::table_definitions::tables_after;
 use crate::store::tables::TableId;
 
 /// Bytes of rows that are read at a time; the first row always goes.
@@ -34,7 +36,7 @@ impl SqliteExportSnapshot {
         let after = if let Some(RecordKey::Table(table)) = after { table } else { TableId(0) };
         let floor = meta::number(&mut self.main, meta::TABLE_FLOOR).await?.cast_signed();
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let tables = definitions::tables_after(&mut self.main, after, limit).await?;
+        let tables = tables_after(SqlConnection::Sqlite(&mut self.main), after, limit).await?;
         Ok(tables.into_iter().map(|table| Record::Table(table, floor)).collect())
     }
 

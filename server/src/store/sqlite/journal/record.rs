@@ -15,8 +15,8 @@ use crate::domain::{
     Body, ClientId, Content, Conversation, Digest, GroupChange, GroupId, Kind, Member, MembershipEpoch,
     MessageId, PartitionKey, Standing, Timestamp, Uid,
 };
-use crate::store::sqlite::ledger::SqlitePending;
-use crate::store::sqlite::tables::RowsRecord;
+use crate::store::sqlite::pending::SqlitePending;
+use crate::store::sqlite::rows::RowsRecord;
 use crate::store::tables::TableId;
 use crate::store::{AcceptanceId, Recipient, group_settings};
 

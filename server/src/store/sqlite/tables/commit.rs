@@ -11,13 +11,6 @@ use crate::store::sqlite::committer::Committer;
 use crate::store::sqlite::journal::record::JournalRecord;
 use crate::store::tables::{TableOutcome, TableWrite};
 
-/// How many rows and bytes these writes bring.
-pub(in crate::store::sqlite) fn weight(writes: &[TableWrite]) -> (usize, usize) {
-    writes.iter().flat_map(|write| &write.changes).fold((0, 0), |(rows, bytes), change| {
-        (rows + 1, bytes + change.key.length() + change.row.as_ref().map_or(0, |row| row.len()))
-    })
-}
-
 impl Committer {
     /// Learns the counters that these calls move.
     pub(in crate::store::sqlite) async fn learn_counters(&mut self, calls: &Calls) -> Result<(), StoreError> {

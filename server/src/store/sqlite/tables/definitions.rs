@@ -1,55 +1,11 @@
-//! Tables that are deleted, which tables there are, and the numbers of all. Written into the main database at once, without the journal.
-
-use std::collections::HashSet;
-use std::sync::{PoisonError, RwLock};
+//! Tables that are deleted, and the numbers of all. Written into the main database at once, without the journal.
 
 use sqlx::SqliteConnection;
 
 use crate::store::StoreError;
-use crate::store::sql::SqlRow;
 use crate::store::sqlite::db::Db;
 use crate::store::sqlite::meta;
-use crate::store::table_definitions::{larger, record};
 use crate::store::tables::{LARGEST_ASSIGNED, TableId, TableRecord};
-
-/// The tables that are not deleted. The committer and reads ask it, so that a deleted table is gone at once.
-#[derive(Default)]
-pub(in crate::store::sqlite) struct LiveTables {
-    ids: RwLock<HashSet<TableId>>,
-}
-
-impl LiveTables {
-    /// Those of the database.
-    pub(in crate::store::sqlite) async fn read(db: &Db) -> Result<LiveTables, StoreError> {
-        let ids: Vec<i64> =
-            sqlx::query_scalar("SELECT id FROM tables WHERE deleted IS NULL").fetch_all(db.readers()).await?;
-        let ids = ids.into_iter().map(|id| TableId(id.cast_unsigned())).collect();
-        Ok(LiveTables { ids: RwLock::new(ids) })
-    }
-
-    pub(super) fn contains(&self, table: TableId) -> bool {
-        self.ids.read().unwrap_or_else(PoisonError::into_inner).contains(&table)
-    }
-
-    pub(super) fn insert(&self, table: TableId) {
-        self.ids.write().unwrap_or_else(PoisonError::into_inner).insert(table);
-    }
-
-    /// From now on it is gone.
-    pub(in crate::store::sqlite) fn remove(&self, table: TableId) {
-        self.ids.write().unwrap_or_else(PoisonError::into_inner).remove(&table);
-    }
-}
-
-/// Those with larger numbers than `after`.
-pub(in crate::store::sqlite) async fn tables_after(
-    connection: &mut SqliteConnection,
-    after: TableId,
-    limit: usize,
-) -> Result<Vec<TableRecord>, StoreError> {
-    let rows = larger(after, limit).for_sqlite().fetch_all(connection).await?;
-    rows.into_iter().map(|row| record(&SqlRow::Sqlite(row))).collect()
-}
 
 /// Deletes a table. `through`: the last batch of the journal that may have rows of it.
 pub(super) async fn delete(db: &Db, table: TableId, through: u64) -> Result<bool, StoreError> {

@@ -1,10 +1,7 @@
 //! Tables of other programs (S19) on SQLite: the same journal, memtables and flush as messages have.
 //!
-//! The committer gives numbers and appends ([`ledger`]), what is durable lies in the memtables first ([`memtable`]), a
-//! flush moves it into the tables ([`flush`]), and reads lay memory over the tables ([`read`]). Definitions
-//! (`table_definitions`) are written at once.
-
-use std::sync::Arc;
+//! The committer gives numbers and appends ([`commit`]), what is durable lies in the memtables first, a flush moves it into the
+//! tables (`rows`), and reads lay memory over the tables ([`read`]). Definitions (`table_definitions`) are written at once.
 
 use async_trait::async_trait;
 use tokio::sync::oneshot;
@@ -12,7 +9,7 @@ use tokio::sync::oneshot;
 use super::calls::CommitterRequest;
 use super::{SqliteStore, closed};
 use crate::domain::{PartitionKey, Timestamp};
-use crate::store::sql::SqlDb;
+use crate::store::sql::SqlConnection::Sqlite;
 use crate::store::tables::{
     StoredRow, TableId, TableMade, TableOutcome, TableRecord, TableScan, TableStore, TableWrite,
 };
@@ -20,32 +17,10 @@ use crate::store::{CommitError, StoreError, table_definitions};
 
 mod commit;
 pub(super) mod definitions;
-pub(super) mod flush;
-mod ledger;
-mod memtable;
+mod memtable_view;
 mod read;
 
-pub(super) use commit::weight;
-pub(super) use definitions::{LiveTables, skip_numbers};
-pub(super) use ledger::Counters;
-use memtable::NewRow;
-pub(super) use memtable::TableRows;
-
-/// Which counter: the table and the encoded first key column.
-pub(super) type CounterKey = (TableId, Arc<[u8]>);
-
-/// The effect of a write to a table, as the journal stores it.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct RowsRecord {
-    pub(super) table: TableId,
-    pub(super) partition_key: PartitionKey,
-    /// The encoded first key column.
-    pub(super) first: Arc<[u8]>,
-    /// Its counter from now on, where numbers were assigned.
-    pub(super) last_id: Option<i64>,
-    /// In order; a later change of the same row wins. A row without bytes is there, one that is absent is deleted.
-    pub(super) changes: Vec<(Arc<[u8]>, NewRow)>,
-}
+pub(super) use definitions::skip_numbers;
 
 /// How much of an answer is filled: at most so many rows and bytes, but the first row always goes.
 struct Weighed {
@@ -70,12 +45,6 @@ impl Weighed {
     }
 }
 
-impl SqliteStore {
-    fn sql(&self) -> SqlDb {
-        SqlDb::Sqlite(Arc::clone(&self.shared.db))
-    }
-}
-
 #[async_trait]
 impl TableStore for SqliteStore {
     async fn create_table(
@@ -86,7 +55,10 @@ impl TableStore for SqliteStore {
         now: Timestamp,
         most: usize,
     ) -> Result<TableMade, StoreError> {
-        let made = table_definitions::create(&self.sql(), (instance, name, definition), now, most).await?;
+        let mut tx = self.shared.db.write().await?;
+        let table = (instance, name, definition);
+        let made = table_definitions::create(Sqlite(&mut tx), table, now, most).await?;
+        tx.commit().await?;
         if let TableMade::Made(table) = &made {
             self.shared.tables.insert(table.id);
         }
@@ -94,19 +66,22 @@ impl TableStore for SqliteStore {
     }
 
     async fn table(&self, instance: &str, name: &str) -> Result<Option<TableRecord>, StoreError> {
-        table_definitions::table(&self.sql(), instance, name).await
+        table_definitions::table(Sqlite(&mut *self.shared.db.reader().await?), instance, name).await
     }
 
     async fn tables(&self, instance: &str) -> Result<Vec<TableRecord>, StoreError> {
-        table_definitions::tables(&self.sql(), instance).await
+        table_definitions::tables(Sqlite(&mut *self.shared.db.reader().await?), instance).await
     }
 
     async fn tables_after(&self, after: TableId, limit: usize) -> Result<Vec<TableRecord>, StoreError> {
-        table_definitions::tables_after(&self.sql(), after, limit).await
+        table_definitions::tables_after(Sqlite(&mut *self.shared.db.reader().await?), after, limit).await
     }
 
     async fn redefine_table(&self, table: TableId, from: &str, to: &str) -> Result<bool, StoreError> {
-        table_definitions::redefine(&self.sql(), table, from, to).await
+        let mut tx = self.shared.db.write().await?;
+        let is_done = table_definitions::redefine(Sqlite(&mut tx), table, from, to).await?;
+        tx.commit().await?;
+        Ok(is_done)
     }
 
     async fn delete_table(&self, table: TableId) -> Result<bool, StoreError> {

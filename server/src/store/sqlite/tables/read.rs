@@ -10,10 +10,10 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::Weighed;
-use super::memtable::NewRow;
 use crate::domain::{Direction, PartitionKey};
 use crate::store::StoreError;
 use crate::store::sqlite::memtable::{MemtableSet, MemtableView};
+use crate::store::sqlite::rows::NewRow;
 use crate::store::sqlite::shared::SqliteShared;
 use crate::store::tables::{StoredRow, TableId, TableScan};
 

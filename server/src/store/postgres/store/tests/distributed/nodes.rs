@@ -1,8 +1,8 @@
 //! Citus's refusals, and the nodes that it asks: seen on a real one (docs/CITUS.md), held here by the texts of functions and statements.
 
 use crate::store::migrations::POSTGRES;
-use crate::store::postgres::distributed::FUNCTIONS;
 use crate::store::postgres::keyed::{COPIES, newest_sql};
+use crate::store::postgres::layout::FUNCTIONS;
 use crate::store::postgres::layout::Layout;
 use crate::store::postgres::lookup::{ABOVE, LATEST_IDS, READ_MARKERS, RECORDS, entries_sql};
 

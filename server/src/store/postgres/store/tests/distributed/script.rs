@@ -1,7 +1,7 @@
 //! `migrations/postgres/distribute.sql`: what it does once, and what it refuses.
 
 use super::*;
-use crate::store::postgres::distributed::FUNCTIONS;
+use crate::store::postgres::layout::FUNCTIONS;
 use crate::store::postgres::{PgExportSnapshot, PgOpenError};
 
 /// The error of the script.

@@ -1,19 +1,21 @@
 //! How the tables lie: all in one database, or distributed by partitions over several (docs/CITUS.md). The database says
 //! so, each server reads it at its start, and each new connection compares.
 //!
-//! Everything that depends on it is a function of [`PgLayout`]. Its defaults are those of one database.
+//! Every text that depends on it comes from a function of [`PgLayout`]. Its defaults are those of one database. How a commit
+//! is done is chosen in `protocol`.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
 
-use async_trait::async_trait;
 use sqlx::{PgConnection, Row as _};
 
-use super::commit::Commit;
-use super::learnt::Learnt;
-use super::{PgDb, PostgresStore, Replication, distributed, lookup};
+use super::Replication;
 use crate::store::migrations::PostgresSchema;
-use crate::store::{CommitError, Outcome, Pending, PendingKey, StoreError, Write};
+
+mod distributed;
+
+#[cfg(test)]
+pub(super) use distributed::FUNCTIONS;
 
 /// See the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +51,6 @@ pub(super) async fn read(connection: &mut PgConnection) -> Result<Layout, sqlx::
 }
 
 /// See the module.
-#[async_trait]
 pub(super) trait PgLayout: Send + Sync {
     /// Why servers with this kind of replication cannot serve it.
     fn refusal(&self, _: Replication) -> Option<String> {
@@ -74,34 +75,23 @@ pub(super) trait PgLayout: Send + Sync {
 
     /// The statement that reads groups.
     fn groups(&self) -> &'static str {
-        lookup::GROUPS
-    }
-
-    /// Makes writes durable.
-    async fn commit(&self, store: &PostgresStore, writes: Vec<Write>) -> Result<Vec<Outcome>, CommitError> {
-        Commit { db: &store.db, learnt: Learnt::default(), recent: &store.recent }.run(writes).await
-    }
-
-    /// Acceptances after `after` with copies owed, at most `limit`.
-    async fn pending(
-        &self,
-        connection: &mut PgConnection,
-        after: PendingKey,
-        limit: usize,
-    ) -> Result<Vec<Pending>, StoreError> {
-        lookup::pending(connection, after.acceptance, limit).await
+        GROUPS
     }
 
     /// Whether it refuses a copy that comes before an earlier one of the same sender which is still owed.
     fn refuses_early_copies(&self) -> bool {
         false
     }
-
-    /// What is done beside commits, for as long as the process serves.
-    async fn watch(&self, _: &PgDb) {}
 }
 
 /// One database.
 struct Plain;
 
 impl PgLayout for Plain {}
+
+const GROUPS: &str = "SELECT wanted.place, now.version, now.settings::text, member.*
+     FROM unnest($1, $2) WITH ORDINALITY AS wanted(gid, known, place)
+     CROSS JOIN LATERAL (SELECT version, settings FROM groups WHERE gid = wanted.gid LIMIT 1) AS now
+     LEFT JOIN LATERAL (SELECT uid, epoch, active, standing, since FROM members
+         WHERE gid = wanted.gid AND now.version <> wanted.known ORDER BY uid OFFSET 0) AS member ON true
+     ORDER BY wanted.place, member.uid";

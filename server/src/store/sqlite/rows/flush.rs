@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, params};
 
-use super::CounterKey;
-use super::memtable::TableRows;
+use super::{CounterKey, TableRows};
 use crate::domain::PartitionKey;
 use crate::store::StoreError;
 use crate::store::sqlite::db::Db;

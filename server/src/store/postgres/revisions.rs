@@ -5,15 +5,15 @@
 
 use tokio::sync::Mutex;
 
+use super::PgDb;
 use crate::store::StoreError;
-use crate::store::postgres::PgDb;
 
 /// Revisions of one number of the sequence.
 const BLOCK: u64 = 1 << 20;
 
 /// Those that this process may use.
 #[derive(Default)]
-pub(in crate::store::postgres) struct Revisions {
+pub(super) struct Revisions {
     /// The next one, and where the block ends.
     left: Mutex<(u64, u64)>,
 }
