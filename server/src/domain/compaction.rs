@@ -1,5 +1,5 @@
-//! Compaction keys: of the rows of an inbox with the same key the newest alone is kept. Each kind says below which key its
-//! rows have.
+//! Compaction keys: of the rows of an inbox with the same key the newest alone is kept. The entry of a
+//! kind (`kinds`) says which key its rows have.
 //!
 //! Such rows say how things stand, not what happened: how far somebody has read, what a person reacts with, who is a
 //! friend. So the newest row under a key is also where its value is looked up (`MessageStore::newest`). Keys are stored
@@ -8,7 +8,7 @@
 //! No second table has these values, so they are as durable as messages. The wishes of two people to be friends have
 //! two keys. Each is written by one person alone, so both inboxes come to the same end whatever crosses on the way.
 
-use super::{Content, Conversation, IdempotencyKey, Kind, Setting, Uid};
+use super::{Content, Conversation, IdempotencyKey, Setting, Uid};
 
 /// The prefix of the keys of friends, before the other person's uid: all of them lie side by side.
 pub const FRIENDS: &str = "friend u:";
@@ -42,31 +42,26 @@ pub fn setting_key(name: Setting, of: Conversation) -> String {
 impl Content {
     /// Of rows with the same compaction key in one inbox only the newest is kept. `None`: the row is kept whatever comes later.
     pub fn compaction_key(&self, receiver: Uid) -> Option<String> {
-        let (sender, conversation) = (self.sender, self.conversation(receiver));
-        Some(match self.kind {
-            Kind::ReadMarker => format!("read {conversation}"),
-            Kind::Edit | Kind::Recall => amendment_key(self.of()?),
-            Kind::Reaction => format!("react {sender} {}", self.named()?),
-            Kind::Setting => setting_key(self.body.setting()?, conversation),
-            Kind::Friend => friend_key(conversation, sender),
-            Kind::Like => format!("like {sender} {}", self.named()?),
-            Kind::Delete => format!("delete {}", self.named()?),
-            Kind::Seen => format!("seen {} {conversation}", self.body.seen_word()?),
-            Kind::Pin => format!("{}{}", pins(conversation), self.named()?),
-            Kind::Star => format!("{STARS}{}", self.named()?),
-            Kind::Message
-            | Kind::Membership
-            | Kind::App
-            | Kind::Recalled
-            | Kind::Moment
-            | Kind::Comment
-            | Kind::Deleted => return None,
-        })
+        let (mut key, mut rest) = (String::new(), self.kind.key());
+        while let Some((before, after)) = rest.split_once('{') {
+            let (word, after) = after.split_once('}').expect("kinds.rs closes its braces");
+            key.push_str(before);
+            key.push_str(&self.word_of_key(word, receiver)?);
+            rest = after;
+        }
+        key.push_str(rest);
+        (!key.is_empty()).then_some(key)
     }
 
-    /// The row that this one is about, as keys name it.
-    fn named(&self) -> Option<String> {
-        self.of().map(|(sender, client_id)| format!("{sender} {client_id}"))
+    fn word_of_key(&self, word: &str, receiver: Uid) -> Option<String> {
+        match word {
+            "conversation" => Some(self.conversation(receiver).to_string()),
+            "sender" => Some(self.sender.to_string()),
+            "of" => self.of().map(|(sender, client_id)| format!("{sender} {client_id}")),
+            "setting" => self.body.setting().map(|setting| setting.as_str().to_owned()),
+            "state" => self.body.seen_word().map(str::to_owned),
+            word => unreachable!("kinds.rs names {word}, which no row has"),
+        }
     }
 }
 
@@ -75,7 +70,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::domain::{Body, ClientId, Timestamp};
+    use crate::domain::{Body, ClientId, Kind, Timestamp};
 
     /// They lie in the tables.
     #[test]
@@ -107,6 +102,12 @@ mod tests {
         }
         let like = key(Kind::Like, bob, Conversation::MOMENTS, of, ann);
         assert_eq!(like, Some(format!("like 2 {message}")));
+        let lookups =
+            [friend_key(to_bob, ann), amendment_key((ann, id)), setting_key(Setting::ALL[0], to_bob)];
+        assert_eq!(
+            lookups,
+            ["friend u:2 1".to_owned(), format!("amend {message}"), "set mute u:2".to_owned()]
+        );
         assert_eq!(key(Kind::Moment, ann, Conversation::MOMENTS, "{}", bob), None);
         assert_eq!(key(Kind::Setting, ann, to_bob, r#"{"name":"later"}"#, ann), None);
     }

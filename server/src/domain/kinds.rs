@@ -35,6 +35,8 @@ struct Facts {
     is_deletable: bool,
     /// Whether it is about another row, which its body names in `of`.
     names_another: bool,
+    /// The compaction key, whose words in braces `compaction` takes from the row; empty: it has none.
+    key: &'static str,
 }
 
 const PLAIN: Facts = Facts {
@@ -48,6 +50,7 @@ const PLAIN: Facts = Facts {
     is_of_moments: false,
     is_deletable: false,
     names_another: false,
+    key: "",
 };
 
 macro_rules! kinds {
@@ -71,44 +74,44 @@ macro_rules! kinds {
     };
 }
 
-// The words and the numbers are stored and must stay stable.
+// The words, the numbers and the compaction keys are stored and must stay stable.
 kinds! {
     /// Something a person said.
     Message "message" 1 People { is_said: true, is_shown: true, is_deletable: true }
     /// The user's own read marker moved; only in the user's own inbox.
-    ReadMarker "receipt" 2 People { is_state: true }
+    ReadMarker "receipt" 2 People { is_state: true, key: "read {conversation}" }
     /// A group was made, or somebody joined or left it.
     Membership "membership" 3 People { is_shown: true }
     /// A row that a program put there, of a kind of its own ([`AppKind`](super::AppKind)). It is no message of a person.
     App "app" 4 Programs {}
     /// The sender of a message changed its text.
-    Edit "edit" 5 People { names_another: true }
+    Edit "edit" 5 People { names_another: true, key: "amend {of}" }
     /// The sender of a message took it back.
-    Recall "recall" 6 People { names_another: true }
+    Recall "recall" 6 People { names_another: true, key: "amend {of}" }
     /// A person's reactions to a message.
-    Reaction "reaction" 7 People { names_another: true }
+    Reaction "reaction" 7 People { names_another: true, key: "react {sender} {of}" }
     /// A message that was taken back: its sender and time, without its text.
     Recalled "recalled" 8 Server { is_said: true, is_shown: true, is_gone: true, is_deletable: true }
     /// A setting of the user, for one conversation or for all; only in the user's own inbox.
-    Setting "setting" 9 People { is_state: true }
+    Setting "setting" 9 People { is_state: true, key: "set {setting} {conversation}" }
     /// One of two people wants to be the other's friend, or no longer.
-    Friend "friend" 10 People { is_state: true }
+    Friend "friend" 10 People { is_state: true, key: "friend {conversation} {sender}" }
     /// A person's post to all friends.
     Moment "moment" 11 People { is_of_moments: true, is_deletable: true }
     /// A person likes a moment, or no longer.
-    Like "like" 12 People { is_of_moments: true, names_another: true }
+    Like "like" 12 People { is_of_moments: true, names_another: true, key: "like {sender} {of}" }
     /// A person's comment on a moment.
     Comment "comment" 13 People { is_of_moments: true, is_deletable: true, names_another: true }
     /// A moment or a comment is deleted for everybody, or a message for the user alone.
-    Delete "delete" 14 People { names_another: true }
+    Delete "delete" 14 People { names_another: true, key: "delete {of}" }
     /// A message, a moment or a comment that was deleted: without its text.
     Deleted "deleted" 15 Server { is_shown: true, is_gone: true }
     /// How far the other person has got and read the user's messages, or how many members of a group have read them.
-    Seen "seen" 16 People { is_state: true, names_another: true }
+    Seen "seen" 16 People { is_state: true, names_another: true, key: "seen {state} {conversation}" }
     /// A message is pinned for everybody in the conversation, or no longer.
-    Pin "pin" 17 People { is_state: true, names_another: true }
+    Pin "pin" 17 People { is_state: true, names_another: true, key: "pin {conversation} {of}" }
     /// The user wants to find a message again, or no longer; only in the user's own inbox.
-    Star "star" 18 People { is_state: true, names_another: true }
+    Star "star" 18 People { is_state: true, names_another: true, key: "star {of}" }
 }
 
 impl Kind {
@@ -165,6 +168,11 @@ impl Kind {
     /// Whether it is about another row, which its body names.
     pub(super) fn names_another(self) -> bool {
         self.facts().names_another
+    }
+
+    /// The compaction key of its rows, before the words in braces are taken from a row; empty: they have none.
+    pub(super) fn key(self) -> &'static str {
+        self.facts().key
     }
 
     /// Whether people see it as a line of a conversation.
