@@ -257,7 +257,7 @@ fn ephemerals(store: Arc<FaultyStore>, config: &Config) -> Ephemerals {
     Ephemerals::new(store, Presence::new(None), options)
 }
 
-/// The behaviour of the connection, by the letter of the flow rule.
+/// The behaviour of the connection, by the letter of the "Sync rules" of PROTOCOL.md.
 #[derive(Default)]
 struct Model {
     inbox: Vec<u64>,
