@@ -23,14 +23,14 @@ export const counts = (row, uid) => (row.kind === "message" || row.kind === "mom
 export const mentions = (row, uid) => counts(row, uid) && row.conversation?.[0] === "g"
   && Boolean(row.body?.mentions?.all || row.body?.mentions?.users?.includes(uid));
 
-/** Whether a row is a line of a conversation; unknown kinds are kept and skipped. */
+/** Whether a row is a line of a conversation; unknown kinds are kept and skipped. A deleted message is one in lists alone. */
 export const shown = ({ kind }) => kind === "message" || kind === "membership" || kind === "recalled";
 
 const AMENDING = ["edit", "recall", "reaction", "like", "comment", "delete"];
 /** Whether a row is about an earlier one, which it names in `body.of`. */
 export const amends = ({ kind }) => AMENDING.includes(kind);
 
-const STATE = ["setting", "friend", "seen", "pin", "star"];
+const STATE = ["receipt", "setting", "friend", "seen", "pin", "star"];
 /** Whether a row only says what holds now. */
 export const isState = ({ kind }) => STATE.includes(kind);
 
