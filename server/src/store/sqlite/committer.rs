@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::error;
 
-use super::calls::{Call, Calls, CommitterRequest, Replies, Reply};
+use super::calls::{Call, Calls, CommitterRequest, Replies};
 use super::flush::Frozen;
 use super::flusher::Flusher;
 use super::journal::Journal;
