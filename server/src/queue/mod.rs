@@ -62,7 +62,7 @@ pub use daily::{Counted, DailyLimit, Refused};
 pub use error::SendError;
 pub use friend_lists::{FriendList, FriendLists};
 pub use pipeline::{Pipeline, RESEND_WAIT};
-pub use request::{Amend, Draft, GroupAction, Post, Publish, Request, SendAck};
+pub use request::{Amend, GroupAction, OutgoingMessage, Post, Publish, Request, SendAck};
 pub use watermark::{Watermark, Watermarks};
 
 /// How long a batch waits for its numbers. Copies whose numbers do not come stay owed, senders are refused.
