@@ -3,6 +3,7 @@
 import { $, isolate } from "./dom.js";
 import { plain } from "./markdown.js";
 import { MentionList, mentionsIn } from "./mentions.js";
+import { characters } from "./state.js";
 import { refused, t } from "./texts.js";
 
 const SAVE_MS = 250;
@@ -154,7 +155,7 @@ export class Composer {
 
   /** Characters left, once that matters; and the height, where the style sheet cannot tell it. */
   measure() {
-    const left = this.limit - [...this.text.value].length;
+    const left = this.limit - characters(this.text.value);
     $("counter").textContent = left > WARN_AT ? "" : left < 0 ? t("composer.over", { count: -left }) : t("composer.left", { count: left });
     $("counter").classList.toggle("over", left < 0);
     if (CSS.supports("field-sizing", "content")) return;
@@ -165,7 +166,7 @@ export class Composer {
   async send() {
     // The first line keeps its indentation.
     const text = this.text.value.replace(/^(?:\s*\n)+/, "").trimEnd();
-    if (!text || [...text].length > this.limit || this.text.disabled) return;
+    if (!text || characters(text) > this.limit || this.text.disabled) return;
     clearTimeout(this.timer);
     const { id, quoted, edited } = this;
     if (edited) {

@@ -1,5 +1,7 @@
 // Texts that were typed and not sent: kept in this browser, and told to the person's other devices. `store.drafts` has them.
 
+import { characters } from "./state.js";
+
 // How long a draft rests before other devices are told.
 const TELL_MS = 1_500;
 
@@ -57,7 +59,7 @@ export class Drafts {
   tell(id) {
     const { store } = this;
     const whole = store.drafts.get(id) ?? "";
-    const text = whole.length > store.self.textCharacters ? "" : whole;
+    const text = characters(whole) > store.self.textCharacters ? "" : whole;
     if (text === (store.setting("draft", id)?.text ?? "")) return;
     return store.set("draft", id, text ? { text } : null);
   }

@@ -3,7 +3,7 @@
 import { ask } from "./ask.js";
 import { disc, h, icon, isolate, keep } from "./dom.js";
 import { elements, parse, plain } from "./markdown.js";
-import { MOMENTS, nameOf } from "./state.js";
+import { MOMENTS, characters, nameOf } from "./state.js";
 import { listOf, momentOf, refused, t } from "./texts.js";
 
 // Moments that are shown at first, and how many more each time.
@@ -22,7 +22,7 @@ export function open(store, { body, limit }) {
     event.preventDefault();
     const words = text.value.trim();
     if (!words) return text.focus();
-    if ([...words].length > limit) return void (problem.textContent = t("moments.too_long", { count: limit }));
+    if (characters(words) > limit) return void (problem.textContent = t("moments.too_long", { count: limit }));
     const except = [...seers.querySelectorAll("input:not(:checked)")].map(({ value }) => Number(value));
     await store.later(MOMENTS, "POST", "/moments", { text: words, ...(except.length && { except }) });
     problem.textContent = text.value = "";

@@ -10,6 +10,9 @@ export const done = (request) => new Promise((resolve, reject) => {
 /** The name that all copies of a message share. */
 export const nameOf = ({ sender, client_id }) => `${sender} ${client_id}`;
 
+/** The length of a text as limits count it: in code points. `length` counts most emoji twice. */
+export const characters = (text) => [...text].length;
+
 /** Where moments lie. */
 export const MOMENTS = "u:0";
 
@@ -20,14 +23,14 @@ export const counts = (row, uid) => (row.kind === "message" || row.kind === "mom
 export const mentions = (row, uid) => counts(row, uid) && row.conversation?.[0] === "g"
   && Boolean(row.body?.mentions?.all || row.body?.mentions?.users?.includes(uid));
 
-/** Whether a row is a line of a conversation; unknown kinds are kept and skipped. */
+/** Whether a row is a line of a conversation; unknown kinds are kept and skipped. A deleted message is one in lists alone. */
 export const shown = ({ kind }) => kind === "message" || kind === "membership" || kind === "recalled";
 
 const AMENDING = ["edit", "recall", "reaction", "like", "comment", "delete"];
 /** Whether a row is about an earlier one, which it names in `body.of`. */
 export const amends = ({ kind }) => AMENDING.includes(kind);
 
-const STATE = ["setting", "friend", "seen", "pin", "star"];
+const STATE = ["receipt", "setting", "friend", "seen", "pin", "star"];
 /** Whether a row only says what holds now. */
 export const isState = ({ kind }) => STATE.includes(kind);
 
@@ -36,7 +39,7 @@ export async function keepState({ kind, conversation, sender, body }, { settings
   if (kind === "setting") {
     const { name, value } = body;
     // An own draft may have been changed here since, and one that is too long to be told is nowhere else.
-    if (name === "draft" && !isOwn && !((await done(drafts.get(conversation)))?.text.length > textCharacters)) {
+    if (name === "draft" && !isOwn && characters((await done(drafts.get(conversation)))?.text ?? "") <= textCharacters) {
       value ? drafts.put({ id: conversation, text: value.text }) : drafts.delete(conversation);
     }
     value ? settings.put({ name, conversation, value }) : settings.delete([name, conversation]);

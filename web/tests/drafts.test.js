@@ -7,6 +7,8 @@ import { keepState } from "../static/state.js";
 const ID = "u:10002";
 const ME = { uid: 10_001, textCharacters: 80 };
 const LONG = "x".repeat(ME.textCharacters + 1);
+// As long as a message may be, although `length` is twice as much.
+const EMOJI = "\u{1f30a}".repeat(ME.textCharacters);
 
 test("other devices are told a draft, and have none where it is too long for them", () => {
   const told = [];
@@ -17,11 +19,11 @@ test("other devices are told a draft, and have none where it is too long for the
   };
   const store = { self: ME, drafts: new Map(), setting: () => known, set };
   const drafts = new Drafts(store);
-  for (const text of ["half a", LONG, `${LONG}x`, LONG.slice(1)]) {
+  for (const text of ["half a", LONG, `${LONG}x`, LONG.slice(1), `${EMOJI}x`, EMOJI]) {
     store.drafts.set(ID, text);
     drafts.tell(ID);
   }
-  assert.deepEqual(told, [["draft", ID, { text: "half a" }], ["draft", ID, null], ["draft", ID, { text: LONG.slice(1) }]]);
+  assert.deepEqual(told, ["half a", null, LONG.slice(1), null, EMOJI].map((text) => ["draft", ID, text && { text }]));
 });
 
 /** The draft that is kept once a device is told of `value`, where `here` is kept. */
@@ -50,4 +52,6 @@ test("what a device is told takes the place of its draft, unless it said so itse
   assert.equal(await after(LONG, null), LONG);
   assert.equal(await after(LONG, { text: "of another device" }), LONG);
   assert.equal(await after(LONG.slice(1), null), undefined);
+  assert.equal(await after(EMOJI, null), undefined);
+  assert.equal(await after(`${EMOJI}x`, null), `${EMOJI}x`);
 });

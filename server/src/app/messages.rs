@@ -3,7 +3,7 @@
 use crate::domain::{Conversation, MessageId, Uid};
 use crate::queue::{Pipeline, Queues, SendError};
 
-pub use crate::queue::{Amend, Draft, Post, Request, SendAck};
+pub use crate::queue::{Amend, OutgoingMessage, Post, Request, SendAck};
 
 /// Sends and read markers.
 #[derive(Clone)]
@@ -17,14 +17,14 @@ impl Messages {
         Messages { queues }
     }
 
-    /// Puts the draft into the sender's queue before it returns: the order of the calls is the order of acceptance (I12).
+    /// Puts it into the sender's queue before it returns: the order of the calls is the order of acceptance (I12).
     /// The future resolves when the message is durable or refused.
     pub fn submit(
         &self,
         who: Uid,
-        draft: Draft,
+        message: OutgoingMessage,
     ) -> impl Future<Output = Result<SendAck, SendError>> + Send + 'static {
-        self.queues.submit(who, Request::Message(draft))
+        self.queues.submit(who, Request::Message(message))
     }
 
     /// Puts a row into one inbox, in the name of `who` and without a copy for that user (S19).

@@ -6,9 +6,9 @@ use super::chance::new_history;
 use super::database::{Database, Storage, check_installed};
 use super::error::BootError;
 use crate::config::{Config, DatabaseKind};
-use crate::store::archive::{ExportSnapshot, InboxImport, Restore};
-use crate::store::postgres::{PgExportSnapshot, PgInboxImport, PgRestore};
-use crate::store::sqlite::{SqliteExportSnapshot, SqliteInboxImport, SqliteRestore};
+use crate::store::archive::{ExportSnapshot, Import, InboxImport};
+use crate::store::postgres::{PgExportSnapshot, PgImport, PgInboxImport};
+use crate::store::sqlite::{SqliteExportSnapshot, SqliteImport, SqliteInboxImport};
 
 /// The command that fills an installation, as an error names it.
 const IMPORT: &str = "tidemark import";
@@ -36,12 +36,12 @@ impl Storage {
     ///
     /// # Errors
     /// When its tables are distributed.
-    pub fn restore(&self) -> Result<Box<dyn Restore>, BootError> {
+    pub fn import(&self) -> Result<Box<dyn Import>, BootError> {
         match &self.database {
-            Database::Sqlite(db) => Ok(Box::new(SqliteRestore::new(Arc::clone(db)))),
+            Database::Sqlite(db) => Ok(Box::new(SqliteImport::new(Arc::clone(db)))),
             Database::Postgres(db) => {
                 db.only_plain(IMPORT)?;
-                Ok(Box::new(PgRestore::new(Arc::clone(db), new_history())))
+                Ok(Box::new(PgImport::new(Arc::clone(db), new_history())))
             }
         }
     }

@@ -95,14 +95,14 @@ async fn fill(
     bar: &ProgressBar,
 ) -> Result<(u64, HistoryId), ExitError> {
     let alone = storage.keep_servers_away(config).await?;
-    let mut restore = storage.restore()?;
-    transfer::begin(&mut *restore, checked).await.map_err(ExitError::failed)?;
+    let mut import = storage.import()?;
+    transfer::begin(&mut *import, checked).await.map_err(ExitError::failed)?;
     let (uid, gid) = checked.largest();
     let known = StoredNumbers { uid: uid.0, gid: gid.0, invite: 0 };
     boot::renew_numbers(config, storage, known, what.ahead).await?;
     let history = boot::new_history();
     let sequencer = sequences.map(|sequences| &**sequences);
-    let stored = transfer::import(&mut *restore, sequencer, &what.file, checked, history, bar).await;
+    let stored = transfer::import(&mut *import, sequencer, &what.file, checked, history, bar).await;
     if let Some(alone) = alone {
         alone.end().await;
     }

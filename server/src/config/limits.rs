@@ -1,17 +1,17 @@
-//! `[limits]`: what one caller may ask for (I9). A rate allows a burst of ten times its value, sign-ups and log-ins of
-//! an address one of twice their value; 0 lifts it.
+//! `[limits]`: what one caller may ask for, and all of them together (I9). A rate allows a burst of ten times its value,
+//! sign-ups and log-ins of an address one of twice their value; 0 lifts it.
 
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, within};
 use crate::queue;
 
-/// The limits of one caller's requests. Those that are skipped are no settings: programs that have the server within them, such as tests,
-/// may choose others.
+/// The limits of requests, rows, connections and memory. Fields that serde skips are no settings: programs that have the server within
+/// them, such as tests, may choose others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsSection {
-    /// Characters of one message.
+    /// Characters of one text: of a message, an edit, a moment, a comment.
     pub text_characters: usize,
     /// People in one group.
     pub group_members: usize,
@@ -147,7 +147,7 @@ impl Default for LimitsSection {
 impl LimitsSection {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let check = |key, value, range| within("limits", key, value, range);
-        // Of more, a draft would be too long for a setting (`MOST_SETTING_BYTES`).
+        // A draft is a setting, of at most 65,536 bytes (`MOST_SETTING_BYTES`), and a character has up to 6 bytes in JSON.
         check("text_characters", self.text_characters, 1..=10_000)?;
         check("group_members", self.group_members, 1..=10_000)?;
         check("history_messages", self.history_messages, 0..=1_000)?;

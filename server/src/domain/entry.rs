@@ -62,7 +62,7 @@ impl Content {
         }
     }
 
-    /// Whether people see it as a line of the conversation, so that the newest one stands for it in lists: also what is left of a message.
+    /// Whether the newest of such rows stands for the conversation in lists: also what is left of a message.
     pub fn is_shown(&self) -> bool {
         // Of moments and comments, too, something is left when they are deleted.
         self.kind.is_shown() && self.target != Conversation::MOMENTS

@@ -7,7 +7,7 @@
 
 /// Who writes rows of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Writer {
+pub enum WrittenBy {
     /// People, by a call or a frame.
     People,
     /// Programs, through the table `inbox`.
@@ -16,33 +16,26 @@ pub enum Writer {
     Server,
 }
 
-/// The facts about a kind.
-struct Facts {
+/// The facts about a kind, as the methods of [`Kind`] explain them.
+struct KindFacts {
     name: &'static str,
     code: u8,
-    writer: Writer,
-    /// Whether it only says what holds now.
+    writer: WrittenBy,
     is_state: bool,
-    /// Whether it is a message, also one that was taken back.
     is_said: bool,
-    /// Whether people see it as a line of the conversation.
     is_shown: bool,
-    /// Whether it is what is left of another row, without the text.
     is_gone: bool,
-    /// Whether friends share it, among the moments.
     is_of_moments: bool,
-    /// Whether a deletion takes its text.
     is_deletable: bool,
-    /// Whether it is about another row, which its body names in `of`.
     names_another: bool,
     /// The compaction key, whose words in braces `compaction` takes from the row; empty: it has none.
     key: &'static str,
 }
 
-const PLAIN: Facts = Facts {
+const PLAIN: KindFacts = KindFacts {
     name: "",
     code: 0,
-    writer: Writer::People,
+    writer: WrittenBy::People,
     is_state: false,
     is_said: false,
     is_shown: false,
@@ -63,10 +56,10 @@ macro_rules! kinds {
             /// All of them.
             pub const ALL: [Kind; [$($code),*].len()] = [$(Kind::$kind),*];
 
-            fn facts(self) -> &'static Facts {
+            fn facts(self) -> &'static KindFacts {
                 match self {
                     $(Kind::$kind => const {
-                        &Facts { name: $name, code: $code, writer: Writer::$writer, $($fact: $value,)* ..PLAIN }
+                        &KindFacts { name: $name, code: $code, writer: WrittenBy::$writer, $($fact: $value,)* ..PLAIN }
                     },)*
                 }
             }
@@ -136,7 +129,7 @@ impl Kind {
     }
 
     /// Who writes it.
-    pub fn writer(self) -> Writer {
+    pub fn writer(self) -> WrittenBy {
         self.facts().writer
     }
 
@@ -145,7 +138,7 @@ impl Kind {
         self.facts().is_state
     }
 
-    /// Whether it is a message, also one that was taken back.
+    /// Whether it is a message, also one that was taken back: such rows tell who has written to whom.
     pub fn is_said(self) -> bool {
         self.facts().is_said
     }
@@ -160,12 +153,12 @@ impl Kind {
         self.facts().is_of_moments
     }
 
-    /// Whether a deletion takes its text.
+    /// Whether a deletion puts `Deleted` in its place.
     pub fn is_deletable(self) -> bool {
         self.facts().is_deletable
     }
 
-    /// Whether it is about another row, which its body names.
+    /// Whether it is about another row, which its body names in `of`.
     pub(super) fn names_another(self) -> bool {
         self.facts().names_another
     }
@@ -175,7 +168,8 @@ impl Kind {
         self.facts().key
     }
 
-    /// Whether people see it as a line of a conversation.
+    /// Whether the newest of these rows stands for its conversation in lists. A deleted message does, so that the conversation stays there;
+    /// the page has no line for it in the conversation itself.
     pub(super) fn is_shown(self) -> bool {
         self.facts().is_shown
     }

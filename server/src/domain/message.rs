@@ -1,4 +1,5 @@
-//! Bodies: the JSON that a row carries, made only here, and the digest by which a repeated send is compared (I4).
+//! Bodies: the JSON that a row carries, and the digest by which a repeated send is compared (I4). `amendment`, `setting` and `social`
+//! make the bodies of their rows.
 
 use serde::Deserialize;
 use serde_json::json;

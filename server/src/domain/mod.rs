@@ -30,7 +30,7 @@ pub use group::{
 };
 pub use ids::{ClientId, GroupId, HistoryId, MessageId, PartitionKey, Uid};
 pub use invite::{Invite, LONGEST_INVITE_SECONDS, MOST_INVITE_USES};
-pub use kinds::{Kind, Writer};
+pub use kinds::{Kind, WrittenBy};
 pub use mention::{MOST_MENTIONS, Mentions};
 pub use message::{AppBodyError, AppKind, Body, Digest, TextError};
 pub use name::{DELETED_ACCOUNT, is_official, is_reserved, is_visible, name_endings, name_key, skeletons};

@@ -2,7 +2,7 @@
 //!
 //! A lost or doubled notice is harmless, since rows are pulled by cursor. If this process loses a notice, the next
 //! heartbeat finds the rows. If a hint of another server is lost, `app::follow` finds them within one heartbeat interval.
-//! Called by the queues after the commit (step 3) and subscribed to by connections. [`Local`] wakes the connections of
+//! Called by the queues at the end of a commit (step 3 of a write) and subscribed to by connections. [`Local`] wakes the connections of
 //! this process; [`SharedNotifier`] also tells the other servers of the same database, by [`Hints`]. [`Presence`] holds the
 //! notices that are told to connections and stored nowhere.
 

@@ -13,7 +13,7 @@ use super::permissions::{Pair, WritePermission};
 use super::plan::Facts;
 use super::request::Queued;
 use super::shard::QueueWriter;
-use super::{Amend, Draft, GroupAction, Request, SendError};
+use super::{Amend, GroupAction, OutgoingMessage, Request, SendError};
 use crate::domain::{
     Amendment, Conversation, GroupId, IdempotencyKey, Kind, MessageId, Progress, Uid, friend_key,
     read_counts_key, seen_key,
@@ -72,7 +72,7 @@ fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
     let (mut facts, mut people): (Vec<Fact>, &[Uid]) = (Vec::with_capacity(4), &[]);
     facts.push(Fact::Person(who));
     match &queued.request {
-        Request::Message(Draft { client_id, to, reply_to, .. }) => {
+        Request::Message(OutgoingMessage { client_id, to, reply_to, .. }) => {
             facts.extend([Fact::Key((who, *client_id)), receivers(*to)]);
             facts.extend(permission(who, *to));
             facts.extend(reply_to.map(|row| Fact::Row(who, row)));
@@ -282,7 +282,8 @@ impl QueueWriter<'_> {
             key.and_then(|key| facts.keys.get(&key)).is_none_or(|state| state.record().is_none())
         };
         let first_to = |queued: &Queued| {
-            let Request::Message(Draft { to: Conversation::User(other), .. }) = queued.request else {
+            let Request::Message(OutgoingMessage { to: Conversation::User(other), .. }) = queued.request
+            else {
                 return None;
             };
             let pair = (other, queued.who);

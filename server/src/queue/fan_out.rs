@@ -42,7 +42,7 @@ impl FanOut {
     /// Refuses requests that store rows with many while `who` has stored too much.
     pub(super) fn check(&self, who: Uid, request: &Request, now: Instant) -> Result<(), SendError> {
         let is_for_many = match request {
-            Request::Message(draft) => matches!(draft.to, Conversation::Group(_)),
+            Request::Message(message) => matches!(message.to, Conversation::Group(_)),
             Request::Amend(amend) => matches!(amend.conversation, Conversation::Group(_)),
             Request::Publish(publish) => publish.target == Conversation::MOMENTS,
             // A new member may get many earlier messages.
@@ -91,11 +91,11 @@ impl FanOut {
 mod tests {
     use super::*;
     use crate::domain::{Body, ClientId, Clock, GroupId, Mentions, Timestamp};
-    use crate::queue::{DailyLimit, Draft};
+    use crate::queue::{DailyLimit, OutgoingMessage};
 
     fn to(to: Conversation) -> Request {
         let client_id = ClientId(uuid::Uuid::from_u128(1));
-        Request::Message(Draft {
+        Request::Message(OutgoingMessage {
             client_id,
             to,
             text: "hi".into(),

@@ -1,8 +1,8 @@
-//! Queues: one writer per receiver, so that ids become visible in order (S16, I1).
+//! Queues: one writer for each, so that the ids of a receiver become visible in order (S16, I1).
 //!
-//! Every user belongs to one queue, by uid. Where seqsvr gives the ids, everything written to a user's inbox is written by
-//! that queue's writer, one batch at a time. Where the store assigns them, the writer of the *sender's* queue writes all
-//! copies, and the store's lock of each inbox keeps the order. [`Queues`] is the bounded way in, called by `app`.
+//! Every user belongs to one queue, by uid. A request goes through its sender's queue. Where seqsvr gives the ids, copies for receivers
+//! of other queues go on to those, so that one writer writes to an inbox. Where the store assigns them, the writer of the sender's queue
+//! writes all copies, and the store's lock of each inbox keeps the order. [`Queues`] is the bounded way in, called by `app`.
 //!
 //! Inside: `writer` is the loop (decide, number, commit, answer) over a `batch` of `request`s; `facts` reads the facts on which `plan`
 //! decides without I/O; `numbering` asks for the numbers, and `outage` knows where there are none; `commit` stores and shows the rows;
@@ -64,7 +64,7 @@ pub use daily::{Counted, DailyLimit, Refused};
 pub use error::SendError;
 pub use friend_lists::{FriendList, FriendLists};
 pub use pipeline::{Pipeline, RESEND_WAIT};
-pub use request::{Amend, Draft, GroupAction, Post, Publish, Request, SendAck};
+pub use request::{Amend, GroupAction, OutgoingMessage, Post, Publish, Request, SendAck};
 pub use watermark::{Watermark, Watermarks};
 
 /// How long a batch waits for its numbers. Copies whose numbers do not come stay owed, senders are refused.
@@ -140,13 +140,13 @@ impl Default for Options {
 /// The parts that queues work with: numbers, rows, notices, and time and chance as arguments (I10).
 #[derive(Clone)]
 pub struct QueueParts {
-    /// Step 1.
+    /// For step 2 of a write (`writer`).
     pub numbers: Numbers,
-    /// Step 2.
+    /// For steps 1 and 3.
     pub store: Arc<dyn MessageStore>,
     /// The accounts that exist.
     pub directory: Arc<Directory>,
-    /// Step 3.
+    /// For the end of step 3.
     pub notifier: Arc<dyn Notifier>,
     /// Latest committed ids.
     pub watermarks: Watermarks,

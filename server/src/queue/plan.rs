@@ -16,7 +16,7 @@ use crate::store::{Accept, IdempotencyRecord, KeyState, Recipient, Unused};
 
 use super::permissions::{Pair, WritePermission};
 use super::request::RequestAnswer;
-use super::{Amend, Draft, Post, Publish, Request, SendAck, SendError};
+use super::{Amend, OutgoingMessage, Post, Publish, Request, SendAck, SendError};
 
 /// The limits that decisions keep.
 #[derive(Clone, Copy, Debug)]
@@ -124,7 +124,7 @@ impl Planner {
             Err(SendError::AccountDeleted(who.0))?;
         }
         match request {
-            Request::Message(draft) => self.message(at, who, draft),
+            Request::Message(message) => self.message(at, who, message),
             Request::Post(post) => self.post(at, who, post),
             Request::Amend(amend) => self.amend(at, who, amend),
             Request::Publish(publish) => self.publish(at, who, publish),
@@ -135,9 +135,9 @@ impl Planner {
         }
     }
 
-    fn message(&mut self, at: usize, who: Uid, draft: &Draft) -> Result<Accept, NoWrite> {
-        let Draft { client_id, to, ref text, reply_to, ref mentions } = *draft;
-        let (key, digest) = ((who, client_id), draft.digest());
+    fn message(&mut self, at: usize, who: Uid, message: &OutgoingMessage) -> Result<Accept, NoWrite> {
+        let OutgoingMessage { client_id, to, ref text, reply_to, ref mentions } = *message;
+        let (key, digest) = ((who, client_id), message.digest());
         let unused = self.unused(key, digest)?;
         let (recipients, group_version) = self.recipients(who, to)?;
         self.pass(who, to)?;

@@ -17,7 +17,7 @@ use crate::domain::{
 #[derive(Clone, Debug)]
 pub enum Request {
     /// Say something to a person or group.
-    Message(Draft),
+    Message(OutgoingMessage),
     /// Put a row into one inbox, without a copy for the sender.
     Post(Post),
     /// Edit or take back a message of the caller, react to any, pin any, or star or delete the caller's copy of any.
@@ -94,7 +94,7 @@ impl Request {
     /// By which a repetition is known, if its client said that.
     pub fn client_id(&self) -> Option<ClientId> {
         match self {
-            Request::Message(draft) => Some(draft.client_id),
+            Request::Message(message) => Some(message.client_id),
             Request::Amend(amend) => Some(amend.client_id),
             Request::Publish(publish) => Some(publish.client_id),
             Request::Post(post) => post.client_id,
@@ -104,9 +104,9 @@ impl Request {
     }
 }
 
-/// Something to be said.
+/// A message to be sent.
 #[derive(Clone, Debug)]
-pub struct Draft {
+pub struct OutgoingMessage {
     /// By which a repetition is known: it gets the first answer (I4).
     pub client_id: ClientId,
     /// The receiver.
@@ -119,7 +119,7 @@ pub struct Draft {
     pub mentions: Mentions,
 }
 
-impl Draft {
+impl OutgoingMessage {
     /// Taken of the text as it came, so that a repetition is known again even where the limits have changed in between (I4).
     pub(super) fn digest(&self) -> Digest {
         // No text of a person begins with a zero byte.

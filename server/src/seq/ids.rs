@@ -1,5 +1,4 @@
-//! Numbers for everything that is no row: users, groups, invitations. The adapter of the number issuer, as the module
-//! above is the one to the sequences.
+//! Numbers for everything that is no row: users, groups, invitations. The adapter of the number issuer.
 //!
 //! Owns the issuer, whose segments are durable in a file beside the database, or in PostgreSQL. Called by `app` when something is made.
 

@@ -1,6 +1,6 @@
 //! Numbers for rows: the adapter of seqsvr. Turns its ranges into message ids and its errors into ours.
 //!
-//! `sequences` says which sequences these are. Owns no state. [`Numbers`] is called by the queues alone (step 1 of a
+//! `sequences` says which sequences these are. Owns no state. [`Numbers`] is called by the queues alone (step 2 of a
 //! write); which implementation lies behind it, embedded or cluster, is decided at boot. `ids` and `request_ids` use
 //! the number issuer.
 

@@ -1,6 +1,6 @@
 //! The whole of an installation as records: what an export reads and an import writes.
 //!
-//! [`ExportSnapshot`] reads one moment of an installation, [`Restore`] fills an empty one, [`InboxImport`] adds to one
+//! [`ExportSnapshot`] reads one moment of an installation, [`Import`] fills an empty one, [`InboxImport`] adds to one
 //! inbox. SQLite and PostgreSQL implement them; `transfer` turns records into lines of a file and back. Sessions are no
 //! records, since nobody stays logged in across an import; read markers are none, since they follow from the rest.
 
@@ -219,19 +219,19 @@ pub trait ExportSnapshot: Send {
 
 /// Fills an empty installation, a chunk at a time, while no server has it.
 ///
-/// From the first chunk until [`finish`](Restore::finish) the installation is *unfinished*: it does not open for
+/// From the first chunk until [`finish`](Import::finish) the installation is *unfinished*: it does not open for
 /// serving, and only the same source goes on filling it.
 #[async_trait]
-pub trait Restore: Send {
+pub trait Import: Send {
     /// Begins to fill from `source` (a checksum), or goes on: how many of its records are already in.
-    async fn begin(&mut self, source: &str) -> Result<u64, RestoreError>;
+    async fn begin(&mut self, source: &str) -> Result<u64, ImportError>;
 
     /// Stores the next records, in the order of the archive, durably. They count all or none; what a call that was cut off has left is
     /// written again when they come again.
-    async fn write(&mut self, chunk: Vec<Record>) -> Result<(), RestoreError>;
+    async fn write(&mut self, chunk: Vec<Record>) -> Result<(), ImportError>;
 
     /// Marks the installation as whole, under a new history.
-    async fn finish(&mut self, history: HistoryId) -> Result<(), RestoreError>;
+    async fn finish(&mut self, history: HistoryId) -> Result<(), ImportError>;
 }
 
 /// Appends rows to one inbox, a chunk at a time.
@@ -259,7 +259,7 @@ pub trait InboxImport: Send {
 
 /// Why an installation is not filled.
 #[derive(Clone, Debug, thiserror::Error)]
-pub enum RestoreError {
+pub enum ImportError {
     /// There are accounts or rows already.
     #[error("the installation is not empty; import into an empty data directory or database")]
     NotEmpty,

@@ -69,7 +69,7 @@ pub struct Accept {
     pub digest: Digest,
     /// Copies of this transaction. The one that answers the sender comes first: the sender's own, or the only one of a post.
     pub rows: Vec<Row>,
-    /// Copies that other queues will write.
+    /// Copies that are written later: by other queues, in slices, once there are numbers, or after the earlier messages of a joiner.
     pub rest: Vec<Recipient>,
     /// The group's new state, where the content is a `membership`.
     pub change: Option<GroupChange>,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use seqsvr_core::NextError;
 
 use crate::store::StoreError;
-use crate::store::archive::RestoreError;
+use crate::store::archive::ImportError;
 
 /// An export, an import or a `restored` failed.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +55,7 @@ pub enum TransferError {
     },
     /// The installation does not take it.
     #[error(transparent)]
-    Restore(#[from] RestoreError),
+    Import(#[from] ImportError),
     /// Storage failed.
     #[error(transparent)]
     Store(#[from] StoreError),

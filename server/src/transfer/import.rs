@@ -10,7 +10,7 @@ use super::error::TransferError;
 use super::line::ArchiveLine;
 use super::reader::ArchiveReader;
 use crate::domain::HistoryId;
-use crate::store::archive::{Record, Restore};
+use crate::store::archive::{Import, Record};
 
 /// Records of a transaction.
 const CHUNK: usize = 5_000;
@@ -22,8 +22,8 @@ const CHUNK_BYTES: usize = 16 << 20;
 ///
 /// # Errors
 /// When the installation is not empty or another import was begun, and nothing may be done to it.
-pub async fn begin(restore: &mut dyn Restore, checked: &Checked) -> Result<(), TransferError> {
-    Ok(restore.begin(&checked.source).await.map(drop)?)
+pub async fn begin(into: &mut dyn Import, checked: &Checked) -> Result<(), TransferError> {
+    Ok(into.begin(&checked.source).await.map(drop)?)
 }
 
 /// Stores the records of the archive at `path`, which [`check`](super::check()) found to be as `checked` says, under
@@ -36,14 +36,14 @@ pub async fn begin(restore: &mut dyn Restore, checked: &Checked) -> Result<(), T
 /// When the installation is not empty, the file changed in between, or storage fails; running it again with the same
 /// file goes on.
 pub async fn import(
-    restore: &mut dyn Restore,
+    into: &mut dyn Import,
     sequencer: Option<&dyn Sequencer>,
     path: &Path,
     checked: &Checked,
     history: HistoryId,
     progress: &ProgressBar,
 ) -> Result<u64, TransferError> {
-    let stored = restore.begin(&checked.source).await?;
+    let stored = into.begin(&checked.source).await?;
     if let Some(sequencer) = sequencer {
         for (uid, id) in checked.largest.values() {
             sequencer.advance(seqsvr_core::Uid::new(uid.0), id.get()).await?;
@@ -75,14 +75,14 @@ pub async fn import(
         }
         if chunk.len() == CHUNK || bytes >= CHUNK_BYTES {
             bytes = 0;
-            restore.write(std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK))).await?;
+            into.write(std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK))).await?;
             progress.set_position(seen);
         }
     }
     if !chunk.is_empty() {
-        restore.write(chunk).await?;
+        into.write(chunk).await?;
     }
     progress.set_position(seen);
-    restore.finish(history).await?;
+    into.finish(history).await?;
     Ok(stored)
 }

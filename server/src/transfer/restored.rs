@@ -7,8 +7,8 @@ use seqsvr_core::Sequencer;
 use super::error::TransferError;
 
 /// By how much every ceiling is raised. The files that were restored do not say how many numbers were handed out since
-/// they were saved; nobody receives ten million rows in a backup's age (a hundred a second for a day), and the line
-/// has room for 900 million such raises.
+/// they were saved; nobody receives ten million rows in a backup's age (a hundred a second for a day), and a sequence
+/// has room for 900 million such raises below 2^53.
 pub const MARGIN: u64 = 10_000_000;
 
 /// By how much the numbers of users, groups and invitations go on later, unless told otherwise: more than are given between two

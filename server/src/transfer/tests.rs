@@ -12,11 +12,11 @@ use uuid::Uuid;
 
 use super::{Begin, check, export, import};
 use crate::domain::{HistoryId, MessageId, Timestamp};
-use crate::store::archive::{ExportSnapshot, Restore};
+use crate::store::archive::{ExportSnapshot, Import};
 use crate::store::conformance::compare::same_answers;
 use crate::store::conformance::history::{Move, MoveHistory, moves};
-use crate::store::postgres::{PgDb, PgExportSnapshot, PgOptions, PgRestore, PostgresStore};
-use crate::store::sqlite::{Db, SqliteExportSnapshot, SqliteOptions, SqliteRestore, SqliteStore};
+use crate::store::postgres::{PgDb, PgExportSnapshot, PgImport, PgOptions, PostgresStore};
+use crate::store::sqlite::{Db, SqliteExportSnapshot, SqliteImport, SqliteOptions, SqliteStore};
 use crate::store::{CommitError, Directory, MessageStore, NewAccount, Write};
 
 mod tables;
@@ -94,18 +94,18 @@ impl Place {
         let bar = ProgressBar::hidden();
         let checked = check(file, 100_000, &bar).expect("a good file");
         let history = HistoryId(Uuid::from_u128(2));
-        let fill = async |restore: &mut dyn Restore| {
-            import(restore, None, file, &checked, history, &bar).await.expect("imported");
+        let fill = async |into: &mut dyn Import| {
+            import(into, None, file, &checked, history, &bar).await.expect("imported");
         };
         match &self.url {
             None => {
                 let db = self.sqlite().await;
-                fill(&mut SqliteRestore::new(Arc::clone(&db))).await;
+                fill(&mut SqliteImport::new(Arc::clone(&db))).await;
                 db.close().await.expect("closed");
             }
             Some(url) => {
                 let db = PgDb::open(url, &PgOptions::default()).await.expect("opened");
-                fill(&mut PgRestore::new(Arc::clone(&db), HistoryId(Uuid::from_u128(3)))).await;
+                fill(&mut PgImport::new(Arc::clone(&db), HistoryId(Uuid::from_u128(3)))).await;
                 db.close().await;
             }
         }

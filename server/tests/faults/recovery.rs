@@ -9,7 +9,7 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 use reqwest::Method;
 use serde_json::{Value, json};
-use tidemark::domain::{Kind, Writer};
+use tidemark::domain::{Kind, WrittenBy};
 use tidemark_test_support::ports::free_port;
 use tidemark_test_support::until::until;
 use tidemark_trials::chaos::{ChatFault, Database, FaultRun, KINDS, TablesRun};
@@ -28,7 +28,7 @@ async fn survive(fault: ChatFault, seed: u64) {
 /// A kind of row that is new belongs into the fault runs, if people make it.
 #[test]
 fn the_fault_runs_know_every_kind_of_row() {
-    for kind in Kind::ALL.into_iter().filter(|kind| kind.writer() == Writer::People) {
+    for kind in Kind::ALL.into_iter().filter(|kind| kind.writer() == WrittenBy::People) {
         let word = kind.as_str();
         let known = KINDS.iter().any(|listed| listed.as_str() == word);
         assert!(known, "{word} is missing in `KINDS` of trials/src/chaos/action.rs");

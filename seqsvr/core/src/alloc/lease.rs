@@ -1,5 +1,5 @@
 //! The arithmetic of leases: until when a node may hand out numbers, and how long a taker stays away from sections that it was given. Pure;
-//! owned by `node`, and every request compares `until` with the clock.
+//! an AllocSvr has one for each Set (`seqsvr/cluster/src/alloc/node.rs`), and every request compares `until` with the clock.
 
 use std::time::Duration;
 
@@ -48,9 +48,8 @@ impl Lease {
         self.until
     }
 
-    /// When no other node can still go by a table older than the one that counted here at `counted`. A node that read an older one asked
-    /// before that, and its lease is over when *its* clock has moved by that much; clocks differ by at
-    /// most 5 % in rate, so two by less than a tenth.
+    /// When no other node can still go by a table older than the one that counted here at `counted`. Such a node asked for it before
+    /// `counted`, so its lease is over one length later by its own clock. Two clocks differ by at most 5 % in rate; a tenth is waited more.
     pub fn takeover(&self, counted: Moment) -> Moment {
         if self.flaws.has(Flaw::NoTakeoverWait) {
             return counted;

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::json;
 use crate::app::Messages;
-use crate::app::messages::{Draft, Request, SendAck};
+use crate::app::messages::{OutgoingMessage, Request, SendAck};
 use crate::domain::{ClientId, MOST_MENTIONS, Mentions, MessageId, Uid};
 use crate::http::BATCH;
 use crate::http::error::{Document, Problem};
@@ -75,12 +75,12 @@ impl NewMentions {
 }
 
 impl NewMessage {
-    pub(in crate::http) fn draft(self) -> Result<Draft, Problem> {
+    pub(in crate::http) fn outgoing(self) -> Result<OutgoingMessage, Problem> {
         let NewText { text, reply_to, mentions } = self.body;
         let reply_to = reply_to.map(row).transpose()?;
         let mentions = mentions.map(NewMentions::read).transpose()?.unwrap_or_default();
         let (client_id, to) = (ClientId(self.client_id), self.to.conversation()?);
-        Ok(Draft { client_id, to, text, reply_to, mentions })
+        Ok(OutgoingMessage { client_id, to, text, reply_to, mentions })
     }
 }
 
@@ -124,10 +124,10 @@ pub(in crate::http) async fn send(
     Session(session): Session,
     Json(message): Json<NewMessage>,
 ) -> Result<Response, Problem> {
-    let draft = message.draft()?;
+    let message = message.outgoing()?;
     rates.send(session.uid, 1)?;
     let began = Instant::now();
-    let ack = messages.submit(session.uid, draft).await?;
+    let ack = messages.submit(session.uid, message).await?;
     metrics.send_seconds.observe(began.elapsed().as_secs_f64());
     if !ack.repeated {
         metrics.messages_http.inc();
@@ -194,7 +194,11 @@ pub(in crate::http) async fn send_batch(
         .iter()
         .map(|raw| {
             let message: NewMessage = from_text(raw.get()).map_err(|error| Problem::from_json(&error))?;
-            Ok::<_, Problem>(messages.submit_in(&pipeline, session.uid, Request::Message(message.draft()?)))
+            Ok::<_, Problem>(messages.submit_in(
+                &pipeline,
+                session.uid,
+                Request::Message(message.outgoing()?),
+            ))
         })
         .collect();
     let answers = join_all(submitted.into_iter().map(async |submitted| Ok(submitted?.await?))).await;

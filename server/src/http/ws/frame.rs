@@ -104,8 +104,8 @@ pub(super) fn parse(text: &str) -> Result<ClientFrame, BadFrame> {
         },
         "send" => {
             let message = from_text(text).map_err(|error| Problem::from_json(&error));
-            let draft = message.and_then(NewMessage::draft).map(Request::Message);
-            draft.map(ClientFrame::from).map_err(|problem| named(text, problem))
+            let message = message.and_then(NewMessage::outgoing).map(Request::Message);
+            message.map(ClientFrame::from).map_err(|problem| named(text, problem))
         }
         "read" => read(text).map_err(|problem| marked(text, problem)),
         "seen" => seen(text).map_err(|problem| marked(text, problem)),

@@ -1,4 +1,4 @@
-//! One connection: heartbeats in, rows out, sends and their answers, by the flow rule of the architecture.
+//! One connection: heartbeats in, rows out, sends and their answers, by the "Sync rules" of PROTOCOL.md.
 //!
 //! Owns the connection's cursor. At most one `entries` frame is unacknowledged; the next heartbeat acknowledges it
 //! and sets the cursor, also downwards. A connection that has not heartbeat yet gets nothing unasked.
@@ -365,7 +365,8 @@ impl SocketSession {
             }
             tungstenite::Error::Utf8(_) => (Problem::invalid_utf8(), NOT_UTF8),
             tungstenite::Error::Capacity(_) => {
-                let detail = "the frame is far too large; it may have 128 KiB";
+                let most = self.state.settings.limits.frame_bytes;
+                let detail = format!("the frame is far too large; at most {most} bytes are allowed");
                 (Problem { code: "frame_too_large", ..Problem::invalid_body(detail) }, TOO_LARGE)
             }
             tungstenite::Error::Protocol(tungstenite::error::ProtocolError::ResetWithoutClosingHandshake) => {

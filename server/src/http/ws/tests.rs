@@ -19,7 +19,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use super::session::{SocketSession, run};
-use crate::app::messages::Draft;
+use crate::app::messages::OutgoingMessage;
 use crate::app::{
     AccountOptions, Accounts, Consent, Conversations, EphemeralOptions, Ephemerals, Groups, Ids, InboxSync,
     Invites, LiveSession, Messages, Moments, People, Presence, SignUp, Token,
@@ -124,14 +124,14 @@ impl World {
     /// Ann says something to Bob; the id of Bob's copy is that of Ann's, since they began together.
     async fn ann_says(&mut self, text: &str) -> u64 {
         self.sent += 1;
-        let draft = Draft {
+        let message = OutgoingMessage {
             client_id: ClientId(Uuid::from_u128(self.sent)),
             to: Conversation::User(BOB),
             text: text.to_owned(),
             reply_to: None,
             mentions: Mentions::default(),
         };
-        self.messages.submit(ANN, draft).await.expect("stored").message_id.get()
+        self.messages.submit(ANN, message).await.expect("stored").message_id.get()
     }
 
     fn send(&self, frame: &Value) {
@@ -257,7 +257,7 @@ fn ephemerals(store: Arc<FaultyStore>, config: &Config) -> Ephemerals {
     Ephemerals::new(store, Presence::new(None), options)
 }
 
-/// The behaviour of the connection, by the letter of the flow rule.
+/// The behaviour of the connection, by the letter of the "Sync rules" of PROTOCOL.md.
 #[derive(Default)]
 struct Model {
     inbox: Vec<u64>,

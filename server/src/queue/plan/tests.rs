@@ -34,7 +34,7 @@ fn planner(facts: Facts) -> Planner {
 }
 
 fn say(id: u128, to: Conversation, text: &str) -> Request {
-    Request::Message(Draft {
+    Request::Message(OutgoingMessage {
         client_id: ClientId(Uuid::from_u128(id)),
         to,
         text: text.into(),
@@ -82,8 +82,11 @@ fn the_first_answer_outlives_membership_and_limits() {
 fn who_is_mentioned_and_not_in_the_group_is_left_out() {
     let mut planner = planner(facts());
     let naming = |id, to, users: &[Uid]| {
-        let Request::Message(draft) = say(id, to, "hi") else { panic!("a message") };
-        Request::Message(Draft { mentions: Mentions { users: users.to_vec(), all: true }, ..draft })
+        let Request::Message(message) = say(id, to, "hi") else { panic!("a message") };
+        Request::Message(OutgoingMessage {
+            mentions: Mentions { users: users.to_vec(), all: true },
+            ..message
+        })
     };
     let walkers = Conversation::Group(WALKERS);
     let request = naming(1, walkers, &[BOB, CAT, BOB]);
@@ -251,7 +254,7 @@ fn amendments_of_one_batch_build_on_each_other() {
     assert!(recall.is_ok());
     let late = planner.decide(3, ANN, &amend(4, row, Amendment::Edit("he".to_owned())));
     assert_eq!(refusal(late), Some(SendError::Recalled));
-    let reply = Request::Message(Draft {
+    let reply = Request::Message(OutgoingMessage {
         client_id: ClientId(Uuid::from_u128(5)),
         to: Conversation::User(BOB),
         text: "what?".into(),

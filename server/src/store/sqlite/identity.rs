@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::db::Db;
 use super::meta;
 use super::stamp::Start;
+use crate::domain::HistoryId;
 use crate::store::StoreError;
 
 const INSTALLATION: &str = "installation";
@@ -18,7 +19,7 @@ const NEXT: &str = "start_next";
 pub(super) const FILES: &str = "files";
 const KEY: &str = "invites_key";
 /// There while files that were restored are made good: before that is done, numbers may come a second time.
-pub(super) const RESTORING: &str = "restoring";
+const RESTORING: &str = "restoring";
 
 /// The stored record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,6 +90,14 @@ impl Identity {
         meta::put(&mut tx, KEY, key).await?;
         tx.commit().await
     }
+}
+
+/// Gives files that were restored another history: they are good from now on (I14).
+pub async fn rename_history(db: &Db, history: HistoryId) -> Result<(), StoreError> {
+    let mut tx = db.write().await?;
+    meta::put_history(&mut tx, history).await?;
+    meta::remove(&mut tx, RESTORING).await?;
+    tx.commit().await
 }
 
 fn written(start: Start) -> String {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidemark::app::SendError;
-use tidemark::app::messages::Draft;
+use tidemark::app::messages::OutgoingMessage;
 use tidemark::domain::{Conversation, Mentions, MessageId};
 use tidemark::queue::Options;
 use tidemark::store::faulty::Fault;
@@ -188,7 +188,7 @@ async fn a_batch_asks_for_all_its_numbers_at_once() {
     let process = world.start(options(1)).await;
     let members = (1..PEOPLE).map(person).collect();
     let gid = process.groups.create(person(0), "all".into(), members, None).await.expect("made");
-    let draft = |id| Draft {
+    let message = |id| OutgoingMessage {
         client_id: name(id),
         to: Conversation::Group(gid),
         text: "hi".into(),
@@ -196,10 +196,11 @@ async fn a_batch_asks_for_all_its_numbers_at_once() {
         mentions: Mentions::default(),
     };
     process.store.script([Fault::Stall]);
-    let first = tokio::spawn(process.messages.submit(person(0), draft(1)));
+    let first = tokio::spawn(process.messages.submit(person(0), message(1)));
     process.store.until_stalled(1).await;
     // Sends that come while the first is written are one batch.
-    let next: Vec<_> = (2..=5).map(|id| process.messages.submit(person(id as u32 % 2), draft(id))).collect();
+    let next: Vec<_> =
+        (2..=5).map(|id| process.messages.submit(person(id as u32 % 2), message(id))).collect();
     process.store.release();
     first.await.expect("runs").expect("accepted");
     for answer in next {
@@ -227,15 +228,15 @@ async fn a_line_that_has_ended_silences_its_own_user_and_nobody_else() {
     let (ann, bob) = (person(0), person(1));
     let gid = process.groups.create(ann, "all".into(), vec![bob, person(2)], None).await.expect("made");
     process.lines.advance(seqsvr_core::Uid::new(bob.0), MessageId::MAX.get()).await.expect("memory");
-    let draft = |id| Draft {
+    let message = |id| OutgoingMessage {
         client_id: name(id),
         to: Conversation::Group(gid),
         text: "hi".into(),
         reply_to: None,
         mentions: Mentions::default(),
     };
-    process.messages.submit(ann, draft(1)).await.expect("accepted");
-    assert_eq!(process.messages.submit(bob, draft(2)).await, Err(SendError::Exhausted));
+    process.messages.submit(ann, message(1)).await.expect("accepted");
+    assert_eq!(process.messages.submit(bob, message(2)).await, Err(SendError::Exhausted));
     process.queues.stop().await;
     assert_eq!(client_ids_of(&world.inbox(person(2)).await)[1..], [name(1)]);
     assert_eq!(client_ids_of(&world.inbox(bob).await).len(), 1, "nothing after the making of the group");
@@ -247,14 +248,14 @@ async fn stopping_finishes_what_was_accepted_and_refuses_the_rest() {
     let process = world.start(options(4)).await;
     let members = (1..PEOPLE).map(person).collect();
     let gid = process.groups.create(person(0), "all".into(), members, None).await.expect("made");
-    let draft = |id| Draft {
+    let message = |id| OutgoingMessage {
         client_id: name(id),
         to: Conversation::Group(gid),
         text: "bye".into(),
         reply_to: None,
         mentions: Mentions::default(),
     };
-    let sent: Vec<_> = (1..=20).map(|id| process.messages.submit(person(0), draft(id))).collect();
+    let sent: Vec<_> = (1..=20).map(|id| process.messages.submit(person(0), message(id))).collect();
     process.queues.stop().await;
     for answer in sent {
         assert!(answer.await.is_ok());
@@ -262,7 +263,7 @@ async fn stopping_finishes_what_was_accepted_and_refuses_the_rest() {
     for n in 0..PEOPLE {
         assert_eq!(world.inbox(person(n)).await.len(), 21, "20 messages and the making of the group");
     }
-    let late = process.messages.submit(person(0), draft(99)).await;
+    let late = process.messages.submit(person(0), message(99)).await;
     assert_eq!(late, Err(SendError::Stopping));
 }
 
@@ -296,7 +297,7 @@ async fn after_the_row_that_says_you_left_nothing_of_that_epoch_arrives() {
     let process = world.start(options(4)).await;
     let (ann, bob) = (person(0), person(1));
     let gid = process.groups.create(ann, "pair".into(), vec![bob], None).await.expect("made");
-    let say = |id| Draft {
+    let say = |id| OutgoingMessage {
         client_id: name(id),
         to: Conversation::Group(gid),
         text: "hello".into(),

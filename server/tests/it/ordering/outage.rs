@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use tidemark::app::SendError;
-use tidemark::app::messages::Draft;
+use tidemark::app::messages::OutgoingMessage;
 use tidemark::domain::{Conversation, Mentions};
 use tidemark::queue::{NUMBER_WAIT, Options};
 use tidemark::store::faulty::Fault;
@@ -81,7 +81,7 @@ async fn a_group_hears_at_once_except_for_those_without_numbers() {
         let process = world.start(options(queues)).await;
         let members = (1..PEOPLE).map(person).collect();
         let gid = process.groups.create(person(0), "all".into(), members, None).await.expect("made");
-        let draft = |id| Draft {
+        let message = |id| OutgoingMessage {
             client_id: name(id),
             to: Conversation::Group(gid),
             text: "hi".into(),
@@ -90,10 +90,10 @@ async fn a_group_hears_at_once_except_for_those_without_numbers() {
         };
         process.refuse_numbers(person(3));
         for id in 1..=5 {
-            process.messages.submit(person(id as u32 % 2), draft(id)).await.expect("accepted");
+            process.messages.submit(person(id as u32 % 2), message(id)).await.expect("accepted");
         }
         process.groups.remove(person(0), gid, person(3)).await.expect("removed");
-        process.messages.submit(person(0), draft(6)).await.expect("accepted");
+        process.messages.submit(person(0), message(6)).await.expect("accepted");
         process.idle().await;
         assert_eq!(
             client_ids_of(&world.inbox(person(2)).await).len(),

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use tidemark::app::SendError;
-use tidemark::app::messages::{Draft, Request};
+use tidemark::app::messages::{OutgoingMessage, Request};
 use tidemark::domain::Uid;
 use tidemark::queue::{Options, RESEND_WAIT};
 use tidemark::store::faulty::Fault;
@@ -11,18 +11,24 @@ use tidemark::store::faulty::Fault;
 use crate::ordering::world::{Process, World, client_ids_of, name, options, person, to};
 
 /// Sends as the clients do: so many at a time, and from the first refused one on again.
-async fn pump(process: &Process, who: Uid, drafts: &[Draft], window: usize, mut between: impl FnMut(usize)) {
+async fn pump(
+    process: &Process,
+    who: Uid,
+    messages: &[OutgoingMessage],
+    window: usize,
+    mut between: impl FnMut(usize),
+) {
     let pipeline = process.messages.pipeline();
     let mut settled = 0;
     for round in 0.. {
         between(round);
-        let window = &drafts[settled..drafts.len().min(settled + window)];
+        let window = &messages[settled..messages.len().min(settled + window)];
         if window.is_empty() {
             return;
         }
         let answers: Vec<_> = window
             .iter()
-            .map(|draft| process.messages.submit_in(&pipeline, who, Request::Message(draft.clone())))
+            .map(|message| process.messages.submit_in(&pipeline, who, Request::Message(message.clone())))
             .collect();
         let mut refused = false;
         for answer in answers {
@@ -78,9 +84,10 @@ async fn check(run: Run) {
     let process = world.start(Options { queues, length, batch, ..Options::default() }).await;
     let (ann, bob) = (person(0), person(1));
     process.store.script(run.faults.iter().copied());
-    let drafts: Vec<Draft> = (0..40).map(|id| to(if id % 3 == 0 { ann } else { bob }, id, "hi")).collect();
+    let messages: Vec<OutgoingMessage> =
+        (0..40).map(|id| to(if id % 3 == 0 { ann } else { bob }, id, "hi")).collect();
     let (from, rounds) = run.outage;
-    pump(&process, ann, &drafts, run.window, |round| {
+    pump(&process, ann, &messages, run.window, |round| {
         if rounds > 0 && round == from {
             process.refuse_numbers(ann);
         } else if round == from + rounds {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 
-use tidemark::app::messages::Draft;
+use tidemark::app::messages::OutgoingMessage;
 use tidemark::domain::{ClientId, Conversation, Entry, GroupId, Kind, Mentions, Uid};
 use tidemark::queue::{Options, Request};
 use tidemark::store::MessageStore;
@@ -67,7 +67,13 @@ async fn check(run: Run) {
             To::Person(n) => Conversation::User(person(n)),
         };
         let (client_id, text) = (name(id as u128), format!("message {id}"));
-        Request::Message(Draft { client_id, to, text, reply_to: None, mentions: Mentions::default() })
+        Request::Message(OutgoingMessage {
+            client_id,
+            to,
+            text,
+            reply_to: None,
+            mentions: Mentions::default(),
+        })
     };
     let mut unanswered = Vec::new();
     for (at, (from, to)) in run.sends.iter().enumerate() {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tidemark::app::messages::Draft;
+use tidemark::app::messages::OutgoingMessage;
 use tidemark::domain::{Conversation, GroupId, Kind, MessageId, Uid};
 use tidemark::queue::Request;
 use tidemark::store::faulty::Fault;
@@ -24,7 +24,7 @@ async fn group(process: &Process, people: impl IntoIterator<Item = u32>) -> Grou
 }
 
 async fn say(process: &Process, who: Uid, gid: GroupId, id: u128) {
-    process.insist(who, Draft { to: Conversation::Group(gid), ..to(who, id, "hi") }).await;
+    process.insist(who, OutgoingMessage { to: Conversation::Group(gid), ..to(who, id, "hi") }).await;
 }
 
 /// `who` reads all that there is in the group.

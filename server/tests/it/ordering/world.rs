@@ -10,7 +10,7 @@ use seqsvr_core::{Granted, NextError, Sequencer, TryNextError, Unavailable};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
-use tidemark::app::messages::{Draft, Messages};
+use tidemark::app::messages::{Messages, OutgoingMessage};
 use tidemark::app::sync::InboxSync;
 use tidemark::app::{Consent, Groups};
 use tidemark::domain::{
@@ -253,8 +253,8 @@ impl Process {
     }
 
     /// Sends until it is durable, as a client does: the same `client_id` again after every retryable refusal.
-    pub(crate) async fn insist(&self, who: Uid, draft: Draft) -> MessageId {
-        self.insist_on(who, Request::Message(draft)).await
+    pub(crate) async fn insist(&self, who: Uid, message: OutgoingMessage) -> MessageId {
+        self.insist_on(who, Request::Message(message)).await
     }
 
     /// The same for whatever is asked.
@@ -273,8 +273,8 @@ pub(crate) fn options(queues: usize) -> Options {
     Options { queues, ..Options::default() }
 }
 
-pub(crate) fn to(uid: Uid, id: u128, text: &str) -> Draft {
-    Draft {
+pub(crate) fn to(uid: Uid, id: u128, text: &str) -> OutgoingMessage {
+    OutgoingMessage {
         client_id: name(id),
         to: Conversation::User(uid),
         text: text.into(),

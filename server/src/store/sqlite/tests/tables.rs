@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::failures::over;
 use super::*;
 use crate::domain::{Direction, Timestamp};
-use crate::store::archive::{CounterRecord, Record, Restore as _, TableRowRecord};
+use crate::store::archive::{CounterRecord, Import as _, Record, TableRowRecord};
 use crate::store::conformance::tables::{
     all, append, delete, first, numbered, one, put, run as contract, stored, table, write,
 };
@@ -364,13 +364,13 @@ async fn an_import_goes_on_that_was_cut_off_behind_the_rows_of_a_chunk() {
     let chunk = [vec![Record::Table(record.clone(), 0)], of_rows.clone()].concat();
 
     let db = Db::open(&path).await.expect("opened");
-    let mut import = SqliteRestore::new(db.clone());
+    let mut import = SqliteImport::new(db.clone());
     assert_eq!(import.begin("a file").await.expect("begun"), 0);
     import.write_tables(of_rows).await.expect("written");
     db.close().await.expect("closed");
 
     let db = Db::open(&path).await.expect("opened");
-    let mut import = SqliteRestore::new(db.clone());
+    let mut import = SqliteImport::new(db.clone());
     assert_eq!(import.begin("a file").await.expect("goes on"), 0, "nothing counts yet");
     import.write(chunk).await.expect("written");
     assert_eq!(import.begin("a file").await.expect("goes on"), 3);

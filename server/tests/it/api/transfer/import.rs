@@ -10,7 +10,7 @@ use tidemark::boot;
 use tidemark::config::{Config, MessageIds};
 use tidemark::domain::{Clock, HistoryId};
 use tidemark::store::StoreError;
-use tidemark::store::archive::{Record, Restore, RestoreError};
+use tidemark::store::archive::{Import, ImportError, Record};
 use tidemark::transfer::{self, TransferError};
 use tidemark_process::Version;
 
@@ -267,22 +267,22 @@ async fn only_an_empty_installation_is_filled() {
 
 /// Fails instead of writing the chunk after so many.
 struct Dies<'a> {
-    inner: &'a mut dyn Restore,
+    inner: &'a mut dyn Import,
     after: usize,
 }
 
 #[async_trait]
-impl Restore for Dies<'_> {
-    async fn begin(&mut self, source: &str) -> Result<u64, RestoreError> {
+impl Import for Dies<'_> {
+    async fn begin(&mut self, source: &str) -> Result<u64, ImportError> {
         self.inner.begin(source).await
     }
 
-    async fn write(&mut self, chunk: Vec<Record>) -> Result<(), RestoreError> {
+    async fn write(&mut self, chunk: Vec<Record>) -> Result<(), ImportError> {
         self.after = self.after.checked_sub(1).ok_or(StoreError::unavailable("power is gone"))?;
         self.inner.write(chunk).await
     }
 
-    async fn finish(&mut self, history: HistoryId) -> Result<(), RestoreError> {
+    async fn finish(&mut self, history: HistoryId) -> Result<(), ImportError> {
         self.inner.finish(history).await
     }
 }
@@ -308,16 +308,16 @@ async fn an_interrupted_import_goes_on_after_its_last_chunk_and_is_not_served_be
         MessageIds::Seqsvr => Some(boot::sequencer(&config).await.expect("opened")),
         MessageIds::Store => None,
     };
-    let mut restore = storage.restore().expect("plain");
-    let mut dies = Dies { inner: &mut *restore, after: 2 };
+    let mut import = storage.import().expect("plain");
+    let mut dies = Dies { inner: &mut *import, after: 2 };
     let sequencer = numbers.as_deref();
     let died = transfer::import(&mut dies, sequencer, &file, &checked, boot::new_history(), &bar).await;
-    assert!(matches!(died, Err(TransferError::Restore(RestoreError::Store(_)))), "{died:?}");
+    assert!(matches!(died, Err(TransferError::Import(ImportError::Store(_)))), "{died:?}");
     if let Some(numbers) = &numbers {
         numbers.shutdown().await;
     }
     storage.close().await.expect("closed");
-    drop((restore, numbers));
+    drop((import, numbers));
 
     let not_served =
         boot::start(&config, Clock::system(), Version::default()).await.err().map(|error| error.to_string());

@@ -1,4 +1,4 @@
-//! Fills an empty installation from records, and renames the history of one that was restored.
+//! Fills an empty installation from records.
 //!
 //! Records go straight into the keyed tables. The transaction of a chunk also says how many there are by now; before it
 //! come the rows of tables, which may be written twice. The journal stays empty. Until the end the database is marked, and does not open for serving.
@@ -15,20 +15,20 @@ use super::heads::{self, HeadRow};
 use super::journal::Journal;
 use super::memtable::{ChangedGroup, Memtable, MemtableUpdate};
 use super::pending::SqlitePending;
-use super::{identity, meta, rows, tables};
+use super::{meta, rows, tables};
 use crate::domain::{Group, HistoryId, MembershipEpoch, MessageId, Timestamp, Uid, name_key};
-use crate::store::archive::{CounterRecord, Record, Restore, RestoreError, TableRowRecord};
+use crate::store::archive::{CounterRecord, Import, ImportError, Record, TableRowRecord};
 use crate::store::{Account, StoreError};
 
-/// A [`Restore`] on SQLite.
-pub struct SqliteRestore {
+/// A [`Import`] on SQLite.
+pub struct SqliteImport {
     db: Arc<Db>,
 }
 
-impl SqliteRestore {
+impl SqliteImport {
     /// Into the database `db`.
-    pub fn new(db: Arc<Db>) -> SqliteRestore {
-        SqliteRestore { db }
+    pub fn new(db: Arc<Db>) -> SqliteImport {
+        SqliteImport { db }
     }
 
     /// The rows and counters of tables among `records`.
@@ -58,25 +58,25 @@ impl SqliteRestore {
 }
 
 #[async_trait]
-impl Restore for SqliteRestore {
-    async fn begin(&mut self, source: &str) -> Result<u64, RestoreError> {
+impl Import for SqliteImport {
+    async fn begin(&mut self, source: &str) -> Result<u64, ImportError> {
         let flushed = meta::number(self.db.readers(), meta::FLUSHED).await?;
         let batches = Journal::open(&self.db, flushed).await?.last();
         let mut tx = self.db.write().await?;
         let begun = match meta::import(&mut *tx).await? {
             Some(known) if known == source => Ok(meta::number(&mut *tx, meta::IMPORTED).await?),
-            Some(_) => Err(RestoreError::OtherSource),
+            Some(_) => Err(ImportError::OtherSource),
             None if batches == 0 && is_empty(&mut tx).await? => {
                 meta::begin_import(&mut tx, source).await?;
                 Ok(0)
             }
-            None => Err(RestoreError::NotEmpty),
+            None => Err(ImportError::NotEmpty),
         };
         tx.commit().await?;
         begun
     }
 
-    async fn write(&mut self, chunk: Vec<Record>) -> Result<(), RestoreError> {
+    async fn write(&mut self, chunk: Vec<Record>) -> Result<(), ImportError> {
         let count = chunk.len() as u64;
         let (of_tables, chunk): (Vec<_>, Vec<_>) =
             chunk.into_iter().partition(|record| matches!(record, Record::Counter(_) | Record::TableRow(_)));
@@ -122,20 +122,12 @@ impl Restore for SqliteRestore {
         Ok(tx.commit().await?)
     }
 
-    async fn finish(&mut self, history: HistoryId) -> Result<(), RestoreError> {
+    async fn finish(&mut self, history: HistoryId) -> Result<(), ImportError> {
         let mut tx = self.db.write().await?;
         meta::put_history(&mut tx, history).await?;
         meta::end_import(&mut tx).await?;
         Ok(tx.commit().await?)
     }
-}
-
-/// Gives the data another history (I14).
-pub async fn rename_history(db: &Db, history: HistoryId) -> Result<(), StoreError> {
-    let mut tx = db.write().await?;
-    meta::put_history(&mut tx, history).await?;
-    meta::remove(&mut tx, identity::RESTORING).await?;
-    tx.commit().await
 }
 
 /// Whether nothing was ever stored in the tables.

@@ -15,25 +15,25 @@ use super::tables::archive;
 use super::{PgDb, bulk, life};
 use crate::domain::HistoryId;
 use crate::store::StoreError;
-use crate::store::archive::{Record, Restore, RestoreError};
+use crate::store::archive::{Import, ImportError, Record};
 
-/// A [`Restore`] on PostgreSQL.
-pub struct PgRestore {
+/// A [`Import`] on PostgreSQL.
+pub struct PgImport {
     db: Arc<PgDb>,
     /// Of the time while it is filled: a server that was at work all the same ends itself.
     provisional: HistoryId,
 }
 
-impl PgRestore {
+impl PgImport {
     /// Into the database `db`, which has the history `provisional`, a new one, until it is whole.
-    pub fn new(db: Arc<PgDb>, provisional: HistoryId) -> PgRestore {
-        PgRestore { db, provisional }
+    pub fn new(db: Arc<PgDb>, provisional: HistoryId) -> PgImport {
+        PgImport { db, provisional }
     }
 }
 
 #[async_trait]
-impl Restore for PgRestore {
-    async fn begin(&mut self, source: &str) -> Result<u64, RestoreError> {
+impl Import for PgImport {
+    async fn begin(&mut self, source: &str) -> Result<u64, ImportError> {
         let mut connection = self.db.reader().await?;
         let mut tx = connection.begin().await.map_err(StoreError::from)?;
         // Of two imports that begin at a time one waits for the other.
@@ -42,7 +42,7 @@ impl Restore for PgRestore {
         );
         lock.execute(&mut *tx).await.map_err(StoreError::from)?;
         let imported = match fact(&mut tx, IMPORT).await? {
-            Some(known) if known != source => return Err(RestoreError::OtherSource),
+            Some(known) if known != source => return Err(ImportError::OtherSource),
             Some(_) => imported(&mut tx).await?,
             None if is_empty(&mut tx).await? => {
                 put(&mut tx, IMPORT, source).await?;
@@ -50,13 +50,13 @@ impl Restore for PgRestore {
                 put(&mut tx, HISTORY, &self.provisional.to_string()).await?;
                 0
             }
-            None => return Err(RestoreError::NotEmpty),
+            None => return Err(ImportError::NotEmpty),
         };
         self.db.standby.watch(async { Ok(tx.commit().await?) }).await?;
         Ok(imported)
     }
 
-    async fn write(&mut self, chunk: Vec<Record>) -> Result<(), RestoreError> {
+    async fn write(&mut self, chunk: Vec<Record>) -> Result<(), ImportError> {
         let count = chunk.len() as u64;
         let (mut accounts, mut groups, mut ended) = (Vec::new(), Vec::new(), Vec::new());
         let (mut rows, mut sent, mut pending) = (Vec::new(), Vec::new(), Vec::new());
@@ -95,7 +95,7 @@ impl Restore for PgRestore {
         Ok(self.db.standby.watch(async { Ok(tx.commit().await?) }).await?)
     }
 
-    async fn finish(&mut self, history: HistoryId) -> Result<(), RestoreError> {
+    async fn finish(&mut self, history: HistoryId) -> Result<(), ImportError> {
         let mut connection = self.db.reader().await?;
         let mut tx = connection.begin().await.map_err(StoreError::from)?;
         put(&mut tx, HISTORY, &history.to_string()).await?;
