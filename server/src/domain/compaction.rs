@@ -102,8 +102,7 @@ mod tests {
         }
         let like = key(Kind::Like, bob, Conversation::MOMENTS, of, ann);
         assert_eq!(like, Some(format!("like 2 {message}")));
-        let lookups =
-            [friend_key(to_bob, ann), amendment_key((ann, id)), setting_key(Setting::ALL[0], to_bob)];
+        let lookups = [friend_key(to_bob, ann), amendment_key((ann, id)), setting_key(Setting::Mute, to_bob)];
         assert_eq!(
             lookups,
             ["friend u:2 1".to_owned(), format!("amend {message}"), "set mute u:2".to_owned()]
