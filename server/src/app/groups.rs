@@ -21,7 +21,7 @@ const TRIES: usize = 5;
 pub struct GroupView {
     /// Which.
     pub gid: GroupId,
-    /// What its owner and administrators have chosen.
+    /// The settings that its owner and administrators choose.
     pub settings: GroupSettings,
     /// The caller's role.
     pub role: Role,

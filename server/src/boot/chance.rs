@@ -1,4 +1,4 @@
-//! What is drawn at random: names of installations and of lives of their data, and the secret of the codes of invitations.
+//! Values that are drawn at random: names of installations and of lives of their data, and the secret of the codes of invitations.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write as _};

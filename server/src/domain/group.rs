@@ -130,7 +130,7 @@ impl Member {
 pub struct Group {
     /// Which.
     pub gid: GroupId,
-    /// What its owner and administrators have chosen.
+    /// The settings that its owner and administrators choose.
     pub settings: GroupSettings,
     /// Counts the changes; 1 after the making.
     pub version: u64,

@@ -191,7 +191,7 @@ pub async fn the_arbiter_that_acts_is_heard_of(store: &(impl RoutingTableStore +
     assert_eq!(reading.promised, 3);
     assert!(reading.acting.is_some_and(|ago| ago < LONG), "{:?}", reading.acting);
     store.promise(5).await.unwrap();
-    assert_eq!(store.acting(3).await.unwrap(), 5, "the one that was replaced is told");
+    assert_eq!(store.acting(3).await.unwrap(), 5, "the replaced one hears of it");
 }
 
 /// One test for each rule; `fresh` is an async function that returns an empty store and a value that must outlive it.
