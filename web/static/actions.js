@@ -26,10 +26,11 @@ export function actionsMenu(store, composer, emoji, forward) {
       item(t("actions.copy"), () => navigator.clipboard?.writeText(row.body.text)),
       item(t("actions.forward"), () => forward(row)),
       item(isStarred(store, row) ? t("star.remove") : t("star.add"), () => store.star(row, !isStarred(store, row))),
-      store.mayPin(row.conversation) && item(isPinned(store, row) ? t("actions.unpin") : t("actions.pin"),
+      (row.conversation.startsWith("u:") || store.governs(row.conversation)) && item(isPinned(store, row) ? t("actions.unpin") : t("actions.pin"),
         () => store.pin(row, !isPinned(store, row))),
       own && item(t("actions.edit"), () => composer.edit(row)),
       own && item(t("actions.recall"), () => recall(store, row)),
+      !own && store.governs(row.conversation) && item(t("actions.remove"), () => removeForAll(store, row)),
       item(t("actions.delete"), () => remove(store, row)),
     ]);
   };
@@ -76,6 +77,16 @@ async function remove(store, row) {
     no: t("cancel"),
   });
   if (sure) await store.remove(row);
+}
+
+async function removeForAll(store, row) {
+  const sure = await ask({
+    title: t("removal.title", { name: isolate(store.name(row.sender)) }),
+    quote: row.body.text,
+    text: t("removal.about"),
+    yes: t("removal.yes"),
+  });
+  if (sure) await store.recall(row);
 }
 
 async function recall(store, row) {

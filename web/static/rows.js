@@ -3,7 +3,7 @@
 import { disc, h, icon, isolate } from "./dom.js";
 import { elements, parse, plain } from "./markdown.js";
 import { named, withMentions } from "./mentions.js";
-import { counts, mentions, nameOf, shown } from "./state.js";
+import { counts, mentions, nameOf, shown, withoutText } from "./state.js";
 import { isStarred } from "./starred.js";
 import { dayOf, listOf, momentOf, refused, t, timeOf } from "./texts.js";
 
@@ -63,14 +63,15 @@ function messageOf(store, row, first, quotes, { readers, inWords }) {
   const hue = first && !own ? store.profile(row.sender).hue : undefined;
   const starred = Boolean(row.message_id) && isStarred(store, row);
   const names = named(store, row);
-  const sig = JSON.stringify([names, hue, starred, readBy, brief, state, first, name, row.reason, row.code, kind, body, said, smileys, change?.state, change?.reason, change?.frame.body]);
-  return { key, id: row.message_id, sig, row, own, first, starred, state, readBy, brief, name, said, smileys, names, isToMe: mentions(row, store.self.uid), recalled: store.recalled(row) };
+  const recalled = kind === "recalled" && store.recalled(row);
+  const sig = JSON.stringify([recalled, names, hue, starred, readBy, brief, state, first, name, row.reason, row.code, kind, body, said, smileys, change?.state, change?.reason, change?.frame.body]);
+  return { key, id: row.message_id, sig, row, own, first, starred, state, readBy, brief, name, said, smileys, names, isToMe: mentions(row, store.self.uid), recalled };
 }
 
 /** The author and the text that a reply quotes; only the author of a message that is not in this browser. */
 function quoteOf(store, { sender }, message) {
   const name = sender === store.self.uid ? t("you") : store.name(sender);
-  const text = !message ? "…" : message.kind === "recalled" ? t("row.quote_recalled") : plain(message.body.text);
+  const text = !message ? "…" : message.kind === "recalled" ? (message.body?.by ? store.recalled(message) : t("row.quote_recalled")) : plain(message.body.text);
   const label = sender === store.self.uid ? t("composer.reply_own", { text: isolate(text) })
     : t("composer.reply", { name: isolate(name), text: isolate(text) });
   return { name, text, label };
@@ -106,7 +107,7 @@ const amended = (uid) => (row, change) => {
   switch (type) {
     case "edit": return { ...row, body: { ...row.body, ...body, edited: true }, change };
     case "delete": return { ...row, kind: "deleted", body: {} };
-    case "recall": return { ...row, kind: "recalled", body: {} };
+    case "recall": return { ...row, kind: "recalled", body: withoutText(row, uid) };
     case "pin": case "star": return { ...row, change };
     default: return { ...row, reactions: { ...row.reactions, [uid]: { emoji } } };
   }

@@ -70,10 +70,13 @@ export async function withEarly(early, row) {
 export const saidAbout = (row) => (row.reactions || row.likes || row.comments)
   && { of: nameOf(row), by: row.reactions, likes: row.likes, comments: row.comments };
 
+/** The body of a message that `by` took back: it says so where that is not its sender. */
+export const withoutText = ({ sender }, by) => (sender === by ? {} : { by });
+
 /** Does to a row what an edit, a recall or a deletion says; what is taken back stays so. */
 function changeMessage(message, { kind, body }) {
   if (kind === "delete") Object.assign(message, { kind: "deleted", body: {} });
-  else if (message.kind === "message") Object.assign(message, kind === "recall" ? { kind: "recalled", body: {} } : { body });
+  else if (message.kind === "message") Object.assign(message, kind === "recall" ? { kind: "recalled", body } : { body });
 }
 
 /**
@@ -98,9 +101,10 @@ export async function amend(rows, early, row, last = null) {
     known.comments = [...others, comment].sort((a, b) => a.message_id - b.message_id);
   } else {
     if (kind === "delete") await withoutComment(rows, early, message);
-    if (message) changeMessage(message, { kind, body });
-    else if (known.change?.kind !== "delete" && (known.change?.kind !== "recall" || kind === "delete")) known.change = { kind, body };
-    if (last) changeMessage(last, { kind, body });
+    const change = { kind, body: kind === "recall" ? withoutText(of, sender) : body };
+    if (message) changeMessage(message, change);
+    else if (known.change?.kind !== "delete" && (known.change?.kind !== "recall" || kind === "delete")) known.change = change;
+    if (last) changeMessage(last, change);
   }
   (message ? rows : early).put(known);
   return was;

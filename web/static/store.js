@@ -216,7 +216,8 @@ export class Store {
   }
 
   /** A message that was taken back, as a sentence. */
-  recalled({ sender }) {
+  recalled({ sender, body }) {
+    if (body?.by) return body.by === this.self.uid ? t("row.you_removed") : t("row.removed", { name: isolate(this.name(body.by)) });
     return sender === this.self.uid ? t("row.you_recalled") : t("row.recalled", { name: isolate(this.name(sender)) });
   }
 
@@ -394,8 +395,8 @@ export class Store {
     }
   }
 
-  /** Whether the person may pin messages there. */
-  mayPin(id) { return id.startsWith("u:") || ["owner", "administrator"].includes(this.conversations.get(id)?.role); }
+  /** Whether the person owns or administrates this group. */
+  governs(id) { return id.startsWith("g:") && ["owner", "administrator"].includes(this.conversations.get(id)?.role); }
 
   pin(row, pinned) { return this.amend(row, { type: "pin", pinned }); }
   star(row, starred) { return this.amend(row, { type: "star", starred }); }

@@ -50,6 +50,21 @@ test("a setting that was refused is as it was and is told, but for a draft", () 
   assert.equal(store.refusedSetting(), undefined);
 });
 
+test("a message that an administrator removed says so, also in its quotes, until the name is known and after", () => {
+  store.conversations.set("g:5", { role: "administrator" });
+  const removed = row(1, { conversation: "g:5", client_id: "a", kind: "recalled", body: { by: 10_003 } });
+  const reply = row(2, { conversation: "g:5", client_id: "b", body: { text: "what?", reply_to: { of: { sender: 10_002, client_id: "a" } } } });
+  const items = () => itemsOf(store, [removed, reply], [], null, "", new Map([["10002 a", removed]])).filter(({ row }) => row);
+  const [unnamed] = items();
+  store.names.set(10_003, "Cat");
+  const [named, quoting] = items();
+  for (const text of [named.recalled, quoting.said.text]) assert.match(text, /^Message removed by .?Cat.?$/);
+  assert.notEqual(named.sig, unnamed.sig);
+  assert.equal(store.recalled(row(3, { body: { by: ME.uid } })), "You removed this message");
+  assert.match(store.recalled(row(3, { body: {} })), /Bob.? took a message back$/);
+  assert.deepEqual([store.governs("g:5"), store.governs("g:6"), store.governs("u:10002")], [true, false, false]);
+});
+
 test("drafts and the open conversation are listed without a message", () => {
   store.conversations.set("u:1", { last: row(3) });
   store.drafts.set("u:8", "half a");

@@ -26,7 +26,7 @@ impl Http {
         self.amend(conversation, message_id, "edit", edit).await
     }
 
-    /// Takes a message of the caller's back.
+    /// Takes a message of the caller's back, or any message of a group that the caller owns or administrates.
     pub async fn recall(
         &self,
         key: Uuid,

@@ -70,6 +70,11 @@ impl Entry {
         Some(body["text"].as_str()?.to_owned())
     }
 
+    /// The administrator that took this message back; `None`: its sender did, or it was not taken back.
+    pub fn removed_by(&self) -> Option<u32> {
+        (self.kind == Kind::Recalled).then(|| self.field("by"))?
+    }
+
     /// Whether a star stands from then on; `None` for other kinds.
     pub fn starred(&self) -> Option<bool> {
         (self.kind == Kind::Star).then(|| self.field("starred"))?
@@ -139,11 +144,11 @@ kinds! {
     Membership "membership"
     /// The sender of a message changed its text: [`Entry::about`], [`Entry::edited_text`].
     Edit "edit"
-    /// The sender of a message took it back: [`Entry::about`].
+    /// The sender of a message or an administrator of the group took it back: [`Entry::about`].
     Recall "recall"
     /// A person's reaction to a message: [`Entry::about`], [`Entry::emoji`].
     Reaction "reaction"
-    /// A message that was taken back, without its content.
+    /// A message that was taken back, without its content: [`Entry::removed_by`].
     Recalled "recalled"
     /// A message was deleted for the user alone, or a moment or comment for everybody: [`Entry::about`].
     Delete "delete"

@@ -26,7 +26,7 @@ pub const MOST_EMOJI: usize = 6;
 /// Bytes of one emoji: the longest sequences (families, flags of regions) have about 40.
 const EMOJI_BYTES: usize = 64;
 
-/// The body of a message that was taken back. Stored; must stay stable.
+/// The body of a message that its sender took back. Stored; must stay stable.
 const RECALLED: &str = r#"{"recalled":true}"#;
 
 /// The body of what was deleted. Stored; must stay stable.
@@ -40,7 +40,7 @@ const KEYCAP: char = '\u{20e3}';
 pub enum Amendment {
     /// Another text takes the place of the first.
     Edit(String),
-    /// The text is taken back.
+    /// The text is taken back, by its sender or by an administrator of the group.
     Recall,
     /// The message is deleted for the person alone who asks for it.
     Delete,
@@ -252,7 +252,15 @@ impl Content {
                 let Amending { body, .. } = serde_json::from_str(self.body.as_json()).ok()?;
                 Some(Change { from: is_message, kind: Kind::Message, body: body?.get().into() })
             }
-            Kind::Recall => Some(Change { from: is_message, kind: Kind::Recalled, body: RECALLED.into() }),
+            Kind::Recall => {
+                let (author, _) = self.of()?;
+                let body = match author == self.sender {
+                    true => RECALLED.into(),
+                    // Stored; must stay stable.
+                    false => json!({ "recalled": true, "by": self.sender.0 }).to_string().into(),
+                };
+                Some(Change { from: is_message, kind: Kind::Recalled, body })
+            }
             Kind::Delete => {
                 Some(Change { from: Kind::is_deletable, kind: Kind::Deleted, body: DELETED.into() })
             }
@@ -361,6 +369,11 @@ mod tests {
         let recalled = edited.amended(&recall).expect("changed");
         assert_eq!((recalled.kind, recalled.body.as_json()), (Kind::Recalled, r#"{"recalled":true}"#));
         assert_eq!(recalled.amended(&edit), None);
+        let removed = edited.amended(&amendment(&reply, 3, &Amendment::Recall)).expect("changed");
+        assert_eq!(
+            (removed.kind, removed.sender, removed.body.as_json()),
+            (Kind::Recalled, Uid(1), r#"{"by":3,"recalled":true}"#)
+        );
         let reaction = amendment(&reply, 2, &Amendment::React(Vec::new()));
         assert_eq!((reply.amended(&reaction), reaction.changes_message()), (None, None));
         assert_eq!(reaction.of(), reply.key());

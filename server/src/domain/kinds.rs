@@ -79,7 +79,7 @@ kinds! {
     App "app" 4 Programs {}
     /// The sender of a message changed its text.
     Edit "edit" 5 People { names_another: true, key: "amend {of}" }
-    /// The sender of a message took it back.
+    /// The sender of a message took it back, or an administrator of the group did.
     Recall "recall" 6 People { names_another: true, key: "amend {of}" }
     /// A person's reactions to a message.
     Reaction "reaction" 7 People { names_another: true, key: "react {sender} {of}" }

@@ -159,6 +159,9 @@ enum BodyForm {
     Recalled {
         /// Always `true`.
         recalled: bool,
+        /// The uid of the administrator that took it back; absent where its sender did.
+        #[schema(nullable = false)]
+        by: Option<u32>,
     },
     /// Of a `receipt`.
     ReadMarker {

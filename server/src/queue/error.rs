@@ -45,7 +45,7 @@ pub enum SendError {
     #[error("this message was recalled")]
     Recalled,
     /// Somebody else sent the message.
-    #[error("only the sender can edit or recall a message")]
+    #[error("only the sender can edit a message, and only the sender or an administrator of the group can recall it")]
     NotYours,
     /// The message is too old for it.
     #[error("this change is possible only for {} after the message was sent", spoken(*.0))]

@@ -261,6 +261,8 @@ impl Planner {
         let message = if is_fine { row } else { self.message_in(who, conversation, message_id)? };
         let age = Duration::from_millis(self.now.0.saturating_sub(message.sent_at.0).max(0).cast_unsigned());
         match amendment {
+            // They take back whatever stands in their group, and at any time.
+            Amendment::Recall if self.governs(who, conversation) => {}
             Amendment::Edit(_) | Amendment::Recall if message.sender != who => {
                 return Err(SendError::NotYours.into());
             }

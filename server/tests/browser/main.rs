@@ -28,6 +28,7 @@ mod loads;
 mod look;
 mod marks;
 mod mentions;
+mod moderation;
 mod moments;
 mod offline;
 mod own;

@@ -37,7 +37,7 @@ struct EditedText {
     text: String,
 }
 
-/// One's own message is taken back.
+/// A message is taken back.
 #[derive(Deserialize, ToSchema)]
 pub(in crate::http) struct Recall {
     /// The idempotency key, a new one for each recall: the same again gets the first answer.
@@ -177,7 +177,9 @@ pub(in crate::http) async fn edit(
     amend(&messages, &rates, session.uid, address, edit).await
 }
 
-/// Take one's own message back.
+/// Take one's own message back; in a group, as its owner or administrator, any message.
+///
+/// The sender may for a time (`[messages] recall_seconds`), the owner and administrators at any time. All see who took it back.
 #[utoipa::path(
     post, path = "/api/v1/conversations/{id}/messages/{message_id}/recall", operation_id = "recall", tag = "Messages",
     params(

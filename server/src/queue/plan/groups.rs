@@ -96,6 +96,13 @@ pub(super) fn step(
 }
 
 impl Planner {
+    /// Whether `who` owns or administrates this group.
+    pub(super) fn governs(&self, who: Uid, conversation: Conversation) -> bool {
+        let Conversation::Group(gid) = conversation else { return false };
+        let role = self.facts.groups.get(&gid).and_then(|group| group.role_of(who));
+        role.is_some_and(|role| role >= Role::Administrator)
+    }
+
     /// Decides about the change of a group.
     pub(super) fn group(
         &mut self,

@@ -3,7 +3,7 @@
 use super::{NoWrite, Planner, unnumbered};
 use crate::domain::{
     Body, Conversation, Digest, GroupId, IdempotencyKey, Kind, MOST_PINS, MembershipEpoch, MessageId,
-    Progress, ReadCount, Role, Uid, grown,
+    Progress, ReadCount, Uid, grown,
 };
 use crate::queue::{SendAck, SendError};
 use crate::store::{Accept, Recipient};
@@ -87,11 +87,8 @@ impl Planner {
         of: IdempotencyKey,
         pinned: bool,
     ) -> Result<(), SendError> {
-        if let Conversation::Group(gid) = conversation {
-            let role = self.facts.groups.get(&gid).and_then(|group| group.role_of(who));
-            if role.ok_or(SendError::UnknownGroup)? == Role::Member {
-                return Err(SendError::AdministratorsOnly);
-            }
+        if matches!(conversation, Conversation::Group(_)) && !self.governs(who, conversation) {
+            return Err(SendError::AdministratorsOnly);
         }
         let pins = self.facts.pins.entry((who, conversation)).or_default();
         if pinned && pins.len() >= MOST_PINS && !pins.contains(&of) {

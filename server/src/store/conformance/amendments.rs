@@ -72,6 +72,17 @@ pub async fn a_recall_is_the_last_word(store: &dyn MessageStore) {
     }
 }
 
+/// The stored message says who took it back, where that is not its sender.
+pub async fn a_recall_by_another_person_says_who(store: &dyn MessageStore) {
+    let message = said(store).await;
+    amend(store, &message, BOB, 2, Amendment::Recall, 2).await;
+    for uid in [ANN, BOB] {
+        let content = first(store, uid).await;
+        let body = format!(r#"{{"by":{BOB},"recalled":true}}"#);
+        assert_eq!((content.kind, content.sender, content.body.as_json()), (Kind::Recalled, ANN, &*body));
+    }
+}
+
 /// A person's reactions to one message, and the read markers of one conversation, are one row each.
 pub async fn of_rows_with_one_compaction_key_the_newest_stays(store: &dyn MessageStore) {
     let message = said(store).await;

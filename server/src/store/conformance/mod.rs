@@ -58,7 +58,7 @@ macro_rules! message_store_conformance {
                 the_senders_copy_comes_first, a_post_is_one_row_of_one_inbox, copies_owed_are_pending_until_delivered, a_copy_is_stored_once,
                 pending_comes_in_the_order_of_acceptance, an_unknown_acceptance_is_refused,
                 writes_of_one_call_see_each_other;
-            amendments: an_edit_changes_the_message_in_every_inbox, a_recall_is_the_last_word,
+            amendments: an_edit_changes_the_message_in_every_inbox, a_recall_is_the_last_word, a_recall_by_another_person_says_who,
                 of_rows_with_one_compaction_key_the_newest_stays, an_amendment_is_in_no_list_of_conversations;
             keyed: the_newest_row_of_each_key_says_how_things_stand, keys_are_walked_in_their_order,
                 pins_of_one_message_make_way_for_the_newest, stars_of_one_message_make_way_for_the_newest,

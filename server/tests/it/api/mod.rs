@@ -14,6 +14,7 @@ mod invites;
 mod joiners;
 mod mentions;
 mod messages;
+mod moderation;
 mod moments;
 mod people;
 mod pins;
