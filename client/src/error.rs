@@ -22,6 +22,9 @@ pub struct Problem {
     /// Whether the same request may succeed later without a change.
     #[serde(default)]
     pub retryable: bool,
+    /// Seconds after which it may, or after which a new request like it may, where that is known: in slow mode, say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<u64>,
 }
 
 impl fmt::Display for Problem {
@@ -129,6 +132,7 @@ impl Error {
                 code: format!("http_{status}"),
                 detail: String::from_utf8_lossy(&body[..body.len().min(200)]).into_owned(),
                 retryable: status == 429 || status >= 500,
+                retry_after: None,
             }),
         }
     }

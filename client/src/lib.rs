@@ -73,6 +73,6 @@ pub use socket::{Socket, SocketOptions};
 pub use store::{FileStore, MemoryStore, Store};
 pub use wire::{
     Account, BatchOutcome, ClientFrame, Consumed, Conversation, ConversationPage, ConversationSummary,
-    Direction, Draft, Entries, Entry, Group, History, Kind, Me, Member, Mentions, MessageKey, Person,
+    Direction, Draft, Entries, Entry, Group, History, Kind, Me, Member, Mentions, MessageKey, Muted, Person,
     Progress, RangeEnd, RangePage, RangeQuery, ReadCount, Recipient, Role, Sent, Seq, ServerFrame,
 };

@@ -59,6 +59,7 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "emoji-list.js",
     "emoji-zh.js",
     "emoji.js",
+    "groups.js",
     "icon.svg",
     "icons.svg",
     "invite.js",

@@ -1,14 +1,17 @@
 // The message box: Enter sends, Shift+Enter breaks, and what is typed is kept.
 
 import { $, isolate } from "./dom.js";
+import { muteIn, waitIn } from "./groups.js";
 import { plain } from "./markdown.js";
 import { MentionList, mentionsIn } from "./mentions.js";
 import { characters } from "./state.js";
-import { refused, t } from "./texts.js";
+import { momentOf, refused, t } from "./texts.js";
 
 const SAVE_MS = 250;
 // Characters left from which on the counter shows.
 const WARN_AT = 200;
+// The longest that a timer of browsers can wait.
+const LONGEST_MS = 2 ** 31 - 1;
 
 export class Composer {
   /** `sent(id)` runs when a message went into the outbox, `typing(id)` when somebody types one. */
@@ -67,16 +70,33 @@ export class Composer {
   /** The people who may be mentioned here. */
   people() { return this.id?.startsWith("g:") ? this.store.people(this.id) : []; }
 
-  /** Nobody writes to a group that he left, to a deleted account, or to nobody. */
+  /** Nobody writes to a group that they left or are muted in, to a deleted account, or to nobody. */
   lock() {
+    clearTimeout(this.opens);
     const isDeleted = this.id?.startsWith("u:") && this.store.isDeleted(Number(this.id.slice(2)));
-    const left = isDeleted || Boolean(this.store.conversations.get(this.id)?.left);
-    $("locked-text").textContent = isDeleted ? t("composer.deleted") : t("composer.left_group");
+    const isOver = isDeleted || Boolean(this.store.conversations.get(this.id)?.left);
+    const mute = isOver ? null : muteIn(this.store, this.id);
+    const isLocked = isOver || Boolean(mute);
+    $("locked-text").textContent = isDeleted ? t("composer.deleted") : !mute ? t("composer.left_group")
+      : mute.until ? t("composer.muted_until", { when: momentOf(mute.until) }) : t("composer.muted");
+    if (mute?.until) this.opens = setTimeout(() => this.lock(), Math.min(Date.parse(mute.until) - Date.now(), LONGEST_MS));
     const nobody = this.store.nobody.has(this.id);
-    this.text.disabled = $("send").disabled = $("open-emoji").disabled = left || nobody;
-    this.text.hidden = $("send").hidden = $("open-emoji").hidden = left;
-    $("locked").hidden = !left;
+    this.text.disabled = $("open-emoji").disabled = isLocked || nobody;
+    this.text.hidden = $("send").hidden = $("open-emoji").hidden = isLocked;
+    $("locked").hidden = !isLocked;
+    $("hide").hidden = !isOver;
     $("composer").hidden = nobody;
+    this.pace();
+  }
+
+  /** In slow mode the next message waits, and the box says how long. */
+  pace() {
+    clearTimeout(this.ticks);
+    const wait = this.edited || this.text.disabled ? 0 : waitIn(this.store, this.id);
+    $("slow-wait").textContent = wait ? t("composer.slow_wait", { count: Math.ceil(wait / 1_000) }) : "";
+    $("send").disabled = this.text.disabled || wait > 0;
+    if (wait) this.ticks = setTimeout(() => this.pace(), wait % 1_000 || 1_000);
+    return wait;
   }
 
   typed() {
@@ -158,6 +178,7 @@ export class Composer {
     const left = this.limit - characters(this.text.value);
     $("counter").textContent = left > WARN_AT ? "" : left < 0 ? t("composer.over", { count: -left }) : t("composer.left", { count: left });
     $("counter").classList.toggle("over", left < 0);
+    this.pace();
     if (CSS.supports("field-sizing", "content")) return;
     this.text.style.height = "auto";
     this.text.style.height = `${this.text.scrollHeight + 2}px`;
@@ -166,7 +187,7 @@ export class Composer {
   async send() {
     // The first line keeps its indentation.
     const text = this.text.value.replace(/^(?:\s*\n)+/, "").trimEnd();
-    if (!text || characters(text) > this.limit || this.text.disabled) return;
+    if (!text || characters(text) > this.limit || this.text.disabled || this.pace()) return;
     clearTimeout(this.timer);
     const { id, quoted, edited } = this;
     if (edited) {

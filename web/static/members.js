@@ -1,11 +1,14 @@
-// The dialog of a group: its members and their rights, its name, topic and history, bans, and open invitations. Actions that somebody
+// The dialog of a group: its members and their rights, its name, topic, history and slow mode, bans, and open invitations. Actions that somebody
 // may not take are not offered.
 
 import { ask } from "./ask.js";
 import { $, disc, h, isolate } from "./dom.js";
 import { item, openMenu } from "./menu.js";
 import { Picker, people } from "./picker.js";
-import { momentOf, t } from "./texts.js";
+import { lastingOf, momentOf, t } from "./texts.js";
+
+// The paces of slow mode that are offered.
+const SLOW_SECONDS = [0, 10, 30, 60, 300, 900, 3_600];
 
 const numberOf = (id) => Number(id.slice(2));
 
@@ -20,16 +23,15 @@ export function membersDialog(store, call) {
 
   const load = async () => {
     group = await call("GET", path());
-    await store.write(`g:${gid}`, async (db) => {
-      await db.learn(group.members);
-      await db.patch(`g:${gid}`, { title: group.name, topic: group.topic, members: group.member_count,
-        people: group.members.map(({ uid }) => uid) });
-    });
+    await store.learnGroup(`g:${gid}`, group);
     $("members-title").textContent = group.name;
     $("describe").hidden = $("banned").hidden = !governs();
     $("describe-name").value = group.name;
     $("describe-topic").value = group.topic;
     $("describe-history").checked = group.history === "visible";
+    const paces = [...new Set([...SLOW_SECONDS, group.slow_seconds])].sort((a, b) => a - b);
+    $("describe-slow").replaceChildren(...paces.map((seconds) =>
+      h("option", { value: seconds, selected: seconds === group.slow_seconds }, seconds ? lastingOf(seconds) : t("members.slow_off"))));
     lines();
     await Promise.all([invitations(), governs() && bans()]);
   };
@@ -63,24 +65,35 @@ export function membersDialog(store, call) {
   };
 
   /** A member. An administrator may remove and ban all members, the owner everybody else. */
-  const line = ({ uid, name, role }) => {
+  const line = ({ uid, name, role, muted }) => {
     const own = uid === store.self.uid;
     const above = !own && (group.role === "owner" || governs() && role === "member");
     const { about } = store.profile(uid);
     return h("li", {}, disc(`u:${uid}`, name),
       h("div.heading", {}, h("p.title", { dir: "auto" }, name), about ? h("p.quiet.title", { dir: "auto" }, about) : null),
       role === "member" ? null : h("span.quiet", {}, role === "owner" ? t("members.role_owner") : t("members.role_administrator")),
+      muted ? h("span.quiet", {}, muted.until ? t("members.muted_until", { when: momentOf(muted.until) }) : t("members.muted")) : null,
       own ? h("span.quiet", {}, t("members.you")) : null,
       above ? h("button.link", { "aria-label": t("members.remove_who", { name }), onclick: () => remove(uid, name) }, t("members.remove")) : null,
       above ? h("button.link", { "aria-label": t("members.more_about", { name }), "aria-haspopup": "menu",
-        onclick: (event) => more(event.currentTarget, uid, name, role) }, t("members.more")) : null);
+        onclick: (event) => more(event.currentTarget, { uid, name, role, muted }) }, t("members.more")) : null);
   };
-  const more = (opener, uid, name, role) => openMenu(opener, [
+  const more = (opener, { uid, name, role, muted }) => openMenu(opener, [
     group.role === "owner" && role === "member" && item(t("members.make_administrator"), () => give(uid, "administrator")),
     group.role === "owner" && role === "administrator" && item(t("members.make_member"), () => give(uid, "member")),
     group.role === "owner" && item(t("members.make_owner"), () => handOver(uid, name)),
+    muted ? item(t("members.unmute"), () => act("DELETE", `/members/${uid}/mute`)) : item(t("members.mute"), () => muting(opener, uid)),
     item(t("members.ban"), () => ban(uid, name)),
   ]);
+  const muting = (opener, uid) => {
+    const mute = (seconds) => () => act("PUT", `/members/${uid}/mute`, { seconds });
+    openMenu(opener, [
+      item(t("members.mute_hour"), mute(3_600)),
+      item(t("members.mute_day"), mute(86_400)),
+      item(t("members.mute_week"), mute(7 * 86_400)),
+      item(t("members.mute_always"), mute()),
+    ]);
+  };
   const give = (uid, role) => act("PUT", `/members/${uid}/role`, { role });
   const remove = (uid, name) => sure("DELETE", `/members/${uid}`, undefined, {
     title: t("members.remove_title", { name: isolate(name), group: title() }),
@@ -127,8 +140,8 @@ export function membersDialog(store, call) {
   $("describe-form").addEventListener("submit", async (event) => {
     event.preventDefault();
     const wanted = { name: $("describe-name").value.trim(), topic: $("describe-topic").value.trim(),
-      history: $("describe-history").checked ? "visible" : "hidden" };
-    const changes = Object.entries(wanted).filter(([part, text]) => text !== group[part]);
+      history: $("describe-history").checked ? "visible" : "hidden", slow_seconds: Number($("describe-slow").value) };
+    const changes = Object.entries(wanted).filter(([part, value]) => value !== group[part]);
     if (changes.length) await act("PATCH", "", Object.fromEntries(changes));
     if (!$("members-problem").textContent) $("describe").open = false;
   });

@@ -1,6 +1,7 @@
 // From rows to what stands in the pane: days, groups of one person, the "New" line, states.
 
 import { disc, h, icon, isolate } from "./dom.js";
+import { eventOf } from "./groups.js";
 import { elements, parse, plain } from "./markdown.js";
 import { named, withMentions } from "./mentions.js";
 import { counts, mentions, nameOf, shown, withoutText } from "./state.js";
@@ -37,7 +38,7 @@ export function itemsOf(store, rows, outbox, freshAfter, start, quoted = new Map
     }
     items.push(row.kind === "message" || row.kind === "recalled" ? messageOf(store, row, newDay || firstFresh || apart(before, row), quoted,
       { readers: readers.get(row.client_id) ?? 0, inWords: row.client_id === newest }) : {
-      key: `e${row.message_id}`, id: row.message_id, sig: store.event(row), line: "event",
+      key: `e${row.message_id}`, id: row.message_id, sig: eventOf(store, row), line: "event",
     });
     before = row;
   }

@@ -132,8 +132,10 @@ export async function seen(rows, conversation, { body: { of, state, counts } }) 
   if (message) reached(conversation, state, message);
 }
 
-/** An own message is here now; it may be the one up to which others have told. */
+/** An own message is here now; it may be the one up to which others have told, and the last that the person said there. */
 export function arrived(conversation, row) {
+  // By the clock of this browser, which may be behind.
+  if (row.kind === "message") conversation.spoke = Math.max(conversation.spoke ?? 0, Math.min(Date.parse(row.sent_at), Date.now()));
   for (const [state, name] of Object.entries(conversation.told ?? {})) if (name === nameOf(row)) reached(conversation, state, row);
 }
 
@@ -199,11 +201,15 @@ export async function isOvertaken(outbox, { kind, conversation, client_id, body 
 /** A conversation of which no row is here. */
 export const blank = (id, floor) => ({ id, title: null, last: null, unread: 0, mentions: 0, counted: 0, read_to: 0, acked: 0, floor });
 
-/** Names, and whether we are still in the group, from a membership row. */
-export function learn(conversation, { action, name, uid, user_name, by, by_name, owner, owner_name }, people, self) {
+/** Names, whether we are still in the group, and when we may speak there, from a membership row. */
+export function learn(conversation, { action, name, uid, user_name, by, by_name, owner, owner_name, slow_seconds, until }, people, self) {
   conversation.title = name ?? conversation.title;
   if (user_name) people.put(user_name, uid);
   if (by_name) people.put(by_name, by);
   if (owner_name) people.put(owner_name, owner);
-  if (uid === self) conversation.left = ["removed", "left", "banned"].includes(action);
+  if (action === "slow") conversation.slow = slow_seconds;
+  if (uid !== self) return;
+  conversation.left = ["removed", "left", "banned"].includes(action);
+  if (action === "muted") conversation.muted = { until };
+  if (action === "unmuted") conversation.muted = null;
 }

@@ -3,6 +3,7 @@
 
 import { hues, isolate } from "./dom.js";
 import { Drafts } from "./drafts.js";
+import { called, eventOf } from "./groups.js";
 import { plain } from "./markdown.js";
 import { MOMENTS } from "./state.js";
 import { t } from "./texts.js";
@@ -14,10 +15,6 @@ const GATHER_MS = 50;
 const MOST_PROFILES = 100;
 // Questions for what is pinned, while it changes.
 const MOST_TRIES = 3;
-
-// The server's word for the name of a deleted account; nobody can take that name.
-const DELETED = /^Deleted account$/;
-const called = (name) => (DELETED.test(name) ? t("person.deleted") : name);
 
 export class Store {
   /**
@@ -207,7 +204,7 @@ export class Store {
 
   /** A row in one line of plain text; in a group, with the name of its sender. */
   line(row, group) {
-    if (row.kind === "membership") return this.event(row);
+    if (row.kind === "membership") return eventOf(this, row);
     if (row.kind === "recalled") return this.recalled(row);
     if (row.kind === "deleted") return t("row.deleted");
     const text = plain(String(row.body?.text ?? "").slice(0, 600)).replace(/\s+/g, " ").slice(0, 200);
@@ -221,37 +218,20 @@ export class Store {
     return sender === this.self.uid ? t("row.you_recalled") : t("row.recalled", { name: isolate(this.name(sender)) });
   }
 
-  /** A membership row as a sentence. */
-  event({ body: { action, name, topic, history, role, uid, user_name, by, by_name, owner, owner_name } }) {
-    const me = this.self.uid;
-    const nameOf = (number, name) => (number === me ? t("you")
-      : isolate(name === undefined || this.isDeleted(number) ? this.name(number) : called(name)));
-    const names = () => ({ by: nameOf(by, by_name), name: nameOf(uid, user_name) });
-    // Some languages say "you" in a way of their own, so there is a sentence for each.
-    const byMe = (what) => (by === me ? `you_${what}` : what);
-    const of = (what) => (by !== me && uid === me ? `${what}_you` : byMe(what));
-    switch (action) {
-      case "created": return t(`event.${byMe("created")}`, { by: nameOf(by, by_name) });
-      case "added": case "removed": case "banned": case "unbanned": return t(`event.${of(action)}`, names());
-      case "joined": return t(`event.${of("joined")}`, names());
-      case "left": return uid === me ? t("event.you_left") : !owner ? t("event.left", names())
-        : owner === me ? t("event.left_to_you", names()) : t("event.left_to", { ...names(), owner: nameOf(owner, owner_name) });
-      case "renamed": return t(`event.${byMe("renamed")}`, { by: nameOf(by, by_name), group: isolate(name) });
-      case "topic": return t(`event.${byMe(topic ? "topic" : "no_topic")}`, { by: nameOf(by, by_name), topic: isolate(topic ?? "") });
-      case "history": return t(`event.${byMe(history === "visible" ? "history_visible" : "history_hidden")}`, { by: nameOf(by, by_name) });
-      case "role": return t(`event.${of(role === "owner" || role === "administrator" ? role : "member")}`, names());
-      default: return t("event.other");
-    }
+  /** Keeps what the server says of a group that we are in. */
+  learnGroup(id, { name, topic, role, members, member_count, slow_seconds: slow }) {
+    const { muted = null } = members.find(({ uid }) => uid === this.self.uid) ?? {};
+    const people = members.map(({ uid }) => uid);
+    return this.write(id, async (db) => {
+      await db.learn(members);
+      await db.patch(id, { title: name, topic, role, left: false, members: member_count, people, slow, muted });
+    });
   }
 
   /** Learns who is in a group, and whether we still are. */
   async meet(id) {
     try {
-      const { name, topic, role, members, member_count } = await this.call("GET", `/groups/${id.slice(2)}`);
-      await this.write(id, async (db) => {
-        await db.learn(members);
-        await db.patch(id, { title: name, topic, role, left: false, members: member_count, people: members.map(({ uid }) => uid) });
-      });
+      await this.learnGroup(id, await this.call("GET", `/groups/${id.slice(2)}`));
     } catch (refusal) {
       if (refusal.status !== 404) return;
       if (this.conversations.get(id)?.last) await this.write(id, (db) => db.patch(id, { left: true }));

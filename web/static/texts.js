@@ -44,6 +44,11 @@ export const timeOf = (time) => clock.format(new Date(time));
 export const dayOf = (time) => recent(time) ?? day.format(new Date(time));
 /** For the list: the time today, else the day. */
 export const whenOf = (time) => (daysSince(time) === 0 ? timeOf(time) : recent(time) ?? short.format(new Date(time)));
+/** A length of time in its largest whole unit: `30 seconds`, `1 hour`. */
+export function lastingOf(seconds) {
+  const [unit, length] = [["hour", 3_600], ["minute", 60], ["second", 1]].find(([, length]) => seconds % length === 0);
+  return new Intl.NumberFormat(locale, { style: "unit", unit, unitDisplay: "long" }).format(seconds / length);
+}
 /** `Ann, Ben and Cleo`. */
 export const listOf = (names) => several.format(names);
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
+import { eventOf, muteIn, waitIn } from "../static/groups.js";
 import { itemsOf } from "../static/rows.js";
 import { isStarred, starredIds } from "../static/starred.js";
 import { Store, uuid } from "../static/store.js";
@@ -63,6 +64,39 @@ test("a message that an administrator removed says so, also in its quotes, until
   assert.equal(store.recalled(row(3, { body: { by: ME.uid } })), "You removed this message");
   assert.match(store.recalled(row(3, { body: {} })), /Bob.? took a message back$/);
   assert.deepEqual([store.governs("g:5"), store.governs("g:6"), store.governs("u:10002")], [true, false, false]);
+});
+
+test("a mute holds until its end, and not for the owner", () => {
+  const at = (muted, role = "member") => {
+    store.conversations.set("g:5", { muted, role });
+    return muteIn(store, "g:5");
+  };
+  const [past, coming] = [-1_000, 60_000].map((ms) => ({ until: new Date(Date.now() + ms).toISOString() }));
+  assert.deepEqual([at(null), at(past), at(coming), at({}), at({}, "owner"), at({}, "administrator")], [null, null, coming, {}, null, {}]);
+  assert.equal(muteIn(store, "g:6"), null);
+});
+
+test("in slow mode the next message waits for the last one, also for one that is on its way", () => {
+  const now = Date.now();
+  const wait = (fields) => {
+    store.conversations.set("g:5", { slow: 30, role: "member", ...fields });
+    return Math.ceil(waitIn(store, "g:5") / 1_000);
+  };
+  assert.deepEqual([wait({}), wait({ spoke: now - 10_000 }), wait({ spoke: now - 30_000 }), wait({ spoke: now + 60_000 })], [0, 20, 0, 30]);
+  assert.deepEqual([wait({ spoke: now, role: "administrator" }), wait({ spoke: now, slow: 0 })], [0, 0]);
+  store.outbox.push({ n: 1, conversation: "g:5", state: "failed", sent_at: new Date(now).toISOString() });
+  assert.equal(wait({}), 0);
+  store.outbox.push({ n: 2, conversation: "g:5", state: "waiting", sent_at: new Date(now - 5_000).toISOString() });
+  assert.equal(wait({}), 25);
+});
+
+test("a mute and slow mode are told in sentences", () => {
+  const event = (body) => eventOf(store, { body: { by: 10_002, by_name: "Bob", uid: ME.uid, user_name: "Ann", ...body } });
+  assert.match(event({ action: "muted" }), /Bob.? muted you$/);
+  assert.match(event({ action: "muted", until: "2026-03-04T10:00:00Z" }), /Bob.? muted you until .*2026/);
+  assert.match(event({ action: "slow", slow_seconds: 60 }), /Bob.? turned slow mode on: one message of each member every 1 minute$/);
+  assert.equal(event({ action: "slow", slow_seconds: 0, by: ME.uid }), "You turned slow mode off");
+  assert.match(event({ action: "unmuted", by: ME.uid, uid: 10_002, user_name: "Bob" }), /^You lifted the mute of .?Bob/);
 });
 
 test("drafts and the open conversation are listed without a message", () => {
@@ -146,7 +180,7 @@ test("a line is one line, and says who spoke", () => {
 });
 
 test("a change of a group is a sentence", () => {
-  const event = (body) => store.event({ body });
+  const event = (body) => eventOf(store, { body });
   assert.equal(event({ action: "created", by: ME.uid }), "You created the group");
   assert.equal(event({ action: "added", by: 10_002, uid: ME.uid }), "Bob added you");
   assert.equal(event({ action: "left", by: 10_002, uid: 10_002 }), "Bob left");
@@ -160,7 +194,7 @@ test("every change of a group has a sentence, whoever did it to whom", () => {
   for (const action of ["created", "added", "removed", "left", "renamed", "topic", "role", "banned", "unbanned"]) {
     for (const [by, uid] of [[me, ben], [ben, me], [ben, cleo], [me, me], [ben, ben]]) {
       for (const more of [{}, { role: "owner", topic: "Boats", owner: me }, { role: "administrator", owner: cleo }]) {
-        const text = store.event({ body: { action, by, uid, name: "Walk", ...more } });
+        const text = eventOf(store, { body: { action, by, uid, name: "Walk", ...more } });
         assert.doesNotMatch(text, /event\.|[{}]|undefined/, `${action} ${by} ${uid}`);
         told.add(text);
       }

@@ -149,15 +149,32 @@ impl Http {
         let call = HttpCall::new(Method::PATCH, format!("groups/{gid}")).json(&Description {
             name,
             topic,
-            history: None,
+            ..Description::default()
         });
         self.done(call).await
     }
 
     /// Says what those see who join a group from now on.
     pub async fn set_history(&self, gid: u64, history: History) -> Result<(), Error> {
-        let description = Description { name: None, topic: None, history: Some(history) };
+        let description = Description { history: Some(history), ..Description::default() };
         self.done(HttpCall::new(Method::PATCH, format!("groups/{gid}")).json(&description)).await
+    }
+
+    /// Sets the seconds between two messages of one member of a group, 0 to 3,600; 0: no slow mode.
+    pub async fn set_slow_mode(&self, gid: u64, seconds: u16) -> Result<(), Error> {
+        let description = Description { slow_seconds: Some(seconds), ..Description::default() };
+        self.done(HttpCall::new(Method::PATCH, format!("groups/{gid}")).json(&description)).await
+    }
+
+    /// Mutes a member of a group, for 60 to 31,536,000 seconds; `None`: until [`Http::unmute`].
+    pub async fn mute(&self, gid: u64, uid: u32, seconds: Option<u32>) -> Result<(), Error> {
+        let time = seconds.map_or_else(|| json!({}), |seconds| json!({ "seconds": seconds }));
+        self.done(HttpCall::new(Method::PUT, format!("groups/{gid}/members/{uid}/mute")).json(&time)).await
+    }
+
+    /// Takes the messages of a member again.
+    pub async fn unmute(&self, gid: u64, uid: u32) -> Result<(), Error> {
+        self.done(HttpCall::new(Method::DELETE, format!("groups/{gid}/members/{uid}/mute"))).await
     }
 
     /// Bans somebody from a group: out, and not in again until [`Http::unban`].

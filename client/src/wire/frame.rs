@@ -160,6 +160,7 @@ struct FrameFields<'a> {
     detail: Option<String>,
     #[serde(default)]
     retryable: bool,
+    retry_after: Option<u64>,
     conversation: Option<Conversation>,
     sender: Option<u32>,
     online: Option<Vec<u32>>,
@@ -207,6 +208,7 @@ impl FrameFields<'_> {
                     code: self.code?,
                     detail: self.detail.unwrap_or_default(),
                     retryable: self.retryable,
+                    retry_after: self.retry_after,
                 },
             },
             "typing" => ServerFrame::Typing { conversation: self.conversation?, sender: self.sender? },

@@ -182,6 +182,9 @@ pub struct Group {
     /// The earlier messages that new members see.
     #[serde(default)]
     pub history: History,
+    /// Seconds between two messages of one member who is no administrator; 0: no slow mode.
+    #[serde(default)]
+    pub slow_seconds: u16,
     /// Its members.
     pub members: Vec<Member>,
 }
@@ -196,6 +199,17 @@ pub struct Member {
     /// The member's permissions.
     #[serde(default)]
     pub role: Role,
+    /// Their messages to the group are refused.
+    #[serde(default)]
+    pub muted: Option<Muted>,
+}
+
+/// How long a member of a group is muted.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Muted {
+    /// When it ends, RFC 3339 in UTC; `None`: it is for good.
+    #[serde(default)]
+    pub until: Option<String>,
 }
 
 /// The earlier messages that new members of a group see.
@@ -245,7 +259,7 @@ pub(crate) struct NewValue<'a> {
     pub(crate) value: &'a RawValue,
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(crate) struct Description<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) name: Option<&'a str>,
@@ -253,6 +267,8 @@ pub(crate) struct Description<'a> {
     pub(crate) topic: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) history: Option<History>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) slow_seconds: Option<u16>,
 }
 
 #[derive(Deserialize)]

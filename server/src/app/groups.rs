@@ -1,6 +1,7 @@
 //! Making and changing groups. Each change is a row in every member's inbox, so devices learn of it by sync (I13).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use uuid::Uuid;
 
@@ -226,6 +227,22 @@ impl Groups {
     /// Lets `uid` come in again. The owner and administrators may.
     pub async fn unban(&self, by: Uid, gid: GroupId, uid: Uid) -> Result<(), SendError> {
         self.change(self.new_name(), by, gid, GroupAction::Unban(uid)).await.map(drop)
+    }
+
+    /// Refuses the messages of `uid` to the group, for this time or for good, which the owner and administrators may.
+    pub async fn mute(
+        &self,
+        by: Uid,
+        gid: GroupId,
+        uid: Uid,
+        time: Option<Duration>,
+    ) -> Result<(), SendError> {
+        self.change(self.new_name(), by, gid, GroupAction::Mute(uid, time)).await.map(drop)
+    }
+
+    /// Takes the messages of `uid` again. The owner and administrators may.
+    pub async fn unmute(&self, by: Uid, gid: GroupId, uid: Uid) -> Result<(), SendError> {
+        self.change(self.new_name(), by, gid, GroupAction::Unmute(uid)).await.map(drop)
     }
 
     async fn change(

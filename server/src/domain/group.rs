@@ -4,7 +4,9 @@
 //! any other, so that two people who change a group at once cannot undo each other. A [`GroupStep`] is what happened, in
 //! words; [`Group::change`] makes a change of it.
 
-pub use settings::{GroupSetting, GroupSettings, History};
+use std::time::Duration;
+
+pub use settings::{GroupSetting, GroupSettings, History, MOST_MUTED, Mute, Muted, SLOWEST};
 
 use super::{GroupId, Timestamp, Uid};
 
@@ -164,6 +166,10 @@ pub enum GroupStep {
     Banned(Uid),
     /// The ban was lifted.
     Unbanned(Uid),
+    /// Somebody's messages to it are refused from now on.
+    Muted(Uid, Mute),
+    /// They are taken again.
+    Unmuted(Uid),
 }
 
 impl GroupStep {
@@ -179,6 +185,8 @@ impl GroupStep {
             GroupStep::Role(..) => "role",
             GroupStep::Banned(_) => "banned",
             GroupStep::Unbanned(_) => "unbanned",
+            GroupStep::Muted(..) => "muted",
+            GroupStep::Unmuted(_) => "unmuted",
         }
     }
 
@@ -192,7 +200,9 @@ impl GroupStep {
             | GroupStep::Left(uid, _)
             | GroupStep::Role(uid, _)
             | GroupStep::Banned(uid)
-            | GroupStep::Unbanned(uid) => Some(uid),
+            | GroupStep::Unbanned(uid)
+            | GroupStep::Muted(uid, _)
+            | GroupStep::Unmuted(uid) => Some(uid),
         }
     }
 }
@@ -242,7 +252,11 @@ impl GroupChange {
                 change.ends = Some((uid, epoch));
             }
             GroupStep::Set(setting) => change.setting = Some(setting.clone()),
-            GroupStep::Role(..) | GroupStep::Banned(_) | GroupStep::Unbanned(_) => {}
+            GroupStep::Role(..)
+            | GroupStep::Banned(_)
+            | GroupStep::Unbanned(_)
+            | GroupStep::Muted(..)
+            | GroupStep::Unmuted(_) => {}
         }
         change
     }
@@ -315,6 +329,8 @@ impl Group {
                     change.members.push(Member { standing: Standing::Removed { at }, ..member });
                 }
             }
+            GroupStep::Muted(uid, mute) => change.setting = Some(self.muted(uid, Some(mute), at)),
+            GroupStep::Unmuted(uid) => change.setting = Some(self.muted(uid, None, at)),
             _ => {}
         }
         if let Some(next) = self.apply(&change)
@@ -328,6 +344,18 @@ impl Group {
         change.members.sort_by_key(|member| member.uid);
         change.members.dedup_by_key(|member| member.uid);
         change
+    }
+
+    /// All who are muted after `uid` is, or no longer, at `at`. Mutes that have ended go, and where too many are left, those of people who
+    /// are not in the group.
+    fn muted(&self, uid: Uid, mute: Option<Mute>, at: Timestamp) -> GroupSetting {
+        let mut muted = self.settings.muted.clone();
+        muted.retain(|muted| muted.uid != uid.0 && muted.until.holds(at));
+        if muted.len() >= MOST_MUTED {
+            muted.retain(|muted| self.epoch_of(Uid(muted.uid)).is_some());
+        }
+        muted.extend(mute.map(|until| Muted { uid: uid.0, until }));
+        GroupSetting::Muted(muted)
     }
 
     fn set(&mut self, member: Member) {
@@ -373,6 +401,12 @@ impl Group {
         let epoch = self.epoch_of(uid).filter(|_| self.owner() == Some(uid))?;
         let change = self.change(uid, Timestamp(0), &GroupStep::Left(uid, epoch));
         self.apply(&change)?.owner()
+    }
+
+    /// The time between two messages of `uid`, if the group is in slow mode and `uid` a plain member of it.
+    pub fn slow_for(&self, uid: Uid) -> Option<Duration> {
+        let slow = Duration::from_secs(self.settings.slow_seconds.into());
+        (!slow.is_zero() && self.role_of(uid) == Some(Role::Member)).then_some(slow)
     }
 
     /// The role of `uid`, if in it.

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use super::{Conversation, GroupId, GroupStep, History, MessageId, Uid};
+use super::{Conversation, GroupId, GroupStep, History, MessageId, Mute, Uid};
 
 /// A row's body: one JSON object as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,6 +110,7 @@ impl Body {
                 set.into_iter().for_each(|(field, value)| body[field] = value);
             }
             GroupStep::Role(_, role) => body["role"] = json!(role.as_str()),
+            GroupStep::Muted(_, Mute::Until(end)) => body["until"] = json!(end.to_rfc3339()),
             _ => {}
         }
         if let Some(heir) = heir {
@@ -249,6 +250,11 @@ mod tests {
         assert_eq!(
             Body::membership(GroupId(5), "walkers", &role, &bob, &ann, None).as_json(),
             r#"{"action":"role","by":1,"by_name":"ann","group":5,"name":"walkers","role":"administrator","uid":2,"user_name":"bob"}"#
+        );
+        let muted = GroupStep::Muted(Uid(2), Mute::Until(crate::domain::Timestamp(0)));
+        assert_eq!(
+            Body::membership(GroupId(5), "walkers", &muted, &bob, &ann, None).as_json(),
+            r#"{"action":"muted","by":1,"by_name":"ann","group":5,"name":"walkers","uid":2,"until":"1970-01-01T00:00:00Z","user_name":"bob"}"#
         );
         let left = GroupStep::Left(Uid(1), epoch);
         assert_eq!(

@@ -25,8 +25,8 @@ pub use compaction::{FRIENDS, SETTINGS, STARS, amendment_key, friend_key, pins, 
 pub use conversation::Conversation;
 pub use entry::{Content, Entry, IdempotencyKey};
 pub use group::{
-    Group, GroupChange, GroupSetting, GroupSettings, GroupStep, History, Member, MembershipEpoch, Role,
-    Standing,
+    Group, GroupChange, GroupSetting, GroupSettings, GroupStep, History, MOST_MUTED, Member, MembershipEpoch,
+    Mute, Muted, Role, SLOWEST, Standing,
 };
 pub use ids::{ClientId, GroupId, HistoryId, MessageId, PartitionKey, Uid};
 pub use invite::{Invite, LONGEST_INVITE_SECONDS, MOST_INVITE_USES};

@@ -176,6 +176,10 @@ pub(super) struct Document<'a> {
     detail: &'a str,
     /// Whether the same request may succeed later.
     retryable: bool,
+    /// Seconds after which it may, or after which another request like it may; absent where that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, minimum = 1)]
+    retry_after: Option<u64>,
     /// The request's name in the server's log, also in `x-request-id`. A message in a batch has none of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -191,6 +195,11 @@ tokio::task_local! {
 pub(super) const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
 impl Problem {
+    /// Seconds until it may succeed, if that is known.
+    pub(super) fn retry_after(&self) -> Option<u64> {
+        self.after.map(|after| whole_seconds(after).max(1))
+    }
+
     pub(super) fn document(&self) -> Document<'_> {
         Document {
             r#type: format!("/docs#code-{}", self.code),
@@ -199,6 +208,7 @@ impl Problem {
             code: self.code,
             detail: &self.detail,
             retryable: self.retryable,
+            retry_after: self.retry_after(),
             trace_id: None,
         }
     }
@@ -207,6 +217,7 @@ impl Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let trace_id = REQUEST_ID.try_with(Clone::clone).ok();
+        let after = self.retry_after();
         let body = Document { trace_id, ..self.document() };
         let body = serde_json::to_vec(&body).expect("texts and numbers are JSON");
         let mut response = (self.status, body).into_response();
@@ -215,8 +226,8 @@ impl IntoResponse for Problem {
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        if let Some(after) = self.after.or_else(|| self.retryable.then_some(Duration::from_secs(1))) {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from(whole_seconds(after)));
+        if self.retryable {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(after.unwrap_or(1)));
         }
         response
     }
@@ -263,16 +274,18 @@ impl From<SendError> for Problem {
             | SendError::OwnerOnly
             | SendError::Banned
             | SendError::FriendsAddOnly
+            | SendError::Muted { .. }
+            | SendError::MutedForGood
             | SendError::RemovedSince => StatusCode::FORBIDDEN,
             SendError::TooMuchStored(wait) | SendError::TooManyStrangers { wait, .. } => {
                 let problem =
                     Problem::passing(StatusCode::TOO_MANY_REQUESTS, error.code(), error.to_string());
                 return Problem { after: Some(*wait), ..problem };
             }
-            // Final for a message: what is behind it does not wait for another day.
-            SendError::TooManyFirstMessages { .. } | SendError::QuotaReached { .. } => {
-                StatusCode::TOO_MANY_REQUESTS
-            }
+            // Final for a message: what is behind it does not wait for another day, nor for a slow group.
+            SendError::TooManyFirstMessages { .. }
+            | SendError::QuotaReached { .. }
+            | SendError::SlowMode { .. } => StatusCode::TOO_MANY_REQUESTS,
             SendError::Recalled | SendError::AccountDeleted(_) => StatusCode::GONE,
             SendError::UnknownUser(_)
             | SendError::UnknownGroup
@@ -290,11 +303,12 @@ impl From<SendError> for Problem {
             | SendError::TooManyPins(_)
             | SendError::TooManyStars(_)
             | SendError::TooManyBans(_)
+            | SendError::TooManyMutes(_)
             | SendError::GroupFull(_) => StatusCode::UNPROCESSABLE_ENTITY,
             SendError::Exhausted | SendError::Rejected => StatusCode::INTERNAL_SERVER_ERROR,
         };
         let problem = Problem::new(status, error.code(), error.to_string());
-        Problem { retryable: error.is_retryable(), ..problem }
+        Problem { retryable: error.is_retryable(), after: error.wait(), ..problem }
     }
 }
 
@@ -374,7 +388,7 @@ mod tests {
         assert_eq!(document["status"], 429);
         assert_eq!(document["title"], "Too Many Requests");
         assert_eq!(document["code"], "rate_limited");
-        assert_eq!(document["retryable"], true);
+        assert_eq!((&document["retryable"], &document["retry_after"]), (&true.into(), &2.into()));
         let response = problem.into_response();
         assert_eq!(response.headers()[header::RETRY_AFTER], "2");
         assert_eq!(response.headers()[header::CONTENT_TYPE], "application/problem+json");

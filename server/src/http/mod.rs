@@ -59,8 +59,8 @@ pub use state::{Fitness, NewRequestId, Readiness, UseCases};
 pub use table::Tables;
 
 use api::{
-    accounts, amendments, conversations, data, friends, groups, invites, messages, moments, people, range,
-    recovery, sessions, settings, sign_up_invites,
+    accounts, amendments, conversations, data, friends, groups, invites, messages, moderation, moments,
+    people, range, recovery, sessions, settings, sign_up_invites,
 };
 use budget::Budget;
 use concurrency::ConcurrencyLimiter;
@@ -138,6 +138,7 @@ fn calls() -> OpenApiRouter<HttpState> {
         .routes(routes!(groups::add))
         .routes(routes!(groups::remove))
         .routes(routes!(groups::set_role))
+        .routes(routes!(moderation::mute, moderation::unmute))
         .routes(routes!(groups::bans))
         .routes(routes!(groups::ban, groups::unban))
         .routes(routes!(invites::create, invites::list))

@@ -196,6 +196,7 @@ parts! {
     budget: Budget,
     metrics: Arc<Metrics>,
     sockets: Sockets,
+    clock: Clock,
     readiness: Readiness,
     docs: Arc<Docs>,
 }

@@ -191,6 +191,12 @@ enum BodyForm {
         /// member got earlier messages before this row.
         #[schema(nullable = false)]
         history: Option<History>,
+        /// Of `slow`: seconds between two messages of one member from now on; 0: no slow mode.
+        #[schema(nullable = false)]
+        slow_seconds: Option<u16>,
+        /// Of `muted`: when that ends; absent: it is for good.
+        #[schema(nullable = false, format = DateTime)]
+        until: Option<String>,
         /// Of `role`: the user's role from now on.
         #[schema(nullable = false)]
         role: Option<Role>,
@@ -273,6 +279,9 @@ enum ActionForm {
     Role,
     Banned,
     Unbanned,
+    Slow,
+    Muted,
+    Unmuted,
 }
 
 /// Writes `entry` as an ENTRY object.

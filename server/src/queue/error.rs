@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::domain::{EmojiError, SettingError, SocialError, TextError};
+use crate::domain::{EmojiError, SettingError, SocialError, TextError, Timestamp};
 
 /// Nothing was stored under this request, except where a variant says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,7 +45,9 @@ pub enum SendError {
     #[error("this message was recalled")]
     Recalled,
     /// Somebody else sent the message.
-    #[error("only the sender can edit a message, and only the sender or an administrator of the group can recall it")]
+    #[error(
+        "only the sender can edit a message, and only the sender or an administrator of the group can recall it"
+    )]
     NotYours,
     /// The message is too old for it.
     #[error("this change is possible only for {} after the message was sent", spoken(*.0))]
@@ -91,7 +93,7 @@ pub enum SendError {
     /// Only the owner of the group may do it.
     #[error("only the owner of the group can do this")]
     OwnerOnly,
-    /// The owner is neither removed nor banned, and has no other role before somebody else is the owner.
+    /// The owner is neither removed, banned nor muted, and has no other role before somebody else is the owner.
     #[error("this user owns the group; the owner must hand it over to another member first, or leave")]
     OwnerStays,
     /// The person is banned from the group.
@@ -133,6 +135,28 @@ pub enum SendError {
     /// The group's list of bans is full.
     #[error("at most {0} people can be banned from a group; lift another ban first")]
     TooManyBans(usize),
+    /// The sender is muted in the group, until then.
+    #[error("you are muted in this group until {}", .end.to_rfc3339())]
+    Muted {
+        /// When the mute ends.
+        end: Timestamp,
+        /// How long that is from now.
+        wait: Duration,
+    },
+    /// The sender is muted in the group until that is lifted.
+    #[error("you are muted in this group until one of its administrators lifts that")]
+    MutedForGood,
+    /// The sender has just said something in a group that is in slow mode.
+    #[error("this group takes a message of each member every {}; try again in {} s", spoken(*.slow), seconds(*.wait))]
+    SlowMode {
+        /// The time between two messages.
+        slow: Duration,
+        /// How long to wait from now.
+        wait: Duration,
+    },
+    /// Too many people are muted in the group.
+    #[error("at most {0} people can be muted in a group; lift another mute first")]
+    TooManyMutes(usize),
     /// Too many messages are pinned there.
     #[error("at most {0} messages can be pinned in a conversation; unpin another one first")]
     TooManyPins(usize),
@@ -200,6 +224,9 @@ impl SendError {
             SendError::TooManyStrangers { .. } => "too_many_strangers",
             SendError::TooManyFirstMessages { .. } => "too_many_first_messages",
             SendError::QuotaReached { .. } => "quota_reached",
+            SendError::Muted { .. } | SendError::MutedForGood => "muted",
+            SendError::SlowMode { .. } => "slow_mode",
+            SendError::TooManyMutes(_) => "too_many_mutes",
             SendError::TooManyPins(_) => "too_many_pins",
             SendError::TooManyStars(_) => "too_many_stars",
             SendError::TooManyBans(_) => "too_many_bans",
@@ -209,6 +236,17 @@ impl SendError {
             SendError::GroupChanged => "group_changed",
             SendError::Exhausted => "exhausted",
             SendError::Rejected => "rejected",
+        }
+    }
+
+    /// How long to wait before the same request may succeed, where that is known.
+    pub fn wait(&self) -> Option<Duration> {
+        match self {
+            SendError::TooMuchStored(wait)
+            | SendError::TooManyStrangers { wait, .. }
+            | SendError::Muted { wait, .. }
+            | SendError::SlowMode { wait, .. } => Some(*wait),
+            _ => None,
         }
     }
 
@@ -224,6 +262,11 @@ impl SendError {
                 | SendError::GroupChanged
         )
     }
+}
+
+/// A time in whole seconds, rounded up.
+fn seconds(time: Duration) -> u64 {
+    time.as_millis().div_ceil(1_000).try_into().unwrap_or(u64::MAX)
 }
 
 /// A time in the largest unit that says it in whole numbers.

@@ -21,6 +21,7 @@ use crate::domain::{
 use crate::store::StoreError;
 
 mod marks;
+mod slow;
 
 /// Accounts whose limits are asked for at once.
 const ASKED_AT_ONCE: usize = 8;
@@ -40,6 +41,8 @@ enum Fact {
     Told(Uid, Uid, Progress),
     /// The read counts of a group that an author knows.
     Counted(Uid, GroupId),
+    /// When a member of a slow group last said something there.
+    Spoke(Uid, GroupId),
     /// The messages pinned in a conversation, as one user has it.
     Pins(Uid, Conversation),
     /// The messages that a user has starred.
@@ -76,6 +79,9 @@ fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
             facts.extend([Fact::Key((who, *client_id)), receivers(*to)]);
             facts.extend(permission(who, *to));
             facts.extend(reply_to.map(|row| Fact::Row(who, row)));
+            if let Conversation::Group(gid) = to {
+                facts.push(Fact::Spoke(who, *gid));
+            }
         }
         Request::Amend(Amend { client_id, conversation, message_id, amendment }) => {
             facts.extend([
@@ -156,7 +162,7 @@ impl QueueWriter<'_> {
         let (mut keys, mut people, mut groups) = (Vec::new(), Vec::new(), Vec::new());
         let (mut rows, mut markers) = (Vec::new(), Vec::new());
         let (mut permissions, mut wishes, mut told) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut pinned, mut starred) = (Vec::new(), Vec::new());
+        let (mut pinned, mut starred, mut spoke) = (Vec::new(), Vec::new(), Vec::new());
         for fact in requests.iter().flat_map(needs) {
             match fact {
                 Fact::Key(key) => keys.push(key),
@@ -170,6 +176,7 @@ impl QueueWriter<'_> {
                 Fact::Counted(who, gid) => told.push((fact, (who, read_counts_key(gid)))),
                 Fact::Pins(who, conversation) => pinned.push((who, conversation)),
                 Fact::Stars(who) => starred.push(who),
+                Fact::Spoke(who, gid) => spoke.push((who, gid)),
             }
         }
         permissions.sort_unstable();
@@ -261,6 +268,15 @@ impl QueueWriter<'_> {
             match marks::starred(&**store, who, self.options.stars).await {
                 Ok(starred) => _ = facts.stars.insert(who, starred),
                 Err(error) => self.unread(&mut unread, Fact::Stars(who), &error),
+            }
+        }
+        spoke.sort_unstable();
+        spoke.dedup();
+        for (who, gid) in spoke {
+            let Some(slow) = facts.groups.get(&gid).and_then(|group| group.slow_for(who)) else { continue };
+            match slow::spoke(&**store, who, gid, slow, self.parts.clock.now()).await {
+                Ok(then) => facts.spoke.extend(then.map(|then| ((who, gid), then))),
+                Err(error) => self.unread(&mut unread, Fact::Spoke(who, gid), &error),
             }
         }
         self.own_copies(requests, &mut facts, &mut unread).await;

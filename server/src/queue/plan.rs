@@ -62,6 +62,8 @@ pub(super) struct Facts {
     pub(super) pins: HashMap<(Uid, Conversation), Vec<IdempotencyKey>>,
     /// The messages that people have starred.
     pub(super) stars: HashMap<Uid, Vec<IdempotencyKey>>,
+    /// When members of slow groups last said something there.
+    pub(super) spoke: HashMap<(Uid, GroupId), Timestamp>,
     /// The read counts of groups that authors know.
     pub(super) counted: HashMap<(Uid, GroupId), Vec<ReadCount>>,
 }
@@ -141,12 +143,15 @@ impl Planner {
         let unused = self.unused(key, digest)?;
         let (recipients, group_version) = self.recipients(who, to)?;
         self.pass(who, to)?;
+        self.may_speak(who, to)?;
+        self.may_say_now(who, to)?;
         let body = match reply_to {
             None => Body::text(text, self.limits.text_characters),
             Some(row) => Body::reply(text, self.limits.text_characters, self.message_in(who, to, row)?),
         };
         let body = body.map_err(SendError::from)?.with_mentions(&self.members_among(to, mentions));
         self.used.insert(key, (at, digest));
+        self.spoken(who, to);
         let content = self.content(Kind::Message, who, to, Some(client_id), body);
         Ok(Accept { group_version, unused, ..unnumbered(content, digest, recipients) })
     }
@@ -269,6 +274,7 @@ impl Planner {
             Amendment::Edit(_) if age >= self.limits.edit => {
                 return Err(SendError::TooLate(self.limits.edit).into());
             }
+            Amendment::Edit(_) => self.may_speak(who, conversation)?,
             Amendment::Recall if age >= self.limits.recall => {
                 return Err(SendError::TooLate(self.limits.recall).into());
             }
@@ -359,5 +365,6 @@ fn members(group: &Group, who: Uid) -> Result<Vec<Recipient>, SendError> {
 
 mod groups;
 mod marks;
+mod moderation;
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 //! `app` makes requests and gets acknowledgements; `plan` decides about them. [`Queued`] is a request in its queue.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -86,6 +87,8 @@ impl Request {
                     | GroupAction::Role(..)
                     | GroupAction::Ban(_)
                     | GroupAction::Unban(_)
+                    | GroupAction::Mute(..)
+                    | GroupAction::Unmute(_)
             ),
             _ => !self.takes_back(who),
         }
@@ -232,6 +235,10 @@ pub enum GroupAction {
     Ban(Uid),
     /// Lift a ban.
     Unban(Uid),
+    /// Refuse somebody's messages to the group, for so long; `None`: for good.
+    Mute(Uid, Option<Duration>),
+    /// Take them again.
+    Unmute(Uid),
 }
 
 impl GroupAction {
@@ -244,7 +251,9 @@ impl GroupAction {
             | GroupAction::Remove(uid)
             | GroupAction::Role(uid, _)
             | GroupAction::Ban(uid)
-            | GroupAction::Unban(uid) => Some(uid),
+            | GroupAction::Unban(uid)
+            | GroupAction::Mute(uid, _)
+            | GroupAction::Unmute(uid) => Some(uid),
         }
     }
 
@@ -261,6 +270,11 @@ impl GroupAction {
             GroupAction::Role(uid, role) => (gid, format!("role\0{uid}\0{}", role.as_str())),
             GroupAction::Ban(uid) => (gid, format!("ban\0{uid}")),
             GroupAction::Unban(uid) => (gid, format!("unban\0{uid}")),
+            GroupAction::Mute(uid, time) => {
+                let seconds = time.map(|time| time.as_secs().to_string());
+                (gid, format!("mute\0{uid}\0{}", seconds.unwrap_or_default()))
+            }
+            GroupAction::Unmute(uid) => (gid, format!("unmute\0{uid}")),
         };
         // No text of a person begins with a zero byte.
         Digest::of(Conversation::Group(gid), &format!("\0group\0{what}"))

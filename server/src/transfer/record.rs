@@ -250,7 +250,9 @@ impl EpochPart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Body, Conversation, Group, GroupSettings, History, Kind, Member, Role, Standing};
+    use crate::domain::{
+        Body, Conversation, Group, GroupSettings, History, Kind, Member, Mute, Muted, Role, Standing,
+    };
 
     fn content(target: Conversation, text: &str) -> Arc<Content> {
         Arc::new(Content {
@@ -301,6 +303,11 @@ mod tests {
                     name: "walkers".into(),
                     topic: "Sundays".into(),
                     history: History::Visible,
+                    slow_seconds: 30,
+                    muted: vec![
+                        Muted { uid: 10_001, until: Mute::Until(Timestamp(9)) },
+                        Muted { uid: 10_003, until: Mute::ForGood },
+                    ],
                 },
                 version: 4,
                 members: (10_001..).zip(standings).map(member).collect(),

@@ -245,7 +245,7 @@ async fn axe_finds_nothing_in_what_opens_over_a_conversation() {
         window.run(UNFOLD).await;
         look(&window, &format!("the members, for the owner, in {language}")).await;
         window.run("document.querySelector('#members-list [aria-haspopup]').click()").await;
-        window.until("document.querySelectorAll('#members #actions button').length === 3").await;
+        window.until("document.querySelectorAll('#members #actions button').length === 4").await;
         look(&window, &format!("the menu of a member in {language}")).await;
         window.run("document.getElementById('actions').hidePopover()").await;
         window.run("document.getElementById('members').close()").await;

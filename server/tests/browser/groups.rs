@@ -98,7 +98,7 @@ async fn roles_bans_and_invitations_are_changed_in_the_dialog() {
     ada.until(&format!("{offered} > 2")).await;
 
     ada.click("#members-list [aria-label='More about Cleo']").await;
-    ada.until("document.querySelectorAll('#actions button').length === 3").await;
+    ada.until("document.querySelectorAll('#actions button').length === 4").await;
     ada.click("#actions button").await;
     ada.until("[...document.querySelectorAll('#members-list li')].some((li) => /Cleo.*administrator/.test(li.textContent))")
         .await;
@@ -259,7 +259,7 @@ async fn an_administrator_is_made_a_member_again_and_a_group_is_handed_over_in_t
 
     owner.until(&role("Cleo", "'administrator'")).await;
     owner.click("#members-list [aria-label='More about Cleo']").await;
-    owner.until(&format!("{items} === 'Make a member,Make the owner,Ban'")).await;
+    owner.until(&format!("{items} === 'Make a member,Make the owner,Mute…,Ban'")).await;
     owner.click("#actions button").await;
     owner.until(&role("Cleo", "undefined")).await;
     cleos.until(&told("Ada made you a member again")).await;
@@ -270,7 +270,7 @@ async fn an_administrator_is_made_a_member_again_and_a_group_is_handed_over_in_t
         ("#ask-yes", [Role::Administrator, Role::Owner, Role::Member]),
     ] {
         owner.click("#members-list [aria-label='More about Ben']").await;
-        owner.until(&format!("{items} === 'Make an administrator,Make the owner,Ban'")).await;
+        owner.until(&format!("{items} === 'Make an administrator,Make the owner,Mute…,Ban'")).await;
         owner.click("#actions button:nth-child(2)").await;
         owner.until(ASKS).await;
         owner
@@ -290,9 +290,9 @@ async fn an_administrator_is_made_a_member_again_and_a_group_is_handed_over_in_t
     // An administrator is offered what administrators may do, and nothing about the owner.
     owner.until("!document.querySelector('#members-list [aria-label=\"More about Ben\"]')").await;
     owner.click("#members-list [aria-label='More about Cleo']").await;
-    owner.until(&format!("{items} === 'Ban'")).await;
+    owner.until(&format!("{items} === 'Mute…,Ban'")).await;
     bens.click("#open-members").await;
     bens.until("document.querySelector('#members-list [aria-label=\"More about Ada\"]')").await;
     bens.click("#members-list [aria-label='More about Ada']").await;
-    bens.until(&format!("{items} === 'Make a member,Make the owner,Ban'")).await;
+    bens.until(&format!("{items} === 'Make a member,Make the owner,Mute…,Ban'")).await;
 }

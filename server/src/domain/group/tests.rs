@@ -140,3 +140,42 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_mute_outlasts_a_leaving_and_goes_when_it_has_ended() {
+    let muted = |group: &Group, uid| group.settings.mute_of(uid, Timestamp(9));
+    let group = then(&made(), &GroupStep::Muted(BOB, Mute::Until(Timestamp(10))));
+    let group = then(&group, &GroupStep::Muted(CAT, Mute::ForGood));
+    let group = then(&group, &GroupStep::Left(CAT, MembershipEpoch(1)));
+    let group = then(&group, &GroupStep::Added(CAT, MembershipEpoch(2)));
+    assert_eq!(
+        [BOB, CAT].map(|uid| muted(&group, uid)),
+        [Some(Mute::Until(Timestamp(10))), Some(Mute::ForGood)]
+    );
+    let lifted = then(&group, &GroupStep::Unmuted(CAT));
+    assert_eq!((muted(&lifted, CAT), lifted.settings.muted.len()), (None, 1));
+    // The next one finds Bob's at its end.
+    let step = GroupStep::Muted(CAT, Mute::ForGood);
+    let later = lifted.apply(&lifted.change(ANN, Timestamp(10), &step)).expect("current");
+    assert_eq!(later.settings.muted, [Muted { uid: CAT.0, until: Mute::ForGood }]);
+}
+
+#[test]
+fn slow_mode_is_for_plain_members_alone() {
+    let group = then(&made(), &GroupStep::Set(GroupSetting::SlowSeconds(30)));
+    let group = then(&group, &GroupStep::Role(CAT, Role::Administrator));
+    let slow = Some(Duration::from_secs(30));
+    assert_eq!([ANN, BOB, CAT, Uid(4)].map(|uid| group.slow_for(uid)), [slow, None, None, None]);
+    assert_eq!(then(&group, &GroupStep::Set(GroupSetting::SlowSeconds(0))).slow_for(ANN), None);
+}
+
+#[test]
+fn people_who_have_gone_are_muted_no_more_where_too_many_are() {
+    let mut group = made();
+    for uid in 100..100 + u32::try_from(MOST_MUTED).expect("few") {
+        group = then(&group, &GroupStep::Muted(Uid(uid), Mute::ForGood));
+    }
+    assert_eq!(group.settings.muted.len(), MOST_MUTED);
+    let group = then(&group, &GroupStep::Muted(CAT, Mute::ForGood));
+    assert_eq!(group.settings.muted, [Muted { uid: CAT.0, until: Mute::ForGood }]);
+}

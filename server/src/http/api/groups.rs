@@ -12,7 +12,7 @@ use super::json;
 use super::people::Person;
 use crate::app::Groups;
 use crate::domain::message;
-use crate::domain::{self, GroupId, GroupSetting, Uid};
+use crate::domain::{self, Clock, GroupId, GroupSetting, SLOWEST, Timestamp, Uid};
 use crate::http::error::Problem;
 use crate::http::extract::{IdempotencyKey, Json, Segments, Session};
 use crate::http::limits::Rates;
@@ -49,6 +49,19 @@ struct Member {
     name: String,
     /// The member's role.
     role: Role,
+    /// Their messages to the group are refused; absent: they are taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    muted: Option<Muted>,
+}
+
+/// How long a member is muted.
+#[derive(Serialize, ToSchema)]
+struct Muted {
+    /// When it ends; absent: it is for good.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, format = DateTime)]
+    until: Option<String>,
 }
 
 /// A group as its members see it.
@@ -62,6 +75,9 @@ struct Group {
     topic: String,
     /// Whether new members see earlier messages.
     history: History,
+    /// Seconds between two messages of one member who is no administrator; 0: no slow mode.
+    #[schema(maximum = 3_600)]
+    slow_seconds: u16,
     /// The caller's.
     role: Role,
     /// How many are in it.
@@ -107,14 +123,18 @@ pub(in crate::http) async fn create(
 )]
 pub(in crate::http) async fn show(
     State(groups): State<Groups>,
+    State(clock): State<Clock>,
     Session(session): Session,
     Segments(path): Segments<String>,
 ) -> Result<Response, Problem> {
     let view = groups.get(session.uid, gid(&path)?).await?;
+    let now = clock.now();
+    let muted = |mute: domain::Mute| Muted { until: mute.end().map(Timestamp::to_rfc3339) };
     let member = |(person, role): (message::Person, domain::Role)| Member {
         uid: person.uid.0,
         name: person.name,
         role: role.into(),
+        muted: view.settings.mute_of(person.uid, now).map(muted),
     };
     let members: Vec<Member> = view.members.into_iter().map(member).collect();
     let answer = Group {
@@ -122,6 +142,7 @@ pub(in crate::http) async fn show(
         name: view.settings.name,
         topic: view.settings.topic,
         history: view.settings.history.into(),
+        slow_seconds: view.settings.slow_seconds,
         role: view.role.into(),
         member_count: members.len(),
         members,
@@ -141,9 +162,12 @@ pub(in crate::http) struct Description {
     /// Whether members that join from now on see earlier messages.
     #[schema(nullable = false)]
     history: Option<History>,
+    /// Seconds between two messages of one member who is no administrator; 0: no slow mode.
+    #[schema(nullable = false, maximum = 3_600)]
+    slow_seconds: Option<u16>,
 }
 
-/// Rename a group, set its topic, or say what those see who join it.
+/// Rename a group, set its topic and slow mode, or say what those see who join it.
 ///
 /// Its owner and administrators may. Where several are given, the name comes first, then the topic.
 #[utoipa::path(
@@ -160,14 +184,18 @@ pub(in crate::http) async fn describe(
     State(rates): State<Arc<Rates>>,
     Session(session): Session,
     Segments(path): Segments<String>,
-    Json(Description { name, topic, history }): Json<Description>,
+    Json(Description { name, topic, history, slow_seconds }): Json<Description>,
 ) -> Result<Response, Problem> {
     let gid = gid(&path)?;
+    if slow_seconds.is_some_and(|seconds| seconds > SLOWEST) {
+        return Err(Problem::invalid_body(format!("`slow_seconds` is at most {SLOWEST}")));
+    }
     rates.send(session.uid, 1)?;
     let settings = [
         name.map(GroupSetting::Name),
         topic.map(GroupSetting::Topic),
         history.map(|history| GroupSetting::History(history.into())),
+        slow_seconds.map(GroupSetting::SlowSeconds),
     ];
     groups.describe(session.uid, gid, settings.into_iter().flatten()).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
@@ -344,7 +372,7 @@ pub(in crate::http) async fn unban(
 }
 
 /// A group and one of its people, of an address.
-fn member((group, uid): &(String, String)) -> Result<(GroupId, Uid), Problem> {
+pub(super) fn member((group, uid): &(String, String)) -> Result<(GroupId, Uid), Problem> {
     let uid = uid.parse().map_err(|_| Problem::invalid_query(format!("{uid} is not a uid")))?;
     Ok((gid(group)?, uid))
 }

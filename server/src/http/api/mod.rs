@@ -8,6 +8,7 @@ pub(super) mod friends;
 pub(super) mod groups;
 pub(super) mod invites;
 pub(super) mod messages;
+pub(super) mod moderation;
 pub(super) mod moments;
 pub(super) mod people;
 pub(super) mod range;

@@ -31,6 +31,8 @@ pub(in crate::http) fn sending<const N: usize>(own: [&'static str; N]) -> Vec<&'
         "blocks",
         "friends_only",
         "too_many_first_messages",
+        "muted",
+        "slow_mode",
     ];
     writing(own).into_iter().chain(texts).chain(sending).collect()
 }

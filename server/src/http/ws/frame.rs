@@ -239,6 +239,9 @@ pub(super) fn error(problem: &Problem, about: Option<Subject>) -> Utf8Bytes {
     let mut text = format!("{{\"type\":\"error\",\"code\":\"{}\",\"detail\":", problem.code);
     write_text(&mut text, &problem.detail);
     put(&mut text, format_args!(",\"retryable\":{}", problem.retryable));
+    if let Some(seconds) = problem.retry_after() {
+        put(&mut text, format_args!(",\"retry_after\":{seconds}"));
+    }
     match about {
         Some(Subject::Send(client_id)) => put(&mut text, format_args!(",\"client_id\":\"{client_id}\"")),
         Some(Subject::Mark(conversation, message_id)) => {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::super::{GroupAction, SendError};
-use super::{Facts, NoWrite, Planner, members, unnumbered};
+use super::{Facts, NoWrite, Planner, members, moderation, unnumbered};
 use crate::domain::message::Person;
 use crate::domain::{
     Body, ClientId, Conversation, Group, GroupChange, GroupId, GroupSetting, GroupStep, History, Kind,
-    MembershipEpoch, Role, Standing, Uid, is_visible,
+    MembershipEpoch, Role, Standing, Timestamp, Uid, is_visible,
 };
 use crate::store::Accept;
 
@@ -18,12 +18,12 @@ const LONGEST_TOPIC: usize = 300;
 /// People who are banned from one group.
 const MOST_BANNED: usize = 1_000;
 
-/// The step that `action` is, done by `who` to the group as it is; `None`: it is so already. `most`: members of a group.
+/// The step that `action` is, done by `who` at `now` to the group as it is; `None`: it is so already. `most`: members of a group.
 pub(super) fn step(
     who: Uid,
     action: &GroupAction,
     group: Option<&Group>,
-    most: usize,
+    (most, now): (usize, Timestamp),
     facts: &Facts,
 ) -> Result<Option<GroupStep>, SendError> {
     let person = |uid: Uid| match facts.people.contains_key(&uid) {
@@ -92,17 +92,20 @@ pub(super) fn step(
             let standing = group.member(uid).map(|member| member.standing);
             Ok(matches!(standing, Some(Standing::Banned { .. })).then_some(GroupStep::Unbanned(uid)))
         }
+        GroupAction::Mute(uid, time) => {
+            administrator(own)?;
+            may_put_out(own, Some(group.role_of(uid).ok_or(SendError::NotMember)?))?;
+            moderation::muting(uid, time, group, now)
+        }
+        GroupAction::Unmute(uid) => {
+            administrator(own)?;
+            may_put_out(own, group.role_of(uid))?;
+            Ok(group.settings.mute_of(uid, now).map(|_| GroupStep::Unmuted(uid)))
+        }
     }
 }
 
 impl Planner {
-    /// Whether `who` owns or administrates this group.
-    pub(super) fn governs(&self, who: Uid, conversation: Conversation) -> bool {
-        let Conversation::Group(gid) = conversation else { return false };
-        let role = self.facts.groups.get(&gid).and_then(|group| group.role_of(who));
-        role.is_some_and(|role| role >= Role::Administrator)
-    }
-
     /// Decides about the change of a group.
     pub(super) fn group(
         &mut self,
@@ -115,7 +118,7 @@ impl Planner {
         let (key, digest) = ((who, client_id), action.digest(gid));
         let unused = self.unused(key, digest)?;
         let before = self.facts.groups.get(&gid).cloned();
-        let step = step(who, action, before.as_deref(), self.limits.members, &self.facts)?;
+        let step = step(who, action, before.as_deref(), (self.limits.members, self.now), &self.facts)?;
         // It may be so already.
         let step = step.ok_or_else(|| self.unsaid())?;
         let from_version = before.as_ref().map_or(0, |group| group.version);
@@ -164,7 +167,7 @@ fn checked(setting: &GroupSetting) -> Result<GroupSetting, SendError> {
             }
             GroupSetting::Topic(topic.to_owned())
         }
-        GroupSetting::History(_) => setting.clone(),
+        GroupSetting::History(_) | GroupSetting::SlowSeconds(_) | GroupSetting::Muted(_) => setting.clone(),
     })
 }
 

@@ -1,7 +1,7 @@
 //! Decisions about requests, without a store.
 
 use super::*;
-use crate::domain::{GroupChange, GroupStep, History};
+use crate::domain::{GroupChange, GroupSetting, GroupStep, History, Mute, Muted};
 use crate::queue::GroupAction;
 use uuid::Uuid;
 
@@ -297,6 +297,70 @@ fn what_a_person_may_not_amend_is_refused_by_its_reason() {
     assert!(edit.is_ok());
     let react = planner.decide(9, ANN, &amend(9, id(5), Amendment::React(vec!["👍".into()])));
     assert!(react.is_ok());
+}
+
+/// The walkers with these settings, in which Bob said "hi" at 0 s, as he has it under id 4.
+fn with_settings(settings: &[GroupSetting]) -> Facts {
+    let mut facts = facts();
+    let group = &facts.groups[&WALKERS];
+    let settings = settings.iter().fold(group.settings.clone(), |known, setting| known.with(setting));
+    let group = Group { settings, ..Group::clone(group) };
+    facts.groups.insert(WALKERS, Arc::new(group));
+    let content = Content {
+        kind: Kind::Message,
+        sender: BOB,
+        target: Conversation::Group(WALKERS),
+        client_id: Some(ClientId(Uuid::from_u128(99))),
+        body: Body::text("hi", 10).expect("short"),
+        sent_at: Timestamp(0),
+    };
+    facts.rows.insert((BOB, MessageId::new(4).expect("small")), Arc::new(content));
+    facts
+}
+
+#[test]
+fn whoever_is_muted_says_nothing_in_the_group_and_takes_back_all_the_same() {
+    let walkers = Conversation::Group(WALKERS);
+    let amend = |n, amendment| {
+        let (client_id, message_id) = (ClientId(Uuid::from_u128(n)), MessageId::new(4).expect("small"));
+        Request::Amend(Amend { client_id, conversation: walkers, message_id, amendment })
+    };
+    let muted = |end| [ANN, BOB].map(|uid| Muted { uid: uid.0, until: Mute::Until(Timestamp(end)) }).to_vec();
+    let mut planner = planner(with_settings(&[GroupSetting::Muted(muted(65))]));
+    let refused = SendError::Muted { end: Timestamp(65), wait: Duration::from_millis(60) };
+    assert_eq!(refusal(planner.decide(0, BOB, &say(1, walkers, "hi"))), Some(refused.clone()));
+    assert_eq!(refusal(planner.decide(1, BOB, &amend(2, Amendment::Edit("ho".into())))), Some(refused));
+    assert!(planner.decide(2, BOB, &amend(3, Amendment::React(vec!["👍".into()]))).is_ok());
+    assert!(planner.decide(3, BOB, &say(4, Conversation::User(ANN), "hi")).is_ok());
+    assert!(planner.decide(4, BOB, &amend(5, Amendment::Recall)).is_ok());
+    assert!(planner.decide(5, ANN, &say(6, walkers, "the owner")).is_ok());
+    let ended =
+        self::planner(with_settings(&[GroupSetting::Muted(muted(5))])).decide(0, BOB, &say(1, walkers, "hi"));
+    assert!(ended.is_ok());
+}
+
+#[test]
+fn a_slow_group_takes_one_message_of_a_member_in_its_time() {
+    let walkers = Conversation::Group(WALKERS);
+    let slow = || with_settings(&[GroupSetting::SlowSeconds(30)]);
+    let refused = |wait| {
+        let (slow, wait) = (Duration::from_secs(30), Duration::from_millis(wait));
+        Some(SendError::SlowMode { slow, wait })
+    };
+    let mut planner = planner(slow());
+    assert!(planner.decide(0, BOB, &say(1, walkers, "one")).is_ok());
+    assert_eq!(refusal(planner.decide(1, BOB, &say(2, walkers, "two"))), refused(30_000));
+    assert!(matches!(planner.decide(2, BOB, &say(1, walkers, "one")), Err(NoWrite::SameAs(0))));
+    assert!(planner.decide(3, BOB, &say(3, Conversation::User(ANN), "two")).is_ok());
+    for (at, id) in [(4, 4), (5, 5)] {
+        assert!(planner.decide(at, ANN, &say(id, walkers, "mine")).is_ok(), "the owner is not slow");
+    }
+    // The planner's now is at 5 ms.
+    for (before, expected) in [(-29_990, refused(5)), (-29_995, None), (60_000, refused(30_000))] {
+        let facts = Facts { spoke: HashMap::from([((BOB, WALKERS), Timestamp(before))]), ..slow() };
+        let decided = self::planner(facts).decide(0, BOB, &say(1, walkers, "one"));
+        assert_eq!(refusal(decided), expected, "{before}");
+    }
 }
 
 #[test]

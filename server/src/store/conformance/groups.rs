@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::message::Person;
-use crate::domain::{GroupSetting, GroupStep, History};
+use crate::domain::{GroupSetting, GroupStep, History, Mute, Muted};
 
 const ANN: Uid = Uid(10_001);
 const BOB: Uid = Uid(10_002);
@@ -72,6 +72,25 @@ pub async fn what_joiners_see_is_a_setting_of_the_group(store: &dyn MessageStore
     assert_eq!(history().await, History::Visible);
     accepted(store, change(4, 3, GroupStep::Set(GroupSetting::History(History::Hidden)), vec![])).await;
     assert_eq!(history().await, History::Hidden);
+}
+
+/// A later change of another setting leaves them as they are.
+pub async fn slow_mode_and_mutes_are_settings_of_the_group(store: &dyn MessageStore) {
+    accepted(store, change(1, 0, created(), vec![])).await;
+    let muted = [(BOB, Mute::ForGood), (CAT, Mute::Until(Timestamp(9)))];
+    let muted = muted.map(|(uid, until)| Muted { uid: uid.0, until }).to_vec();
+    let steps = [
+        GroupSetting::SlowSeconds(30),
+        GroupSetting::Muted(muted.clone()),
+        GroupSetting::Topic("hush".into()),
+    ];
+    for (n, setting) in (1..).zip(steps) {
+        accepted(store, change(n + 1, n, GroupStep::Set(setting), vec![])).await;
+    }
+    let settings = store.group(GID).await.expect("read").expect("made").settings.clone();
+    assert_eq!((settings.slow_seconds, settings.muted), (30, muted));
+    accepted(store, change(5, 4, GroupStep::Set(GroupSetting::Muted(vec![])), vec![])).await;
+    assert_eq!(store.group(GID).await.expect("read").expect("made").settings.muted, []);
 }
 
 /// Members, their epochs, version.

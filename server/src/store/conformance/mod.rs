@@ -72,6 +72,7 @@ macro_rules! message_store_conformance {
                 inboxes_are_apart, all_inboxes_are_walked_over, the_history_stays;
             deletions: the_rows_of_a_user_are_removed_in_batches_and_no_id_comes_twice;
             groups: a_change_needs_the_version_it_was_decided_on, a_group_is_read_as_last_accepted,
+                slow_mode_and_mutes_are_settings_of_the_group,
                 a_row_after_the_end_of_its_epoch_is_void, a_rejoined_member_is_served_again,
                 an_epoch_ends_when_its_row_is_written, a_sender_whose_epoch_ended_decides_again,
                 the_largest_group_is_known, what_joiners_see_is_a_setting_of_the_group;

@@ -80,6 +80,7 @@ impl World {
             "createGroup" => json!({"name": "more", "members": [self.bob.uid]}),
             "describeGroup" => json!({"topic": "Sundays"}),
             "setRole" => json!({"role": "administrator"}),
+            "mute" => json!({"seconds": 60}),
             "edit" => json!({"client_id": client_id(sent), "body": {"text": "hello again"}}),
             "react" => json!({"client_id": client_id(sent), "emoji": ["👍"]}),
             "pin" => json!({"client_id": client_id(sent), "pinned": true}),
@@ -115,9 +116,12 @@ impl World {
             .replace("{id}", &format!("u:{}", self.bob.uid))
     }
 
-    /// Where a call has put Bob out.
+    /// Where a call has put Bob out, or muted him.
     async fn let_bob_in_again(&self, operation: &str, by: &Person) {
         let group = format!("/api/v1/groups/{}", self.gid);
+        if operation == "mute" {
+            self.app.delete(by, &format!("{group}/members/{}/mute", self.bob.uid)).await.ok(204);
+        }
         if operation == "ban" {
             self.app.delete(by, &format!("{group}/bans/{}", self.bob.uid)).await.ok(204);
         }

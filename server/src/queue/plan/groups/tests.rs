@@ -28,7 +28,7 @@ fn after(group: &Group, step: &GroupStep) -> Group {
 }
 
 fn decide(group: &Group, who: Uid, action: GroupAction) -> Result<Option<GroupStep>, SendError> {
-    step(who, &action, Some(group), 5, &facts())
+    step(who, &action, Some(group), (5, Timestamp(60)), &facts())
 }
 
 #[test]
@@ -49,7 +49,11 @@ fn each_may_do_what_the_role_allows() {
         (GroupAction::Ban(GUEST), [None, None, only.clone()]),
         (GroupAction::Ban(OTHER), [None, owner.clone(), only.clone()]),
         (GroupAction::Ban(OWNER), [stays.clone(), stays.clone(), only.clone()]),
-        (GroupAction::Unban(GUEST), [None, None, only]),
+        (GroupAction::Unban(GUEST), [None, None, only.clone()]),
+        (GroupAction::Mute(OTHER, None), [None, owner.clone(), only.clone()]),
+        (GroupAction::Mute(OWNER, None), [stays.clone(), stays.clone(), only.clone()]),
+        (GroupAction::Mute(MEMBER, None), [None, None, only.clone()]),
+        (GroupAction::Unmute(MEMBER), [None, None, only]),
         (GroupAction::Role(MEMBER, Role::Administrator), [None, owner.clone(), owner.clone()]),
         (GroupAction::Role(MEMBER, Role::Owner), [None, owner.clone(), owner.clone()]),
         (GroupAction::Role(OTHER, Role::Member), [None, owner.clone(), owner.clone()]),

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::{Group, GroupSetting, GroupSettings, GroupStep, History, Role};
+use crate::domain::{Group, GroupSetting, GroupSettings, GroupStep, History, Mute, Role};
 use crate::store::conformance::{id, read_marker, text_message};
 
 /// A blob with a good header and this content.
@@ -66,6 +66,9 @@ fn records() -> Vec<JournalRecord> {
         GroupStep::Role(bob, Role::Owner),
         GroupStep::Banned(bob),
         GroupStep::Set(GroupSetting::History(History::Visible)),
+        GroupStep::Set(GroupSetting::SlowSeconds(30)),
+        GroupStep::Muted(bob, Mute::Until(Timestamp(6))),
+        GroupStep::Unmuted(bob),
     ];
     let group = Group {
         gid,
@@ -161,6 +164,13 @@ const FIRST_VERSION: [&str; 14] = [
      ca684b438f9b6e73ac2f5202914e07924e0901924e030105080001924e0100040a01924e01",
     "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd683ebe26e67e\
      ca684b438f9b6e73ac2f5202914e07924e0901924e0301050801157b22686973746f7279223a2276697369626c65227d0000",
+    "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd683ebe26e67e\
+     ca684b438f9b6e73ac2f5202914e07924e0901924e0301050801137b22736c6f775f7365636f6e6473223a33307d0000",
+    "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd683ebe26e67e\
+     ca684b438f9b6e73ac2f5202914e07924e0901924e0301050801237b226d75746564223a5b7b22756964223a31303030322c\
+     22756e74696c223a367d5d7d0000",
+    "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd683ebe26e67e\
+     ca684b438f9b6e73ac2f5202914e07924e0901924e03010508010c7b226d75746564223a5b5d7d0000",
     "000102914e00924e000e7b22726561645f746f223a34317d80f8b2e5bd68dcda8c14c6c4e15922a1782fd9934b9c02914e07\
      924e0901924e0300",
     "01040002914effffffffffffff0f924e0101924e",
