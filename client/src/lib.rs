@@ -74,5 +74,6 @@ pub use store::{FileStore, MemoryStore, Store};
 pub use wire::{
     Account, BatchOutcome, ClientFrame, Consumed, Conversation, ConversationPage, ConversationSummary,
     Direction, Draft, Entries, Entry, Group, History, Kind, Me, Member, Mentions, MessageKey, Muted, Person,
-    Progress, RangeEnd, RangePage, RangeQuery, ReadCount, Recipient, Role, Sent, Seq, ServerFrame,
+    Progress, RangeEnd, RangePage, RangeQuery, ReadCount, Reason, Recipient, Report, ReportPage,
+    ReportedMessage, Role, Sent, Seq, ServerFrame,
 };

@@ -79,6 +79,7 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "profile.js",
     "qr.js",
     "refusals.js",
+    "report.js",
     "reveal.js",
     "rows.js",
     "settings.js",

@@ -11,8 +11,8 @@ import { t } from "./texts.js";
 // Shown in the menu; any others that a person chose stand under the message.
 const EMOJI = ["👍", "❤️", "😂", "😮", "😢", "🙏"];
 
-/** The menu of messages. `composer` edits and replies, `emoji` shows all emoji, `forward(row)` asks where to. Answers `open(row, button)`. */
-export function actionsMenu(store, composer, emoji, forward) {
+/** The menu of messages. `composer` edits and replies, `emoji` shows all emoji, `forward(row)` asks where to, `report(row)` what is wrong. Answers `open(row, button)`. */
+export function actionsMenu(store, composer, emoji, { forward, report }) {
   return (row, opener) => {
     const own = row.sender === store.self.uid;
     const mine = chosen(row, store.self.uid);
@@ -32,12 +32,13 @@ export function actionsMenu(store, composer, emoji, forward) {
       own && item(t("actions.recall"), () => recall(store, row)),
       !own && store.governs(row.conversation) && item(t("actions.remove"), () => removeForAll(store, row)),
       item(t("actions.delete"), () => remove(store, row)),
+      !own && item(t("report.menu"), () => report(row)),
     ]);
   };
 }
 
-/** The menu of the person of the open conversation. Answers `open(button)`. */
-export function personMenu(store) {
+/** The menu of the person of the open conversation; `report(uid)` asks what is wrong. Answers `open(button)`. */
+export function personMenu(store, report) {
   return (opener) => {
     const id = store.open;
     // The button still stands there for a moment when a group is opened.
@@ -47,6 +48,7 @@ export function personMenu(store) {
     openMenu(opener, [
       !isBlocked && !store.friend(uid).mine && item(t("contacts.befriend"), () => store.befriend(uid, true)),
       isBlocked ? item(t("contacts.unblock"), () => unblock(store, uid)) : item(t("contacts.block"), () => block(store, uid)),
+      item(t("report.menu"), () => report(uid)),
     ]);
   };
 }
@@ -79,14 +81,16 @@ async function remove(store, row) {
   if (sure) await store.remove(row);
 }
 
+/** The question before a message of `name` is removed for everybody. */
+export const removalOf = (name, quote) => ({
+  title: t("removal.title", { name: isolate(name) }),
+  quote,
+  text: t("removal.about"),
+  yes: t("removal.yes"),
+});
+
 async function removeForAll(store, row) {
-  const sure = await ask({
-    title: t("removal.title", { name: isolate(store.name(row.sender)) }),
-    quote: row.body.text,
-    text: t("removal.about"),
-    yes: t("removal.yes"),
-  });
-  if (sure) await store.recall(row);
+  if (await ask(removalOf(store.name(row.sender), row.body.text))) await store.recall(row);
 }
 
 async function recall(store, row) {

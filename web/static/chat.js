@@ -18,6 +18,7 @@ import { Pane } from "./pane.js";
 import { pinsBar } from "./pins.js";
 import { Presence } from "./presence.js";
 import { tellRefusals } from "./refusals.js";
+import { reportDialog } from "./report.js";
 import { settingsDialog } from "./settings.js";
 import { MOMENTS } from "./state.js";
 import { starredDialog } from "./starred.js";
@@ -52,7 +53,10 @@ const composer = new Composer(store, self.textCharacters, {
 });
 const emoji = emojiPicker();
 const pane = new Pane(store, {
-  menu: actionsMenu(store, composer, emoji, (row) => find((id) => store.post(id, row.body.text).then(() => go(id)))),
+  menu: actionsMenu(store, composer, emoji, {
+    forward: (row) => find((id) => store.post(id, row.body.text).then(() => go(id))),
+    report: (row) => report.message(row),
+  }),
   toggle: (row, emoji) => toggle(store, row, emoji),
   reveal: (of) => reveal(of),
   retry: store.retry,
@@ -99,7 +103,8 @@ async function leave(method, path, body) {
 }
 
 const mute = muteMenu(store);
-const person = personMenu(store);
+const report = reportDialog(store, call);
+const person = personMenu(store, report.person);
 const find = findDialog(store, call, go);
 const newGroup = groupDialog(store, call, go);
 const members = membersDialog(store, call);

@@ -1,10 +1,13 @@
-// The dialog of a group: its members and their rights, its name, topic, history and slow mode, bans, and open invitations. Actions that somebody
+// The dialog of a group: its members and their rights, its name, topic, history and slow mode, bans, reports, and open invitations. Actions that somebody
 // may not take are not offered.
 
+import { removalOf } from "./actions.js";
 import { ask } from "./ask.js";
 import { $, disc, h, isolate } from "./dom.js";
 import { item, openMenu } from "./menu.js";
 import { Picker, people } from "./picker.js";
+import { reportLine } from "./report.js";
+import { many, uuid } from "./store.js";
 import { lastingOf, momentOf, t } from "./texts.js";
 
 // The paces of slow mode that are offered.
@@ -25,7 +28,7 @@ export function membersDialog(store, call) {
     group = await call("GET", path());
     await store.learnGroup(`g:${gid}`, group);
     $("members-title").textContent = group.name;
-    $("describe").hidden = $("banned").hidden = !governs();
+    $("describe").hidden = $("banned").hidden = $("reported").hidden = !governs();
     $("describe-name").value = group.name;
     $("describe-topic").value = group.topic;
     $("describe-history").checked = group.history === "visible";
@@ -33,7 +36,7 @@ export function membersDialog(store, call) {
     $("describe-slow").replaceChildren(...paces.map((seconds) =>
       h("option", { value: seconds, selected: seconds === group.slow_seconds }, seconds ? lastingOf(seconds) : t("members.slow_off"))));
     lines();
-    await Promise.all([invitations(), governs() && bans()]);
+    await Promise.all([invitations(), governs() && bans(), governs() && reports()]);
   };
 
   const lines = () => {
@@ -65,9 +68,10 @@ export function membersDialog(store, call) {
   };
 
   /** A member. An administrator may remove and ban all members, the owner everybody else. */
+  const isAbove = ({ uid, role }) => uid !== store.self.uid && (group.role === "owner" || governs() && role === "member");
   const line = ({ uid, name, role, muted }) => {
     const own = uid === store.self.uid;
-    const above = !own && (group.role === "owner" || governs() && role === "member");
+    const above = isAbove({ uid, role });
     const { about } = store.profile(uid);
     return h("li", {}, disc(`u:${uid}`, name),
       h("div.heading", {}, h("p.title", { dir: "auto" }, name), about ? h("p.quiet.title", { dir: "auto" }, about) : null),
@@ -95,11 +99,12 @@ export function membersDialog(store, call) {
     ]);
   };
   const give = (uid, role) => act("PUT", `/members/${uid}/role`, { role });
-  const remove = (uid, name) => sure("DELETE", `/members/${uid}`, undefined, {
+  const removal = (name) => ({
     title: t("members.remove_title", { name: isolate(name), group: title() }),
     text: t("members.remove_about"),
     yes: t("members.remove"),
   });
+  const remove = (uid, name) => sure("DELETE", `/members/${uid}`, undefined, removal(name));
   const handOver = (uid, name) => sure("PUT", `/members/${uid}/role`, { role: "owner" }, {
     title: t("members.owner_title", { name: isolate(name), group: title() }),
     text: t("members.owner_about", { name: isolate(name) }),
@@ -118,6 +123,32 @@ export function membersDialog(store, call) {
       h("button.link", { "aria-label": t("members.unban_who", { name }), onclick: () => act("DELETE", `/bans/${uid}`) }, t("members.unban")))));
     $("no-bans").hidden = banned.length > 0;
   };
+
+  const reports = async () => {
+    const { reports: open } = await call("GET", path("/reports"));
+    $("reports").replaceChildren(...open.map((report) => {
+      const member = group.members.find(({ uid }) => uid === report.about.uid);
+      return reportLine(report, { dismiss, recall, remove: member && isAbove(member) && removeReported });
+    }));
+    $("reports-count").hidden = !open.length;
+    $("reports-count").textContent = many(open.length);
+    $("no-reports").hidden = open.length > 0;
+  };
+  const dismiss = ({ number }) => act("DELETE", `/reports/${number}`);
+  /** Does what a report asks for; then it is off the list. */
+  const settle = async (report, question, method, where, body) => {
+    if (!await ask(question)) return;
+    problem("");
+    try {
+      await call(method, where, body);
+      await dismiss(report);
+    } catch (refusal) {
+      problem(refusal.message);
+    }
+  };
+  const recall = (report) => settle(report, removalOf(report.about.name, report.message.text),
+    "POST", `/conversations/g:${gid}/messages/${report.message.message_id}/recall`, { client_id: uuid() });
+  const removeReported = (report) => settle(report, removal(report.about.name), "DELETE", path(`/members/${report.about.uid}`));
 
   const invitations = async () => {
     const open = [];
@@ -174,9 +205,9 @@ export function membersDialog(store, call) {
     $("invite").href = path("/invite");
     group = { members: [] };
     $("members-title").textContent = store.title(id);
-    for (const list of ["members-list", "bans", "invites"]) $(list).replaceChildren();
-    for (const part of ["describe", "banned", "open-invites"]) $(part).open = false;
-    $("describe").hidden = $("banned").hidden = true;
+    for (const list of ["members-list", "bans", "invites", "reports"]) $(list).replaceChildren();
+    for (const part of ["describe", "banned", "open-invites", "reported"]) $(part).open = false;
+    $("describe").hidden = $("banned").hidden = $("reported").hidden = true;
     $("members").showModal();
     await picker.reset();
     await act();

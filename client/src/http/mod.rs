@@ -6,6 +6,7 @@
 
 mod call;
 mod changes;
+mod reports;
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

@@ -238,6 +238,59 @@ pub enum Role {
     Owner,
 }
 
+/// What is wrong with a message or a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Reason {
+    /// Advertising and the like.
+    Spam,
+    /// Somebody is insulted or threatened.
+    Harassment,
+    /// A law is broken.
+    Illegal,
+    /// Something else, which the text says.
+    Other,
+}
+
+/// Reports of a group's messages, oldest first.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct ReportPage {
+    /// Those that no administrator has dismissed.
+    pub reports: Vec<Report>,
+    /// Ask for what comes after this number; `None`: that was all.
+    pub next: Option<u64>,
+}
+
+/// A report of a group's message, as its administrators see it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Report {
+    /// Its number.
+    pub number: u64,
+    /// When it was made, RFC 3339 in UTC.
+    pub made_at: String,
+    /// What is wrong.
+    pub reason: Reason,
+    /// The same in the reporter's own words; may be empty.
+    pub text: String,
+    /// The sender of the message.
+    pub about: Person,
+    /// The message.
+    pub message: ReportedMessage,
+}
+
+/// A message that was reported.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct ReportedMessage {
+    /// Its text when it was reported.
+    pub text: String,
+    /// When it was sent, RFC 3339 in UTC.
+    pub sent_at: String,
+    /// The caller's own copy; `None`: it was taken back, or the caller has none.
+    #[serde(default)]
+    pub message_id: Option<u64>,
+}
+
 #[derive(Serialize)]
 pub(crate) struct BatchRequest<'a> {
     pub(crate) messages: &'a [Draft],

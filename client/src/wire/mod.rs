@@ -13,6 +13,7 @@ pub use frame::{ClientFrame, Entries, Progress, ServerFrame};
 pub use group_message::{Mentions, ReadCount};
 pub use http::{
     Account, BatchOutcome, Consumed, ConversationPage, ConversationSummary, Direction, Group, History, Me,
-    Member, Muted, Person, RangeEnd, RangePage, RangeQuery, Role, Seq,
+    Member, Muted, Person, RangeEnd, RangePage, RangeQuery, Reason, Report, ReportPage, ReportedMessage,
+    Role, Seq,
 };
 pub(crate) use http::{BatchAnswer, BatchRequest, Description, GroupMade, NewValue, Ticket};

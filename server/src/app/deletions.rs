@@ -41,7 +41,7 @@ const REMEMBERED: usize = 10_000;
 pub struct Deletions {
     /// Says which accounts are deleted, and wakes this task.
     pub accounts: Accounts,
-    /// Where they are, with their invitations.
+    /// Where they are, with their invitations and reports.
     pub directory: Arc<Directory>,
     /// Their rows.
     pub store: Arc<dyn MessageStore>,
@@ -130,6 +130,7 @@ impl Deletions {
     /// Takes back what others have of `uid`, and, once that is settled, removes its rows. Says whether nothing is left.
     async fn clear(&self, uid: Uid, is_settled: bool) -> Result<bool, Stopped> {
         self.directory.end_invites_of(uid, self.clock.now()).await?;
+        self.directory.forget_reports_of(uid).await?;
         // Before the friendships: by them it is known who may have a copy.
         self.take_back_moments(uid).await?;
         self.end_friendships(uid).await?;

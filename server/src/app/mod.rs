@@ -15,6 +15,7 @@ pub mod invites;
 pub mod messages;
 pub mod moments;
 pub mod people;
+pub mod reports;
 pub mod sync;
 
 mod passwords;
@@ -38,6 +39,7 @@ pub use messages::Messages;
 pub use moments::Moments;
 pub use passwords::{Busy, PASSWORD_TURNS};
 pub use people::{Friend, People, ShownPerson};
+pub use reports::{GroupReport, NamedReport, ReportError, ReportList, Reports};
 pub use sessions::{LiveSession, OpenSession, SessionId};
 pub use sync::{ENTRIES_BYTES, InboxSync};
 pub use tokens::Token;

@@ -14,7 +14,7 @@ use super::storage::Bottom;
 use super::tasks::Tasks;
 use crate::app::{
     Consent, Conversations, ENTRIES_BYTES, Ephemerals, Groups, InboxSync, Invites, Messages, Moments, Others,
-    People, Presence,
+    People, Presence, Reports,
 };
 use crate::config::Config;
 use crate::domain::PageLimit;
@@ -104,7 +104,8 @@ fn use_cases(
         conversations: Conversations::new(store(), directory(), limits.conversations),
         moments: Moments::new(store(), people.clone(), queues.clone(), limits.text_characters),
         people,
-        invites: Invites::new(directory(), groups.clone(), ids.clone(), clock),
+        invites: Invites::new(directory(), groups.clone(), ids.clone(), clock.clone()),
+        reports: Reports::new(directory(), store(), groups.clone(), clock),
         groups,
         ephemerals: Ephemerals::new(store(), presence, ephemeral_options(config)),
         ids,

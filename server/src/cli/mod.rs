@@ -16,6 +16,7 @@ mod ids;
 mod import;
 mod migrate;
 mod progress;
+mod reports;
 mod restored;
 mod serve;
 mod status;
@@ -32,6 +33,7 @@ Examples:
   tidemark check-config --config tidemark.toml      check it, and print the values in force
   tidemark user add \"Ann Lee\"                       create an account and print its password, also while it serves
   tidemark user reset-password \"Ann Lee\"            also while it serves
+  tidemark reports list                             what people have reported, also while it serves
   tidemark export backup.jsonl                      also while it serves
   tidemark import backup.jsonl --data-dir new       into an empty data directory
   tidemark status                                   the database, its servers, and what is waiting
@@ -77,6 +79,9 @@ enum Command {
     /// Create and manage accounts, also while the server serves
     #[command(after_help = user::EXAMPLES)]
     User(user::User),
+    /// List and close reports of messages and people, also while the server serves
+    #[command(after_help = reports::EXAMPLES)]
+    Reports(reports::ReportArguments),
     /// Manage tables and their access keys
     Table(table::TableArguments),
     /// Write man pages and completions into a folder
@@ -112,6 +117,7 @@ impl Cli {
             Some(Command::Verify(what)) => verify::run(what, &config),
             Some(Command::Ids(what)) => ids::run(what, &config).await,
             Some(Command::User(what)) => user::run(what, &config).await,
+            Some(Command::Reports(what)) => reports::run(what, &config).await,
             Some(Command::Table(what)) => table::run(what, &config).await,
             Some(Command::Manual(what)) => Ok(what.write::<Cli>(version)?),
         }

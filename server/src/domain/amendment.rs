@@ -213,7 +213,6 @@ impl Body {
     }
 
     /// The text of a message.
-    #[cfg(test)]
     pub fn said(&self) -> Option<String> {
         #[derive(Deserialize)]
         struct Said {

@@ -16,6 +16,7 @@ pub mod message;
 pub mod name;
 pub mod range;
 pub mod relation;
+pub mod report;
 pub mod setting;
 pub mod social;
 pub mod time;
@@ -36,6 +37,7 @@ pub use message::{AppBodyError, AppKind, Body, Digest, TextError};
 pub use name::{DELETED_ACCOUNT, is_official, is_reserved, is_visible, name_endings, name_key, skeletons};
 pub use range::{Bound, Direction, PageLimit, RangeError, RangeQuery};
 pub use relation::Relation;
+pub use report::{Complaint, LONGEST_REPORT, MOST_REPORTS, NewReport, Reason, Report, ReportedMessage};
 pub use setting::{FoundBy, Privacy, PrivacyLevel, Profile, Setting, SettingError};
 pub use social::{
     Friendship, MOST_COUNTED, Progress, ReadCount, SocialError, grown, read_counts_key, seen_key,

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::app::{AccountError, InviteError, NumberError, SendError};
+use crate::app::{AccountError, InviteError, NumberError, ReportError, SendError};
 use crate::domain::RangeError;
 use crate::store::StoreError;
 
@@ -365,6 +365,19 @@ impl From<InviteError> for Problem {
             InviteError::Unknown => (StatusCode::NOT_FOUND, "unknown_invite"),
             InviteError::Expired => (StatusCode::GONE, "expired_invite"),
             InviteError::UsedUp => (StatusCode::GONE, "used_up_invite"),
+        };
+        Problem::new(status, code, error.to_string())
+    }
+}
+
+impl From<ReportError> for Problem {
+    fn from(error: ReportError) -> Problem {
+        let (status, code) = match error {
+            ReportError::Send(error) => return error.into(),
+            ReportError::Store(error) => return error.into(),
+            ReportError::Words | ReportError::Oneself => (StatusCode::UNPROCESSABLE_ENTITY, "bad_report"),
+            ReportError::Unknown => (StatusCode::NOT_FOUND, "unknown_report"),
+            ReportError::TooMany => (StatusCode::TOO_MANY_REQUESTS, "too_many_reports"),
         };
         Problem::new(status, code, error.to_string())
     }

@@ -60,7 +60,7 @@ pub use table::Tables;
 
 use api::{
     accounts, amendments, conversations, data, friends, groups, invites, messages, moderation, moments,
-    people, range, recovery, sessions, settings, sign_up_invites,
+    people, range, recovery, reports, sessions, settings, sign_up_invites,
 };
 use budget::Budget;
 use concurrency::ConcurrencyLimiter;
@@ -144,6 +144,10 @@ fn calls() -> OpenApiRouter<HttpState> {
         .routes(routes!(invites::create, invites::list))
         .routes(routes!(invites::revoke))
         .routes(routes!(invites::accept))
+        .routes(routes!(reports::of_message))
+        .routes(routes!(reports::of_person))
+        .routes(routes!(reports::of_group))
+        .routes(routes!(reports::dismiss))
         .routes(routes!(openapi::document))
 }
 
@@ -255,6 +259,7 @@ impl HttpServer {
             moments,
             groups,
             invites,
+            reports,
             ephemerals,
             ids,
         } = use_cases;
@@ -282,6 +287,7 @@ impl HttpServer {
             moments,
             groups,
             invites,
+            reports,
             ephemerals,
             ids,
             new_request_id,

@@ -17,7 +17,7 @@ use super::proxy::Caller;
 use super::turns::Turns;
 use crate::app::{
     Accounts, Conversations, Ephemerals, Groups, Ids, InboxSync, Invites, Messages, Moments, People,
-    RememberedKeys, SignUp,
+    RememberedKeys, Reports, SignUp,
 };
 use crate::config::{Config, LimitsSection, ServerSection};
 use crate::domain::{Clock, Uid};
@@ -43,6 +43,8 @@ pub struct UseCases {
     pub groups: Groups,
     /// Invitations into groups.
     pub invites: Invites,
+    /// Reports of messages and people.
+    pub reports: Reports,
     /// Typing and presence.
     pub ephemerals: Ephemerals,
     /// Numbers for new accounts.
@@ -153,6 +155,7 @@ pub(super) struct AppState {
     pub(super) moments: Moments,
     pub(super) groups: Groups,
     pub(super) invites: Invites,
+    pub(super) reports: Reports,
     pub(super) ephemerals: Ephemerals,
     pub(super) ids: Ids,
     pub(super) new_request_id: NewRequestId,
@@ -190,6 +193,7 @@ parts! {
     moments: Moments,
     groups: Groups,
     invites: Invites,
+    reports: Reports,
     ids: Ids,
     settings: Arc<Settings>,
     rates: Arc<Rates>,

@@ -1,5 +1,5 @@
 //! The [`Directory`] keeps everything beside the users' rows, in the same database; its parts stand in a file each:
-//! `accounts`, `credentials`, `sessions`, `deletions`, `name_index`, `invites`, `access_keys`.
+//! `accounts`, `credentials`, `sessions`, `deletions`, `name_index`, `invites`, `reports`, `access_keys`.
 //!
 //! A call is one statement, or one transaction that begins with the lock of the name or the account, so what another
 //! server does at the same moment comes before or after it. Owns a bounded memory of names. Called by `app` for
@@ -18,7 +18,7 @@ use crate::domain::Uid;
 /// Uids of one question for names.
 const ASKED_AT_ONCE: usize = 5_000;
 
-/// Accounts and sessions; recovery codes and invitations to sign up; invitations into groups; access keys of tables.
+/// Accounts and sessions; recovery codes and invitations to sign up; invitations into groups; reports; access keys of tables.
 ///
 /// Names are compared by their lower-case form, and new ones by what they look like ([`skeletons`](crate::domain::skeletons)). Every
 /// change is durable when the call returns, and done whole or not at all.
@@ -101,6 +101,7 @@ mod tests {
         conformance::credentials::run(directory).await;
         conformance::deletions::run(directory).await;
         conformance::invites::run(directory).await;
+        conformance::reports::run(directory).await;
         conformance::access_keys::run(directory).await;
     }
 

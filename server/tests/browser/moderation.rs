@@ -1,4 +1,4 @@
-//! What administrators do about members of their group: taking back messages, muting, slow mode.
+//! What administrators do about members of their group: taking back messages, muting, slow mode, reports.
 
 use tidemark_client::{Draft, Recipient, Role};
 
@@ -133,4 +133,85 @@ async fn slow_mode_is_set_in_the_dialog_and_the_box_counts_the_wait() {
     .await;
     bens.write("#text", ENTER).await;
     owner.sees("Another one").await;
+}
+
+#[tokio::test]
+async fn a_report_reaches_the_administrators_who_act_on_it() {
+    let world = World::start().await;
+    let (ada, ben, cleo) = (world.person("Ada").await, world.person("Ben").await, world.person("Cleo").await);
+    let gid = ada.group("Harbour walk", &[ben.uid, cleo.uid]).await;
+    for text in ["Buy my boots", "And my hats", "Good morning"] {
+        cleo.send(Recipient::Group(gid), text).await;
+    }
+    let (owner, bens) = (world.visitor("Ada").await, world.visitor("Ben").await);
+    for window in [&owner, &bens] {
+        window.pick("Harbour walk").await;
+    }
+    for (text, words) in [("Buy my boots", "every day"), ("And my hats", ""), ("Good morning", "")] {
+        choose(&bens, text, "Report…").await;
+        bens.until("document.getElementById('report').open").await;
+        bens.until(&format!("document.getElementById('report-quote').textContent === '{text}'")).await;
+        if !words.is_empty() {
+            bens.write("#report-words", words).await;
+        }
+        bens.click("#report-send").await;
+        bens.until(
+            "document.getElementById('report-note').textContent === 'Thank you. Your report was sent.'",
+        )
+        .await;
+        bens.click("#report-close").await;
+        bens.until("!document.getElementById('report').open").await;
+    }
+    bens.click("#open-members").await;
+    bens.until("document.querySelectorAll('#members-list li').length === 3").await;
+    assert_eq!(bens.run("return document.getElementById('reported').hidden").await, true);
+
+    owner.click("#open-members").await;
+    owner.until("document.getElementById('reports-count').textContent === '3'").await;
+    owner.click("#reported summary").await;
+    owner.until("/Cleo.*Spam or advertising/.test(document.querySelector('#reports li').textContent)").await;
+    owner.until("document.querySelector('#reports li').textContent.includes('every day')").await;
+    let left = |count: u32| format!("document.querySelectorAll('#reports li').length === {count}");
+    owner.click("#reports li:nth-child(3) [aria-label='Dismiss the report about Cleo']").await;
+    owner.until(&left(2)).await;
+    owner.click("#reports li:first-child [aria-label='Remove the message of Cleo']").await;
+    owner
+        .until(&format!("{ASKS} && document.getElementById('ask-quote').textContent === 'Buy my boots'"))
+        .await;
+    owner.click("#ask-yes").await;
+    owner.until(&left(1)).await;
+    owner.click("#reports [aria-label='Remove Cleo']").await;
+    owner.until(ASKS).await;
+    owner.click("#ask-yes").await;
+    owner.until(&format!("{} && !document.getElementById('no-reports').hidden", left(0))).await;
+    assert_eq!(ada.http.group(gid).await.expect("the group").members.len(), 2);
+    assert_eq!(stored(&ben, "Buy my boots").await, 0);
+    assert_eq!(stored(&ben, "Good morning").await, 1);
+}
+
+#[tokio::test]
+async fn a_person_is_reported_from_the_conversation() {
+    let world = World::start().await;
+    let (ada, ben) = (world.person("Ada").await, world.person("Ben").await);
+    ada.tells(&ben, "I know where you live").await;
+    let bens = world.visitor("Ben").await;
+    bens.pick("Ada").await;
+    bens.click("#open-person").await;
+    let items = "[...document.querySelectorAll('#actions button')].map((it) => it.textContent)";
+    bens.until(&format!("{items}.at(-1) === 'Report…'")).await;
+    bens.click("#actions button:last-child").await;
+    bens.until("document.getElementById('report-title').textContent.includes('Ada')").await;
+    bens.run("document.getElementById('report-words').value = 'x'.repeat(1001)").await;
+    bens.click("#report-send").await;
+    bens.until("document.getElementById('report-problem').textContent.includes('1,000 characters')").await;
+    bens.run("document.getElementById('report-words').value = 'She threatens me'").await;
+    bens.run("document.getElementById('report-reason').value = 'harassment'").await;
+    bens.click("#report-send").await;
+    bens.until("document.getElementById('report-note').textContent && !document.getElementById('report-problem').textContent")
+        .await;
+    // The account's own data has it.
+    let own =
+        "fetch('/api/v1/me/data').then((answer) => answer.text()).then((text) => { window.own = text; })";
+    bens.run(own).await;
+    bens.until("window.own?.includes('She threatens me')").await;
 }

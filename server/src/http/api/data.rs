@@ -11,7 +11,7 @@ use futures_util::stream;
 use serde_json::{Value, json};
 
 use crate::app::{LiveSession, OpenSession};
-use crate::domain::{Bound, Direction, MessageId, RangeQuery, Uid};
+use crate::domain::{Bound, Direction, MessageId, RangeQuery, Report, Uid};
 use crate::http::budget::Charge;
 use crate::http::error::Problem;
 use crate::http::extract::Session;
@@ -32,6 +32,7 @@ enum DownloadPart {
     Head,
     Sessions,
     Friends(Option<Uid>),
+    Reports(u64),
     Conversations(Option<MessageId>),
     Rows(u64),
     Foot,
@@ -60,8 +61,8 @@ impl From<Problem> for Cut {
 
 /// Download all that is kept of the caller.
 ///
-/// Lines of JSON, described in `docs/EXPORT.md`: the account, its sessions, friends and conversations, then every row of the inbox. The
-/// last line has `"type":"end"`; without it the file is not whole. An account may ask ten times a day.
+/// Lines of JSON, described in `docs/EXPORT.md`: the account, its sessions, friends, reports and conversations, then every row of the
+/// inbox. The last line has `"type":"end"`; without it the file is not whole. An account may ask ten times a day.
 #[utoipa::path(
     get, path = "/api/v1/me/data", operation_id = "data", tag = "Accounts",
     responses((
@@ -155,8 +156,20 @@ impl Download {
                         "theirs": friend.friendship.theirs, "changed_at": friend.changed_at.to_rfc3339(),
                     }))
                 });
-                let next =
-                    last.map_or(DownloadPart::Conversations(None), |last| DownloadPart::Friends(Some(last)));
+                let next = last.map_or(DownloadPart::Reports(0), |last| DownloadPart::Friends(Some(last)));
+                (lines.collect(), Some(next))
+            }
+            DownloadPart::Reports(after) => {
+                let reports = state.reports.own(uid, after, AT_ONCE).await?;
+                let last = reports.last().filter(|_| reports.len() == AT_ONCE).map(|report| report.number);
+                let lines = reports.into_iter().map(|Report { complaint, .. }| {
+                    text(json!({
+                        "type": "report", "made_at": complaint.made_at.to_rfc3339(), "reason": complaint.reason.as_str(),
+                        "text": complaint.words, "about": complaint.about.0,
+                        "message": complaint.message.map(|message| message.text),
+                    }))
+                });
+                let next = last.map_or(DownloadPart::Conversations(None), DownloadPart::Reports);
                 (lines.collect(), Some(next))
             }
             DownloadPart::Conversations(before) => {

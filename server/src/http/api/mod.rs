@@ -14,6 +14,7 @@ pub(super) mod people;
 pub(super) mod range;
 pub(super) mod reading;
 pub(super) mod recovery;
+pub(super) mod reports;
 pub(super) mod sessions;
 pub(super) mod settings;
 pub(super) mod sign_up_invites;

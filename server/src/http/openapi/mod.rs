@@ -40,6 +40,7 @@ pub(super) mod refusals;
         (name = "Rows", description = "The caller's inbox by id."),
         (name = "Conversations", description = "The list, histories and read markers."),
         (name = "Groups", description = "Making groups, members and invitations."),
+        (name = "Reports", description = "Telling administrators and operators what is wrong."),
         (name = "Moments", description = "Posts that friends share."),
         (name = "Settings", description = "The caller's settings."),
         (name = "WebSocket", description = "New rows at once, and sending, over one connection."),

@@ -22,7 +22,7 @@ use super::session::{SocketSession, run};
 use crate::app::messages::OutgoingMessage;
 use crate::app::{
     AccountOptions, Accounts, Consent, Conversations, EphemeralOptions, Ephemerals, Groups, Ids, InboxSync,
-    Invites, LiveSession, Messages, Moments, People, Presence, SignUp, Token,
+    Invites, LiveSession, Messages, Moments, People, Presence, Reports, SignUp, Token,
 };
 use crate::config::Config;
 use crate::domain::{ClientId, Clock, Conversation, Mentions, MessageId, PageLimit, Timestamp, Uid};
@@ -225,7 +225,8 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Direc
         moments: Moments::new(store.clone(), people.clone(), queues.clone(), 8_000),
         people,
         groups: groups.clone(),
-        invites: Invites::new(directory.clone(), groups, ids.clone(), clock.clone()),
+        invites: Invites::new(directory.clone(), groups.clone(), ids.clone(), clock.clone()),
+        reports: Reports::new(directory.clone(), store.clone(), groups, clock.clone()),
         ephemerals: ephemerals(store, &config),
         ids,
         new_request_id: Arc::new(|| "1".to_owned()),

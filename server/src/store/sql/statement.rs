@@ -125,6 +125,8 @@ values! {
     uid: Uid => Value::Number(Some(uid.0.into()));
     uid: Option<Uid> => Value::Number(uid.map(|uid| uid.0.into()));
     gid: GroupId => Value::Number(Some(gid.0.cast_signed()));
+    gid: Option<GroupId> => Value::Number(gid.map(|gid| gid.0.cast_signed()));
+    at: Option<Timestamp> => Value::Number(at.map(|at| at.0));
     at: Timestamp => Value::Number(Some(at.0));
     flag: bool => Value::Flag(flag);
     text: &str => Value::Text(Some(text.to_owned()));

@@ -20,6 +20,8 @@ struct World {
     own: u64,
     /// Another one, which nobody takes back.
     lasting: u64,
+    /// A message that Bob sent to Ann, as Ann has it.
+    theirs: u64,
     /// Two moments of Ann.
     moments: [u64; 2],
     sent: u128,
@@ -42,6 +44,10 @@ impl World {
         app.say(&bob, &ann, 9_000, "hello").await;
         let own = app.say(&ann, &bob, 9_001, "hello to you").await;
         let lasting = app.say(&ann, &bob, 9_004, "hello again").await;
+        app.say(&bob, &ann, 9_005, "and to you").await;
+        let rows = app.rows(&ann).await;
+        let theirs = rows.iter().find(|row| row["body"]["text"] == "and to you").expect("a message");
+        let theirs = theirs["message_id"].as_u64().expect("an id");
         let mut moments = [0; 2];
         for (n, moment) in (9_002..).zip(&mut moments) {
             let body = json!({"client_id": client_id(n), "text": "sun"});
@@ -56,7 +62,8 @@ impl World {
         let made = app.post_as_nobody("/api/v1/accounts", cat).await.ok(201);
         let codes = serde_json::from_value(made["recovery_codes"].clone()).expect("texts");
         let document = app.get(&ann, "/api/v1/openapi.json").await.ok(200);
-        World { app, document, bob, gid, code, own, lasting, moments, sent: 0, codes, seen: BTreeSet::new() }
+        let seen = BTreeSet::new();
+        World { app, document, bob, gid, code, own, lasting, theirs, moments, sent: 0, codes, seen }
     }
 
     /// A body with which the call succeeds.
@@ -81,6 +88,7 @@ impl World {
             "describeGroup" => json!({"topic": "Sundays"}),
             "setRole" => json!({"role": "administrator"}),
             "mute" => json!({"seconds": 60}),
+            "reportMessage" | "reportPerson" => json!({"client_id": client_id(sent), "reason": "spam"}),
             "edit" => json!({"client_id": client_id(sent), "body": {"text": "hello again"}}),
             "react" => json!({"client_id": client_id(sent), "emoji": ["👍"]}),
             "pin" => json!({"client_id": client_id(sent), "pinned": true}),
@@ -103,6 +111,7 @@ impl World {
             "delete" => 1,
             "deleteMoment" => self.moments[1],
             "star" => self.lasting,
+            "reportMessage" => self.theirs,
             "likeMoment" | "comment" => self.moments[0],
             _ => self.own,
         };
@@ -209,6 +218,18 @@ async fn every_described_call_answers_as_described() {
             "endSession" | "nameSession" => {
                 let sessions = world.app.get(&ann, "/api/v1/sessions").await.ok(200);
                 call.path.replace("{id}", sessions[0]["id"].as_str().expect("an id"))
+            }
+            "dismissReport" => {
+                let said = message(9_006, json!({"group": world.gid}), "to all");
+                world.app.post(&world.bob, "/api/v1/messages", said).await.ok(201);
+                let rows = world.app.rows(&ann).await;
+                let row = rows.iter().find(|row| row["body"]["text"] == "to all").expect("a message");
+                let path = format!("/api/v1/conversations/g:{}/messages/{}", world.gid, row["message_id"]);
+                let report = json!({"client_id": client_id(9_007), "reason": "other"});
+                world.app.post(&ann, &format!("{path}/report"), report).await.ok(204);
+                let reports = format!("/api/v1/groups/{}/reports", world.gid);
+                let number = world.app.get(&ann, &reports).await.ok(200)["reports"][0]["number"].clone();
+                world.path(call).replace("{number}", &number.to_string())
             }
             _ => path,
         };

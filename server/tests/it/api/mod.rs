@@ -22,6 +22,7 @@ mod range;
 mod rates;
 mod read_counts;
 mod recovery;
+mod reports;
 mod roles;
 mod settings;
 mod stars;

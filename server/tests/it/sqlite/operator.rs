@@ -210,3 +210,44 @@ async fn programs_are_told_in_json() {
     assert!(told(&["invite", "--list"]).await.is_empty());
     assert_eq!(terminate(child).await, 0);
 }
+
+#[tokio::test]
+async fn an_operator_reads_and_closes_reports_while_the_server_serves() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (child, address) = serve(place.path()).await;
+    let http = reqwest::Client::new();
+    let post = async |path: &str, token: &str, body: serde_json::Value| {
+        let request = http.post(format!("http://{address}/api/v1/{path}")).bearer_auth(token).json(&body);
+        request.send().await.expect("an answer").json::<serde_json::Value>().await.unwrap_or_default()
+    };
+    let mut tokens = Vec::new();
+    for name in ["ann", "bob"] {
+        let made = post("accounts", "", json!({"name": name, "password": "correct horse"})).await;
+        tokens.push(made["token"].as_str().expect("a token").to_owned());
+    }
+    let id = |n: u128| crate::support::client_id(n);
+    let said = json!({"client_id": id(1), "to": {"user": 10_001}, "body": {"text": "one\ntwo\tthree"}});
+    post("messages", &tokens[1], said).await;
+    let report = |n, text| json!({"client_id": id(n), "reason": "harassment", "text": text});
+    post("conversations/u:10002/messages/1/report", &tokens[0], report(2, "he threatens me")).await;
+    post("users/10002/report", &tokens[0], report(3, "")).await;
+
+    let (code, out, reported) = run(place.path(), &["reports", "list"]).await;
+    assert_eq!(code, 0, "{reported}");
+    let lines: Vec<Vec<&str>> = out.lines().map(|line| line.split('\t').collect()).collect();
+    assert_eq!(
+        lines[0][2..],
+        ["harassment", "10001 ann", "10002 bob", "directly", "he threatens me", r"one\ntwo\tthree"]
+    );
+    assert_eq!(lines[1][2..], ["harassment", "10001 ann", "10002 bob", "-", "", ""]);
+    assert_eq!(run(place.path(), &["reports", "close", "1"]).await.0, 0);
+    let (code, _, reported) = run(place.path(), &["reports", "close", "9"]).await;
+    assert!(code == 1 && reported.contains("there is no report 9"), "{reported}");
+    let (_, out, _) = run(place.path(), &["reports", "list"]).await;
+    assert!(out.starts_with("2\t") && out.lines().count() == 1, "{out}");
+    let (_, out, _) = run(place.path(), &["reports", "list", "--all", "--json"]).await;
+    let first: serde_json::Value = serde_json::from_str(out.lines().next().expect("a line")).expect("JSON");
+    assert_eq!((&first["closed"], &first["message"]["text"]), (&json!(true), &json!("one\ntwo\tthree")));
+    assert_eq!((&first["reporter"]["name"], &first["about"]["uid"]), (&json!("ann"), &json!(10_002)));
+    assert_eq!(terminate(child).await, 0);
+}

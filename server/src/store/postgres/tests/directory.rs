@@ -44,6 +44,7 @@ async fn it_keeps_the_contract() {
     conformance::credentials::run(&directory).await;
     conformance::deletions::run(&directory).await;
     conformance::invites::run(&directory).await;
+    conformance::reports::run(&directory).await;
     conformance::access_keys::run(&directory).await;
 }
 
