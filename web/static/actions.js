@@ -2,6 +2,7 @@
 
 import { ask } from "./ask.js";
 import { h, isolate } from "./dom.js";
+import { lineOf } from "./markdown.js";
 import { item, openMenu } from "./menu.js";
 import { isPinned } from "./pins.js";
 import { chosen } from "./rows.js";
@@ -70,7 +71,7 @@ export function toggle(store, row, emoji) {
 async function remove(store, row) {
   const sure = await ask({
     title: t("delete.title"),
-    quote: row.body.text,
+    quote: lineOf(store, row),
     text: t("delete.about"),
     yes: t("delete.yes"),
     no: t("cancel"),
@@ -81,7 +82,7 @@ async function remove(store, row) {
 async function recall(store, row) {
   const sure = await ask({
     title: t("recall.title"),
-    quote: row.body.text,
+    quote: lineOf(store, row),
     text: t("recall.about"),
     yes: t("recall.yes"),
     no: t("recall.no"),

@@ -1,13 +1,16 @@
 // From rows to what stands in the pane: days, groups of one person, the "New" line, states.
 
+import { cut } from "./characters.js";
 import { disc, h, icon, isolate } from "./dom.js";
-import { elements, parse, plain } from "./markdown.js";
-import { named, withMentions } from "./mentions.js";
+import { elements, lineOf, parse, words } from "./markdown.js";
+import { named } from "./mentions.js";
 import { counts, mentions, nameOf, shown } from "./state.js";
 import { isStarred } from "./starred.js";
 import { dayOf, listOf, momentOf, refused, t, timeOf } from "./texts.js";
 
 const TOGETHER_MS = 5 * 60_000;
+// Characters by which a screen reader tells the message of a button.
+const MOST_BRIEF = 40;
 
 /**
  * The items to show for the rows and outbox items of one conversation. `freshAfter`: the row after which "New"
@@ -70,7 +73,7 @@ function messageOf(store, row, first, quotes, { readers, inWords }) {
 /** The author and the text that a reply quotes; only the author of a message that is not in this browser. */
 function quoteOf(store, { sender }, message) {
   const name = sender === store.self.uid ? t("you") : store.name(sender);
-  const text = !message ? "…" : message.kind === "recalled" ? t("row.quote_recalled") : plain(message.body.text);
+  const text = !message ? "…" : message.kind === "recalled" ? t("row.quote_recalled") : lineOf(store, message);
   const label = sender === store.self.uid ? t("composer.reply_own", { text: isolate(text) })
     : t("composer.reply", { name: isolate(name), text: isolate(text) });
   return { name, text, label };
@@ -138,16 +141,16 @@ export function fill(item, element, acts) {
     return element.replaceChildren(...parts);
   }
   if (item.said) parts.push(quote(item.said, acts));
-  const words = h("div.words", { dir: "auto", "data-by": first ? null : `${name}:` }, 
-    ...elements(withMentions(parse(row.body?.text ?? ""), item.names)));
-  if (row.body?.edited) words.append(" ", h("small.edited", {}, t("row.edited")));
-  if (item.starred) words.append(" ", h("i.icon.star", { role: "img", "aria-label": t("star.starred") }));
+  const tree = parse(row.body?.text ?? "", item.names);
+  const said = h("div.words", { dir: "auto", "data-by": first ? null : `${name}:` }, ...elements(tree));
+  if (row.body?.edited) said.append(" ", h("small.edited", {}, t("row.edited")));
+  if (item.starred) said.append(" ", h("i.icon.star", { role: "img", "aria-label": t("star.starred") }));
   // Above the first of several stands when that was; a screen reader would say it twice.
-  if (!first) words.title = momentOf(row.sent_at);
-  parts.push(words);
+  if (!first) said.title = momentOf(row.sent_at);
+  parts.push(said);
   const isStored = row.message_id && row.client_id;
   if (isStored) {
-    parts.push(h("button.more", { type: "button", "data-act": "menu", "aria-haspopup": "menu", "aria-label": t("row.actions", { text: brief(row) }),
+    parts.push(h("button.more", { type: "button", "data-act": "menu", "aria-haspopup": "menu", "aria-label": t("row.actions", { text: cut(words(tree).replace(/\s+/g, " "), MOST_BRIEF) }),
       onclick: (event) => acts.menu(row, event.currentTarget) }, icon("dots")));
   }
   const label = own && (item.readBy || t(`state.${state}`));
@@ -167,8 +170,6 @@ export function fill(item, element, acts) {
   // The element that had the focus is a new one now, or gone.
   if (act) (element.querySelector(`[data-act="${CSS.escape(act)}"]`) ?? element.querySelector(".more"))?.focus({ preventScroll: true });
 }
-
-const brief = (row) => [...plain(row.body.text).replace(/\s+/g, " ")].slice(0, 40).join("");
 
 const quote = ({ of, name, text, label }, acts) =>
   h("button.quote", { type: "button", "aria-label": label, onclick: () => acts.reveal(of) }, h("b", { dir: "auto" }, name), " ", h("bdi", {}, text));

@@ -3,7 +3,7 @@
 
 import { hues, isolate } from "./dom.js";
 import { Drafts } from "./drafts.js";
-import { plain } from "./markdown.js";
+import { lineOf } from "./markdown.js";
 import { MOMENTS } from "./state.js";
 import { t } from "./texts.js";
 
@@ -210,7 +210,7 @@ export class Store {
     if (row.kind === "membership") return this.event(row);
     if (row.kind === "recalled") return this.recalled(row);
     if (row.kind === "deleted") return t("row.deleted");
-    const text = plain(String(row.body?.text ?? "").slice(0, 600)).replace(/\s+/g, " ").slice(0, 200);
+    const text = lineOf(this, row);
     if (row.sender === this.self.uid) return t("list.own", { text: isolate(text) });
     return group ? t("list.of", { name: isolate(this.name(row.sender)), text: isolate(text) }) : isolate(text);
   }

@@ -16,14 +16,14 @@ const EMOJI_FORM: char = '\u{fe0f}';
 /// The text that others see in place of the name of a deleted account. The page shows it in the viewer's language.
 pub const DELETED_ACCOUNT: &str = "Deleted account";
 
-/// Names that no new account can have, since they stand for deleted accounts: one for each language of the page.
-const RESERVED: [&str; 2] = [DELETED_ACCOUNT, "已注销账号"];
+/// Names that no new account can have, since they stand for deleted accounts, or for everybody where a message mentions people: one of
+/// each for each language of the page.
+const RESERVED: [&str; 4] = [DELETED_ACCOUNT, "已注销账号", "all", "所有人"];
 
 /// Names that stand for a server's operators, or for all its people: an operator alone gives them to accounts.
-const OFFICIAL: [&str; 22] = [
+const OFFICIAL: [&str; 20] = [
     "admin",
     "administrator",
-    "all",
     "everybody",
     "everyone",
     "help",
@@ -40,7 +40,6 @@ const OFFICIAL: [&str; 22] = [
     "team",
     "tidemark",
     "webmaster",
-    "所有人",
     "管理员",
     "系统",
 ];
@@ -227,12 +226,20 @@ mod tests {
 
     #[test]
     fn names_of_those_who_run_a_server_are_known_in_any_form() {
-        for name in ["Administrator", "ADMIN", "Ro0t", "Supp\u{43e}rt", "管理员", "All"] {
+        for name in ["Administrator", "ADMIN", "Ro0t", "Supp\u{43e}rt", "管理员", "Everybody"] {
             assert!(is_official(name), "{name:?}");
         }
         for name in ["Adam", "Ally", "Rooty", "Ann Admin"] {
             assert!(!is_official(name), "{name:?}");
         }
+    }
+
+    #[test]
+    fn a_word_for_everybody_is_the_name_of_nobody() {
+        for name in ["all", "All", "ALL", "a\u{406}l", "\u{ff41}ll", "所有人", "Deleted account"] {
+            assert!(is_reserved(name), "{name:?}");
+        }
+        assert!(!is_reserved("Ally") && !is_reserved("alle"));
     }
 
     #[test]
