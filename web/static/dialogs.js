@@ -1,6 +1,7 @@
 // The dialogs that find people and conversations and make groups. When one closes, the browser
 // gives the focus back to where it was.
 
+import { folded } from "./characters.js";
 import { $, h, isolate } from "./dom.js";
 import { Picker, people } from "./picker.js";
 import { uuid } from "./store.js";
@@ -16,9 +17,9 @@ export function findDialog(store, call, go) {
   const picker = new Picker($("find-text"), $("find-list"), {
     note: (text) => { $("find-note").textContent = text; },
     find: async (text, show) => {
-      const wanted = text.toLowerCase();
+      const wanted = folded(text);
       const known = store.sorted().map((id) => ({ id, title: store.title(id) }))
-        .filter(({ title }) => title.toLowerCase().includes(wanted));
+        .filter(({ title }) => folded(title).includes(wanted));
       // Conversations are found without the server too.
       show(known.slice(0, MOST_FOUND));
       const others = await people(call, text);
@@ -65,7 +66,7 @@ export function groupDialog(store, call, go) {
     if (!typed) return true;
     await picker.asked();
     const found = await people(call, typed);
-    const meant = found.find(({ title }) => title.toLowerCase() === typed.toLowerCase());
+    const meant = found.find(({ title }) => folded(title) === folded(typed));
     if (meant && isChosen(meant.id)) await picker.reset();
     else if (meant) await picker.take(meant);
     else {

@@ -1,5 +1,6 @@
 // A search field with a list of what was found: arrows move, Enter takes. For people and conversations.
 
+import { folded } from "./characters.js";
 import { disc, h } from "./dom.js";
 import { t } from "./texts.js";
 
@@ -15,8 +16,8 @@ export class Picker {
     Object.assign(this, { input, list, find, take, note, found: [], at: 0, turn: 0 });
     input.addEventListener("input", () => {
       // Choices that no longer fit are gone at once: Enter takes a shown one.
-      const text = input.value.trim().toLowerCase();
-      this.show(this.found.filter(({ title }) => title.toLowerCase().includes(text)));
+      const text = folded(input.value.trim());
+      this.show(this.found.filter(({ title }) => folded(title).includes(text)));
       clearTimeout(this.timer);
       this.timer = setTimeout(() => this.ask(), SETTLE_MS);
     });

@@ -14,6 +14,7 @@ pub mod kinds;
 pub mod mention;
 pub mod message;
 pub mod name;
+pub mod password;
 pub mod range;
 pub mod relation;
 pub mod setting;
@@ -33,7 +34,10 @@ pub use invite::{Invite, LONGEST_INVITE_SECONDS, MOST_INVITE_USES};
 pub use kinds::{Kind, WrittenBy};
 pub use mention::{MOST_MENTIONS, Mentions};
 pub use message::{AppBodyError, AppKind, Body, Digest, TextError};
-pub use name::{DELETED_ACCOUNT, is_official, is_reserved, is_visible, name_endings, name_key, skeletons};
+pub use name::{
+    DELETED_ACCOUNT, is_official, is_reserved, is_visible, name_endings, name_key, normal_name, skeletons,
+};
+pub use password::normal_password;
 pub use range::{Bound, Direction, PageLimit, RangeError, RangeQuery};
 pub use relation::Relation;
 pub use setting::{FoundBy, Privacy, PrivacyLevel, Profile, Setting, SettingError};
