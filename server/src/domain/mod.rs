@@ -6,6 +6,7 @@
 pub mod amendment;
 pub mod compaction;
 pub mod conversation;
+pub mod emoji;
 pub mod entry;
 pub mod group;
 pub mod ids;
@@ -21,9 +22,10 @@ pub mod setting;
 pub mod social;
 pub mod time;
 
-pub use amendment::{Amendment, Change, EmojiError, MOST_PINS, check_emoji};
+pub use amendment::{Amendment, Change, MOST_PINS};
 pub use compaction::{FRIENDS, SETTINGS, STARS, amendment_key, friend_key, pins, setting_key};
 pub use conversation::Conversation;
+pub use emoji::{EmojiError, check_emoji, normal_emoji};
 pub use entry::{Content, Entry, IdempotencyKey};
 pub use group::{
     Group, GroupChange, GroupSetting, GroupSettings, GroupStep, History, Member, MembershipEpoch, Role,

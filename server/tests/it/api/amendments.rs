@@ -92,11 +92,15 @@ async fn a_persons_reactions_to_a_message_are_one_row() {
         app.post(&bob, &path(&ann, row, "reaction"), react(n, &["👍"])).await.ok(201);
         app.post(&bob, &path(&ann, row, "reaction"), react(10 + n, &["👍", "🎉"])).await.ok(201);
     }
+    let typed = [["👍", "❤"], ["👍", "❤\u{fe0e}"], ["👍\u{fe0f}", "❤\u{fe0f}"]];
+    for (n, typed) in (30..).zip(typed) {
+        app.post(&bob, &path(&ann, row, "reaction"), react(n, &typed)).await.ok(201);
+    }
     app.post(&ann, &path(&bob, own, "reaction"), react(20, &[])).await.ok(201);
     for who in [&ann, &bob] {
         let rows = app.rows(who).await;
         assert_eq!(kinds(&rows), ["message", "reaction", "reaction"]);
-        assert_eq!(rows[1]["body"]["emoji"], json!(["👍", "🎉"]));
+        assert_eq!(rows[1]["body"]["emoji"], json!(["👍", "❤\u{fe0f}"]), "as people see them");
         assert_eq!(rows[1]["sender"], bob.uid);
         assert_eq!(rows[2]["body"]["emoji"], json!([]));
         let list = app.get(who, "/api/v1/conversations").await.ok(200);
@@ -157,6 +161,7 @@ async fn what_is_no_message_or_no_emoji_is_refused_and_leaves_nothing() {
     for (path, body, status, code) in [
         (&there, react(2, &["ok"]), 422, "emoji"),
         (&there, react(2, &["👍", "👍"]), 422, "emoji"),
+        (&there, react(2, &["👍👍"]), 422, "emoji"),
         (&there, react(2, &["👍", "🎉", "❤️", "😂", "😮", "😢", "🙏"]), 422, "emoji"),
         (&there, json!({"client_id": client_id(2)}), 422, "invalid_body"),
         (&gone, react(2, &["👍"]), 422, "not_in_conversation"),
