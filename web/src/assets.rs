@@ -62,6 +62,7 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "emoji-list.js",
     "emoji-zh.js",
     "emoji.js",
+    "forward.js",
     "icon.svg",
     "icons.svg",
     "invite.js",

@@ -62,12 +62,14 @@ function messageOf(store, row, first, quotes, { readers, inWords }) {
   const { body, kind, reactions, quote, change } = row;
   const of = body?.reply_to?.of ?? quote?.of;
   const said = of && { of, ...quoteOf(store, of, quotes.get(nameOf(of))) };
+  const author = body?.forwarded_from ?? row.forwarded_from;
+  const from = author && (author === store.self.uid ? t("row.forwarded_own") : t("row.forwarded", { name: isolate(store.name(author)) }));
   const smileys = tally(store, reactions);
   const hue = first && !own ? store.profile(row.sender).hue : undefined;
   const starred = Boolean(row.message_id) && isStarred(store, row);
   const names = named(store, row);
-  const sig = JSON.stringify([names, hue, starred, readBy, brief, state, first, name, row.reason, row.code, kind, body, said, smileys, change?.state, change?.reason, change?.frame.body]);
-  return { key, id: row.message_id, sig, row, own, first, starred, state, readBy, brief, name, said, smileys, names, isToMe: mentions(row, store.self.uid), recalled: store.recalled(row) };
+  const sig = JSON.stringify([names, from, hue, starred, readBy, brief, state, first, name, row.reason, row.code, kind, body, said, smileys, change?.state, change?.reason, change?.frame.body]);
+  return { key, id: row.message_id, sig, row, own, first, starred, state, readBy, brief, name, said, from, smileys, names, isToMe: mentions(row, store.self.uid), recalled: store.recalled(row) };
 }
 
 /** The author and the text that a reply quotes; only the author of a message that is not in this browser. */
@@ -107,7 +109,8 @@ const amended = (uid) => (row, change) => {
   const { state, frame: { type, body, emoji } } = change;
   if (state === "failed") return { ...row, change };
   switch (type) {
-    case "edit": return { ...row, body: { ...row.body, ...body, edited: true }, change };
+    // The text is not the first author's any more.
+    case "edit": return { ...row, body: { ...row.body, ...body, edited: true, forwarded_from: undefined }, change };
     case "delete": return { ...row, kind: "deleted", body: {} };
     case "recall": return { ...row, kind: "recalled", body: {} };
     case "pin": case "star": return { ...row, change };
@@ -141,6 +144,7 @@ export function fill(item, element, acts) {
     return element.replaceChildren(...parts);
   }
   if (item.said) parts.push(quote(item.said, acts));
+  if (item.from) parts.push(h("p.forwarded", {}, item.from));
   const tree = parse(row.body?.text ?? "", item.names);
   const said = h("div.words", { dir: "auto", "data-by": first ? null : `${name}:` }, ...elements(tree));
   if (row.body?.edited) said.append(" ", h("small.edited", {}, t("row.edited")));

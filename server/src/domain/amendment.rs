@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
 
+use super::forward::FORWARDED_FROM;
 use super::{Body, ClientId, Content, IdempotencyKey, Kind, MessageId, TextError, Uid, normal_emoji};
 
 /// Pinned messages of one conversation, at most.
@@ -155,6 +156,7 @@ impl Body {
                     serde_json::from_str(amended.body.as_json()).unwrap_or_default();
                 body.insert("text".to_owned(), json!(text));
                 body.insert("edited".to_owned(), json!(true));
+                body.remove(FORWARDED_FROM);
                 json!({ "of": of, "body": body })
             }
             Amendment::Recall | Amendment::Delete => json!({ "of": of }),
@@ -197,7 +199,6 @@ impl Body {
     }
 
     /// The text of a message.
-    #[cfg(test)]
     pub fn said(&self) -> Option<String> {
         #[derive(Deserialize)]
         struct Said {
@@ -321,6 +322,11 @@ mod tests {
         let edited = reply.amended(&edit).expect("changed");
         assert_eq!(edited.body.said().as_deref(), Some("2nd"));
         assert!(edited.body.as_json().contains("reply_to"), "{}", edited.body.as_json());
+        let forwarded = content(Kind::Message, 1, Body::text("first", 9).expect("short").forwarding(&quoted));
+        let edit = amendment(&forwarded, 1, &Amendment::Edit("other".to_owned()));
+        let words = forwarded.amended(&edit).expect("changed").body;
+        assert_eq!(words.as_json(), r#"{"edited":true,"text":"other"}"#, "not those of the first author");
+        let edit = amendment(&reply, 1, &Amendment::Edit("2nd".to_owned()));
         let recall = amendment(&reply, 1, &Amendment::Recall);
         let recalled = edited.amended(&recall).expect("changed");
         assert_eq!((recalled.kind, recalled.body.as_json()), (Kind::Recalled, r#"{"recalled":true}"#));

@@ -8,6 +8,7 @@ pub mod compaction;
 pub mod conversation;
 pub mod emoji;
 pub mod entry;
+pub mod forward;
 pub mod group;
 pub mod ids;
 pub mod invite;

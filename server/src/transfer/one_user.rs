@@ -230,8 +230,14 @@ impl<'a> Mover<'a> {
 
     /// A body with the new uid wherever bodies name the old one. The body of a program names nobody: all of it lies under its kind.
     fn renamed(&self, body: &Body) -> Body {
-        const UIDS: [&str; 5] =
-            ["/uid", "/by", "/of/sender", "/reply_to/of/sender", "/body/reply_to/of/sender"];
+        const UIDS: [&str; 6] = [
+            "/uid",
+            "/by",
+            "/of/sender",
+            "/reply_to/of/sender",
+            "/body/reply_to/of/sender",
+            "/forwarded_from",
+        ];
         const LISTS: [&str; 2] = ["/mentions/users", "/body/mentions/users"];
         let Ok(mut value) = serde_json::from_str::<Value>(body.as_json()) else { return body.clone() };
         let mut is_other = false;

@@ -129,6 +129,40 @@ async fn a_reply_names_what_it_replies_to() {
 }
 
 #[tokio::test]
+async fn a_forwarded_message_names_the_first_author_and_nobody_else_can_be_named() {
+    let app = TestApp::start().await;
+    let (ann, bob, _, row) = said(&app).await;
+    let cat = app.sign_up("cat").await;
+    let forward = |n, to: u64, text: &str, row: u64| {
+        let mut forward = message(n, json!({ "user": to }), text);
+        forward["body"]["forward"] = json!(row);
+        forward
+    };
+    let sent = app.post(&bob, "/api/v1/messages", forward(2, cat.uid, "hi", row)).await.ok(201);
+    assert_eq!(app.post(&bob, "/api/v1/messages", forward(2, cat.uid, "hi", row)).await.ok(200), sent);
+    let named = json!({ "text": "hi", "forwarded_from": ann.uid });
+    assert_eq!(app.rows(&cat).await[0]["body"], named);
+    let again = app.rows(&cat).await[0]["message_id"].as_u64().expect("an id");
+    app.post(&cat, "/api/v1/messages", forward(3, ann.uid, "hi", again)).await.ok(201);
+    assert_eq!(app.rows(&ann).await[1]["body"], named, "also of one that was forwarded to the sender");
+    for (n, text, row, status, code) in [
+        (4, "hi!", row, 422, "other_text"),
+        (4, "hi", row + 90, 422, "not_in_conversation"),
+        (4, "hi", 9_007_199_254_740_992, 422, "invalid_body"),
+        (2, "hi", row + 1, 409, "client_id_reused"),
+    ] {
+        let refused = app.post(&bob, "/api/v1/messages", forward(n, cat.uid, text, row)).await;
+        assert_eq!(refused.refused(status), code, "{text} {row}");
+    }
+    let own = sent["message_id"].as_u64().expect("an id");
+    app.post(&bob, &path(&cat, own, "edit"), edit(5, "ho")).await.ok(201);
+    assert_eq!(app.rows(&cat).await[0]["body"], json!({ "text": "ho", "edited": true }), "other words");
+    app.post(&bob, &path(&cat, own, "recall"), json!({"client_id": client_id(6)})).await.ok(201);
+    let gone = app.post(&bob, "/api/v1/messages", forward(7, ann.uid, "ho", own)).await;
+    assert_eq!(gone.refused(410), "recalled");
+}
+
+#[tokio::test]
 async fn only_ones_own_messages_are_changed_and_only_for_a_time() {
     let app = TestApp::start_with(|config| {
         config.messages.edit_seconds = 3_600;
