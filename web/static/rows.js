@@ -76,9 +76,7 @@ function messageOf(store, row, first, quotes, { readers, inWords }) {
 function quoteOf(store, { sender }, message) {
   const name = sender === store.self.uid ? t("you") : store.name(sender);
   const text = !message ? "…" : message.kind === "recalled" ? t("row.quote_recalled") : lineOf(store, message);
-  const label = sender === store.self.uid ? t("composer.reply_own", { text: isolate(text) })
-    : t("composer.reply", { name: isolate(name), text: isolate(text) });
-  return { name, text, label };
+  return { name, text };
 }
 
 /** Emoji with those who chose them: [{emoji, names, own}]. */
@@ -175,8 +173,10 @@ export function fill(item, element, acts) {
   if (act) (element.querySelector(`[data-act="${CSS.escape(act)}"]`) ?? element.querySelector(".more"))?.focus({ preventScroll: true });
 }
 
-const quote = ({ of, name, text, label }, acts) =>
-  h("button.quote", { type: "button", "aria-label": label, onclick: () => acts.reveal(of) }, h("b", { dir: "auto" }, name), " ", h("bdi", {}, text));
+// Its name is what is seen, so that people who speak to the page can say it.
+const quote = ({ of, name, text }, acts) =>
+  h("button.quote", { type: "button", "data-by": t("row.reply_to"), onclick: () => acts.reveal(of) },
+    h("b", { dir: "auto" }, name), " ", h("bdi", {}, text));
 
 const smileys = ({ row, smileys }, acts) => h("p.smileys", {}, ...smileys.map(({ emoji, names, own }) =>
   h("button.smiley", { type: "button", "data-act": emoji, "aria-pressed": String(own), title: listOf(names),
