@@ -17,7 +17,7 @@ export function actionsMenu(store, composer, emoji, forward) {
   return (row, opener) => {
     const own = row.sender === store.self.uid;
     const mine = chosen(row, store.self.uid);
-    const smileys = EMOJI.map((emoji) => item(emoji, () => toggle(store, row, emoji), {
+    const smileys = EMOJI.map((emoji) => item(h("span.glyph", {}, emoji), () => toggle(store, row, emoji), {
       role: "menuitemcheckbox", "aria-checked": String(mine.includes(emoji)), "aria-label": t("actions.react", { emoji }),
     }));
     const more = item("…", () => emoji(opener, (chosen) => toggle(store, row, chosen)), { "aria-label": t("emoji.more"), title: t("emoji.more") });

@@ -9,7 +9,7 @@ import { Composer } from "./composer.js";
 import { forget, openDb } from "./db.js";
 import { findDialog, groupDialog } from "./dialogs.js";
 import { $, hues, paint } from "./dom.js";
-import { emojiPicker } from "./emoji.js";
+import { emojiPicker, forgetEmoji } from "./emoji.js";
 import { forwardDialog } from "./forward.js";
 import { List } from "./list.js";
 import { membersDialog } from "./members.js";
@@ -123,6 +123,7 @@ async function over(everything, isDeleted = false) {
   await forgetPage();
   if (everything) {
     tabs.tell("over");
+    forgetEmoji();
     db.close();
     await forget(self);
   } else await db.begin(0, undefined, []);

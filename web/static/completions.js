@@ -1,4 +1,4 @@
-// The list under the caret while somebody writes: people after `@`. Arrows move, Enter takes, Escape closes.
+// The list under the caret while somebody writes: people after `@`, emoji after `:`. Arrows move, Enter takes, Escape closes.
 
 import { before, folded, isWordy } from "./characters.js";
 import { $, disc, h } from "./dom.js";
@@ -32,7 +32,10 @@ function matching(people, typed) {
 }
 
 export class Completions {
-  /** `sources`: what may be offered, each behind a mark of its own; `typed()` runs when a choice was put into the text. */
+  /**
+   * `sources`: what may be offered, each behind a `mark` of its own: `find(typed)` answers [{text, shown, taken}], of which `text` takes the
+   * place of what was typed. `typed()` runs when that is done.
+   */
   constructor(text, sources, typed) {
     Object.assign(this, { text, sources, typed, list: $("mention-list"), found: [], at: 0, from: -1, left: -1 });
     text.addEventListener("input", () => this.look());
@@ -47,19 +50,22 @@ export class Completions {
   /** Looks at the text between a mark and the caret, if that may be a name. */
   look() {
     const head = this.text.value.slice(0, this.text.selectionEnd);
-    const from = ({ mark }) => head.lastIndexOf(mark);
-    const source = this.sources.toSorted((a, b) => from(b) - from(a))[0];
-    this.from = from(source);
-    const typed = folded(head.slice(this.from + source.mark.length));
-    const may = this.from >= 0 && this.from !== this.left && !isWordy(before(head, this.from))
-      && typed.length <= LONGEST && !typed.includes("\n");
-    if (this.from !== this.left) this.left = -1;
     const was = this.isOpen;
-    this.found = may ? source.find(typed) : [];
-    this.at = 0;
-    this.list.ariaLabel = source.title();
+    const marks = this.sources.map(({ mark }) => head.lastIndexOf(mark));
+    if (!marks.includes(this.left)) this.left = -1;
+    const [best] = this.sources.map((source, at) => ({ source, from: marks[at], found: this.offered(source, head, marks[at]) }))
+      .filter(({ found }) => found.length).sort((a, b) => b.from - a.from);
+    Object.assign(this, { found: [], at: 0 }, best && { from: best.from, found: best.found });
+    if (best) this.list.ariaLabel = best.source.title();
     this.render();
-    if (this.isOpen && !was) $("announce").textContent = source.found(this.found.length);
+    if (this.isOpen && !was) $("announce").textContent = best.source.found(this.found.length);
+  }
+
+  /** What a source offers for the text behind its mark. */
+  offered(source, head, from) {
+    const typed = folded(head.slice(from + source.mark.length));
+    const may = from >= 0 && from !== this.left && !isWordy(before(head, from)) && typed.length <= LONGEST && !typed.includes("\n");
+    return may ? source.find(typed) : [];
   }
 
   /** Whether the list has taken the key. */
@@ -77,7 +83,8 @@ export class Completions {
     return true;
   }
 
-  take({ text }) {
+  take({ text, taken }) {
+    taken?.();
     this.text.setRangeText(`${text} `, this.from, this.text.selectionEnd, "end");
     this.close();
     this.typed();

@@ -2,6 +2,7 @@
 
 import { Completions, mentioning } from "./completions.js";
 import { $, isolate } from "./dom.js";
+import { naming } from "./emoji.js";
 import { lineOf, parse } from "./markdown.js";
 import { ALL, mentionsIn } from "./mentions.js";
 import { characters } from "./state.js";
@@ -18,7 +19,8 @@ export class Composer {
     Object.assign(this, { store, limit, sent, typing, id: null, quoted: null, edited: null, known: "", saving: null });
     this.text = $("text");
     this.text.addEventListener("input", () => this.typed());
-    this.completions = new Completions(this.text, [mentioning(() => this.people())], () => this.typed());
+    const sources = [mentioning(() => this.people()), naming(() => document.activeElement === this.text && this.completions.look())];
+    this.completions = new Completions(this.text, sources, () => this.typed());
     this.text.addEventListener("keydown", (event) => {
       if (event.isComposing) return;
       if (this.completions.key(event));

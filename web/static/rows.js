@@ -181,4 +181,4 @@ const quote = ({ of, name, text }, acts) =>
 const smileys = ({ row, smileys }, acts) => h("p.smileys", {}, ...smileys.map(({ emoji, names, own }) =>
   h("button.smiley", { type: "button", "data-act": emoji, "aria-pressed": String(own), title: listOf(names),
     onclick: () => acts.toggle(row, emoji) },
-  `${emoji} ${names.length}`)));
+  h("span.glyph", {}, emoji), ` ${names.length}`)));
