@@ -2,6 +2,7 @@
 
 import { ask } from "./ask.js";
 import { h, isolate } from "./dom.js";
+import { lineOf } from "./markdown.js";
 import { item, openMenu } from "./menu.js";
 import { isPinned } from "./pins.js";
 import { chosen } from "./rows.js";
@@ -16,7 +17,7 @@ export function actionsMenu(store, composer, emoji, forward) {
   return (row, opener) => {
     const own = row.sender === store.self.uid;
     const mine = chosen(row, store.self.uid);
-    const smileys = EMOJI.map((emoji) => item(emoji, () => toggle(store, row, emoji), {
+    const smileys = EMOJI.map((emoji) => item(h("span.glyph", {}, emoji), () => toggle(store, row, emoji), {
       role: "menuitemcheckbox", "aria-checked": String(mine.includes(emoji)), "aria-label": t("actions.react", { emoji }),
     }));
     const more = item("…", () => emoji(opener, (chosen) => toggle(store, row, chosen)), { "aria-label": t("emoji.more"), title: t("emoji.more") });
@@ -70,7 +71,7 @@ export function toggle(store, row, emoji) {
 async function remove(store, row) {
   const sure = await ask({
     title: t("delete.title"),
-    quote: row.body.text,
+    quote: lineOf(store, row),
     text: t("delete.about"),
     yes: t("delete.yes"),
     no: t("cancel"),
@@ -81,7 +82,7 @@ async function remove(store, row) {
 async function recall(store, row) {
   const sure = await ask({
     title: t("recall.title"),
-    quote: row.body.text,
+    quote: lineOf(store, row),
     text: t("recall.about"),
     yes: t("recall.yes"),
     no: t("recall.no"),

@@ -9,7 +9,8 @@ import { Composer } from "./composer.js";
 import { forget, openDb } from "./db.js";
 import { findDialog, groupDialog } from "./dialogs.js";
 import { $, hues, paint } from "./dom.js";
-import { emojiPicker } from "./emoji.js";
+import { emojiPicker, forgetEmoji } from "./emoji.js";
+import { forwardDialog } from "./forward.js";
 import { List } from "./list.js";
 import { membersDialog } from "./members.js";
 import { muteMenu } from "./mute.js";
@@ -52,7 +53,7 @@ const composer = new Composer(store, self.textCharacters, {
 });
 const emoji = emojiPicker();
 const pane = new Pane(store, {
-  menu: actionsMenu(store, composer, emoji, (row) => find((id) => store.post(id, row.body.text).then(() => go(id)))),
+  menu: actionsMenu(store, composer, emoji, (row) => forward(row)),
   toggle: (row, emoji) => toggle(store, row, emoji),
   reveal: (of) => reveal(of),
   retry: store.retry,
@@ -101,6 +102,7 @@ async function leave(method, path, body) {
 const mute = muteMenu(store);
 const person = personMenu(store);
 const find = findDialog(store, call, go);
+const forward = forwardDialog(store, call, go);
 const newGroup = groupDialog(store, call, go);
 const members = membersDialog(store, call);
 const reveal = async (row) => {
@@ -121,6 +123,7 @@ async function over(everything, isDeleted = false) {
   await forgetPage();
   if (everything) {
     tabs.tell("over");
+    forgetEmoji();
     db.close();
     await forget(self);
   } else await db.begin(0, undefined, []);
@@ -276,7 +279,7 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 const buttons = {
-  "open-find": () => find(), "start-find": () => find(), "open-group": newGroup, "start-group": newGroup, "open-settings": settings.show,
+  "open-find": find, "start-find": find, "open-group": newGroup, "start-group": newGroup, "open-settings": settings.show,
   "open-starred": () => starred(),
   "open-members": () => members(store.open),
   "open-emoji": () => emoji($("open-emoji"), (chosen) => composer.insert(chosen)),

@@ -1,8 +1,10 @@
 // The message box: Enter sends, Shift+Enter breaks, and what is typed is kept.
 
+import { Completions, mentioning } from "./completions.js";
 import { $, isolate } from "./dom.js";
-import { plain } from "./markdown.js";
-import { MentionList, mentionsIn } from "./mentions.js";
+import { naming } from "./emoji.js";
+import { lineOf, parse } from "./markdown.js";
+import { ALL, mentionsIn } from "./mentions.js";
 import { characters } from "./state.js";
 import { refused, t } from "./texts.js";
 
@@ -17,10 +19,11 @@ export class Composer {
     Object.assign(this, { store, limit, sent, typing, id: null, quoted: null, edited: null, known: "", saving: null });
     this.text = $("text");
     this.text.addEventListener("input", () => this.typed());
-    this.mentions = new MentionList(this.text, () => this.people(), () => this.typed());
+    const sources = [mentioning(() => this.people()), naming(() => document.activeElement === this.text && this.completions.look())];
+    this.completions = new Completions(this.text, sources, () => this.typed());
     this.text.addEventListener("keydown", (event) => {
       if (event.isComposing) return;
-      if (this.mentions.key(event));
+      if (this.completions.key(event));
       else if (event.key === "Enter" && !event.shiftKey) this.send();
       else if (event.key === "Escape" && (this.quoted || this.edited)) this.cancel();
       else if (event.key === "ArrowUp" && !this.text.value) this.editLast();
@@ -106,7 +109,7 @@ export class Composer {
     this.cancel();
     this.quoted = row;
     const { uid } = this.store.self;
-    const text = isolate(plain(row.body.text));
+    const text = isolate(lineOf(this.store, row));
     this.context(row.sender === uid ? t("composer.reply_own", { text })
       : t("composer.reply", { name: isolate(this.store.name(row.sender)), text }));
   }
@@ -179,7 +182,7 @@ export class Composer {
       }
       return this.cancel();
     }
-    const mentions = id.startsWith("g:") ? mentionsIn(text, this.people()) : null;
+    const mentions = id.startsWith("g:") ? mentionsIn(parse(text, [...this.people(), ALL])) : null;
     const posting = this.store.post(id, text, quoted, mentions);
     this.write("");
     this.cancel();

@@ -1,5 +1,7 @@
 // Small helpers that make elements; text only ever becomes text nodes.
 
+import { initial } from "./characters.js";
+
 export const $ = (id) => document.getElementById(id);
 
 /** An element: `h("p.quiet", { id: "x", onclick }, "text", child, null)`. */
@@ -43,7 +45,7 @@ export const hues = new Map();
 export function disc(id, title) {
   const number = Number(id.slice(2));
   const isRoom = id.startsWith("g:");
-  const element = h(`span.disc.tint-${number % 8}${isRoom ? ".room" : ""}`, { "aria-hidden": "true" }, ([...title][0] ?? "").toUpperCase());
+  const element = h(`span.disc.tint-${number % 8}${isRoom ? ".room" : ""}`, { "aria-hidden": "true" }, initial(title));
   return paint(element, isRoom ? undefined : hues.get(number));
 }
 

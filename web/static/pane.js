@@ -1,7 +1,7 @@
 // The message pane: a window of rows around what is being read, never the whole conversation.
 
 import { $, append, disc, isolate, keep } from "./dom.js";
-import { plain } from "./markdown.js";
+import { treeOf, words } from "./markdown.js";
 import { showMute } from "./mute.js";
 import { showPins } from "./pins.js";
 import { fill, itemsOf, make, withAmendments } from "./rows.js";
@@ -401,7 +401,7 @@ export class Pane {
   announce(rows) {
     const { store } = this;
     const heard = rows.filter((row) => counts(row, store.self.uid)).slice(-3);
-    const lines = heard.map((row) => t("list.of", { name: store.name(row.sender), text: plain(row.body.text) }));
+    const lines = heard.map((row) => t("list.of", { name: store.name(row.sender), text: words(treeOf(store, row)) }));
     if (!lines.length) return;
     $("announce").textContent = lines.join("\n");
     // It has been said; whoever searches the page should find the message alone.

@@ -1,13 +1,16 @@
 // From rows to what stands in the pane: days, groups of one person, the "New" line, states.
 
+import { cut } from "./characters.js";
 import { disc, h, icon, isolate } from "./dom.js";
-import { elements, parse, plain } from "./markdown.js";
-import { named, withMentions } from "./mentions.js";
+import { elements, lineOf, parse, words } from "./markdown.js";
+import { named } from "./mentions.js";
 import { counts, mentions, nameOf, shown } from "./state.js";
 import { isStarred } from "./starred.js";
 import { dayOf, listOf, momentOf, refused, t, timeOf } from "./texts.js";
 
 const TOGETHER_MS = 5 * 60_000;
+// Characters by which a screen reader tells the message of a button.
+const MOST_BRIEF = 40;
 
 /**
  * The items to show for the rows and outbox items of one conversation. `freshAfter`: the row after which "New"
@@ -59,21 +62,21 @@ function messageOf(store, row, first, quotes, { readers, inWords }) {
   const { body, kind, reactions, quote, change } = row;
   const of = body?.reply_to?.of ?? quote?.of;
   const said = of && { of, ...quoteOf(store, of, quotes.get(nameOf(of))) };
+  const author = body?.forwarded_from ?? row.forwarded_from;
+  const from = author && (author === store.self.uid ? t("row.forwarded_own") : t("row.forwarded", { name: isolate(store.name(author)) }));
   const smileys = tally(store, reactions);
   const hue = first && !own ? store.profile(row.sender).hue : undefined;
   const starred = Boolean(row.message_id) && isStarred(store, row);
   const names = named(store, row);
-  const sig = JSON.stringify([names, hue, starred, readBy, brief, state, first, name, row.reason, row.code, kind, body, said, smileys, change?.state, change?.reason, change?.frame.body]);
-  return { key, id: row.message_id, sig, row, own, first, starred, state, readBy, brief, name, said, smileys, names, isToMe: mentions(row, store.self.uid), recalled: store.recalled(row) };
+  const sig = JSON.stringify([names, from, hue, starred, readBy, brief, state, first, name, row.reason, row.code, kind, body, said, smileys, change?.state, change?.reason, change?.frame.body]);
+  return { key, id: row.message_id, sig, row, own, first, starred, state, readBy, brief, name, said, from, smileys, names, isToMe: mentions(row, store.self.uid), recalled: store.recalled(row) };
 }
 
 /** The author and the text that a reply quotes; only the author of a message that is not in this browser. */
 function quoteOf(store, { sender }, message) {
   const name = sender === store.self.uid ? t("you") : store.name(sender);
-  const text = !message ? "…" : message.kind === "recalled" ? t("row.quote_recalled") : plain(message.body.text);
-  const label = sender === store.self.uid ? t("composer.reply_own", { text: isolate(text) })
-    : t("composer.reply", { name: isolate(name), text: isolate(text) });
-  return { name, text, label };
+  const text = !message ? "…" : message.kind === "recalled" ? t("row.quote_recalled") : lineOf(store, message);
+  return { name, text };
 }
 
 /** Emoji with those who chose them: [{emoji, names, own}]. */
@@ -104,7 +107,8 @@ const amended = (uid) => (row, change) => {
   const { state, frame: { type, body, emoji } } = change;
   if (state === "failed") return { ...row, change };
   switch (type) {
-    case "edit": return { ...row, body: { ...row.body, ...body, edited: true }, change };
+    // The text is not the first author's any more.
+    case "edit": return { ...row, body: { ...row.body, ...body, edited: true, forwarded_from: undefined }, change };
     case "delete": return { ...row, kind: "deleted", body: {} };
     case "recall": return { ...row, kind: "recalled", body: {} };
     case "pin": case "star": return { ...row, change };
@@ -138,16 +142,17 @@ export function fill(item, element, acts) {
     return element.replaceChildren(...parts);
   }
   if (item.said) parts.push(quote(item.said, acts));
-  const words = h("div.words", { dir: "auto", "data-by": first ? null : `${name}:` }, 
-    ...elements(withMentions(parse(row.body?.text ?? ""), item.names)));
-  if (row.body?.edited) words.append(" ", h("small.edited", {}, t("row.edited")));
-  if (item.starred) words.append(" ", h("i.icon.star", { role: "img", "aria-label": t("star.starred") }));
+  if (item.from) parts.push(h("p.forwarded", {}, item.from));
+  const tree = parse(row.body?.text ?? "", item.names);
+  const said = h("div.words", { dir: "auto", "data-by": first ? null : `${name}:` }, ...elements(tree));
+  if (row.body?.edited) said.append(" ", h("small.edited", {}, t("row.edited")));
+  if (item.starred) said.append(" ", h("i.icon.star", { role: "img", "aria-label": t("star.starred") }));
   // Above the first of several stands when that was; a screen reader would say it twice.
-  if (!first) words.title = momentOf(row.sent_at);
-  parts.push(words);
+  if (!first) said.title = momentOf(row.sent_at);
+  parts.push(said);
   const isStored = row.message_id && row.client_id;
   if (isStored) {
-    parts.push(h("button.more", { type: "button", "data-act": "menu", "aria-haspopup": "menu", "aria-label": t("row.actions", { text: brief(row) }),
+    parts.push(h("button.more", { type: "button", "data-act": "menu", "aria-haspopup": "menu", "aria-label": t("row.actions", { text: cut(words(tree).replace(/\s+/g, " "), MOST_BRIEF) }),
       onclick: (event) => acts.menu(row, event.currentTarget) }, icon("dots")));
   }
   const label = own && (item.readBy || t(`state.${state}`));
@@ -168,12 +173,12 @@ export function fill(item, element, acts) {
   if (act) (element.querySelector(`[data-act="${CSS.escape(act)}"]`) ?? element.querySelector(".more"))?.focus({ preventScroll: true });
 }
 
-const brief = (row) => [...plain(row.body.text).replace(/\s+/g, " ")].slice(0, 40).join("");
-
-const quote = ({ of, name, text, label }, acts) =>
-  h("button.quote", { type: "button", "aria-label": label, onclick: () => acts.reveal(of) }, h("b", { dir: "auto" }, name), " ", h("bdi", {}, text));
+// Its name is what is seen, so that people who speak to the page can say it.
+const quote = ({ of, name, text }, acts) =>
+  h("button.quote", { type: "button", "data-by": t("row.reply_to"), onclick: () => acts.reveal(of) },
+    h("b", { dir: "auto" }, name), " ", h("bdi", {}, text));
 
 const smileys = ({ row, smileys }, acts) => h("p.smileys", {}, ...smileys.map(({ emoji, names, own }) =>
   h("button.smiley", { type: "button", "data-act": emoji, "aria-pressed": String(own), title: listOf(names),
     onclick: () => acts.toggle(row, emoji) },
-  `${emoji} ${names.length}`)));
+  h("span.glyph", {}, emoji), ` ${names.length}`)));

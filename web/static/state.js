@@ -10,6 +10,9 @@ export const done = (request) => new Promise((resolve, reject) => {
 /** The name that all copies of a message share. */
 export const nameOf = ({ sender, client_id }) => `${sender} ${client_id}`;
 
+/** The person that wrote the text of a row first. */
+export const authorOf = (row) => row?.body.forwarded_from ?? row?.sender;
+
 /** The length of a text as limits count it: in code points. `length` counts most emoji twice. */
 export const characters = (text) => [...text].length;
 

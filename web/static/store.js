@@ -3,8 +3,8 @@
 
 import { hues, isolate } from "./dom.js";
 import { Drafts } from "./drafts.js";
-import { plain } from "./markdown.js";
-import { MOMENTS } from "./state.js";
+import { lineOf } from "./markdown.js";
+import { MOMENTS, authorOf } from "./state.js";
 import { t } from "./texts.js";
 
 // For how long what is known of a person is taken as right, and how long others are waited for to be asked about together.
@@ -210,7 +210,7 @@ export class Store {
     if (row.kind === "membership") return this.event(row);
     if (row.kind === "recalled") return this.recalled(row);
     if (row.kind === "deleted") return t("row.deleted");
-    const text = plain(String(row.body?.text ?? "").slice(0, 600)).replace(/\s+/g, " ").slice(0, 200);
+    const text = lineOf(this, row);
     if (row.sender === this.self.uid) return t("list.own", { text: isolate(text) });
     return group ? t("list.of", { name: isolate(this.name(row.sender)), text: isolate(text) }) : isolate(text);
   }
@@ -268,16 +268,17 @@ export class Store {
   hide(id) { return this.set("hide", id, { up_to: this.conversations.get(id).last.message_id }); }
 
   /**
-   * Puts a message into the outbox; it is sent from there. `quoted`: the row that it replies to; `mentions`: whom it names. Where the
-   * browser refuses to keep it, this fails, unless the message is under way: somebody may have it already, so nothing else is made of it.
+   * Puts a message into the outbox; it is sent from there. `quoted`: the row that it replies to; `mentions`: whom it names; `forwarded`:
+   * the row whose text it has. Where the browser refuses to keep it, this fails, unless the message is under way: somebody may have it already, so nothing else is made of it.
    */
-  async post(id, text, quoted = null, mentions = null) {
+  async post(id, text, quoted = null, mentions = null, forwarded = null) {
     const number = Number(id.slice(2));
     const to = id.startsWith("u:") ? { user: number } : { group: number };
-    const body = { text, ...(quoted && { reply_to: quoted.message_id }), ...(mentions && { mentions }) };
+    const about = { ...(quoted && { reply_to: quoted.message_id }), ...(forwarded && { forward: forwarded.message_id }) };
+    const body = { text, ...about, ...(mentions && { mentions }) };
     const quote = quoted && { of: { sender: quoted.sender, client_id: quoted.client_id } };
     const client_id = uuid();
-    const item = { client_id, conversation: id, to, body, quote, sent_at: new Date().toISOString() };
+    const item = { client_id, conversation: id, to, body, quote, forwarded_from: authorOf(forwarded), sent_at: new Date().toISOString() };
     this.leaving.set(client_id, null);
     // Before anything else, since somebody waits for it.
     const isOut = this.send(item);

@@ -3,6 +3,7 @@ import { beforeEach, test } from "node:test";
 
 import { itemsOf } from "../static/rows.js";
 import { isStarred, starredIds } from "../static/starred.js";
+import { authorOf } from "../static/state.js";
 import { Store, uuid } from "../static/store.js";
 import { settled } from "./page.js";
 
@@ -238,4 +239,16 @@ test("a star is what waits to go out, or the row about the message", () => {
   assert.deepEqual([starred(), starredIds(store)], [[2], [2]]);
   store.outbox.length = 0;
   assert.deepEqual([starred(), starredIds(store)], [[2, 3], [3, 2]]);
+});
+
+test("a forwarded message names its first author, also while it waits", () => {
+  const rows = [
+    row(3, { body: { text: "a", forwarded_from: 10_002 } }),
+    row(4, { body: { text: "b", forwarded_from: ME.uid } }),
+    row(5),
+  ];
+  const item = { client_id: "c", conversation: "u:10002", body: { text: "d", forward: 3 }, forwarded_from: 10_002, sent_at: "2026-03-04T10:00:09Z" };
+  const from = itemsOf(store, rows, [item], 9, "").flatMap(({ row, from }) => (row ? [from ?? null] : []));
+  assert.deepEqual(from, ["Forwarded from Bob", "Forwarded from you", null, "Forwarded from Bob"]);
+  assert.deepEqual([authorOf(rows[0]), authorOf(rows[2]), authorOf(null)], [10_002, 10_002, undefined]);
 });

@@ -134,7 +134,7 @@ Nine at the pier, then
 button “Actions for “Nine at the pier, then”” hasPopup=menu
 image “Sent”
 You took a message back
-button “Reply to Cleo: I bring coffee”
+button “Reply to Cleo I bring coffee”
 generic – TIME
 You:
 Thank you

@@ -18,6 +18,7 @@ mod engine;
 mod firefox;
 mod first_run;
 mod fold;
+mod forward;
 mod gallery;
 mod gallery_beside;
 mod groups;
