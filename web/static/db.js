@@ -147,7 +147,10 @@ class Db {
           if (row.kind === "edit" || row.kind === "recall" || row.kind === "delete") unpinned(conversation, row);
           anyEarly = true; // The message may be further down in this frame.
           if (isLast && last.kind === "deleted") conversation.last = await newest(rows, conversation);
-          if ((row.kind === "recall" || row.kind === "delete") && before) {
+          const isTaken = row.kind === "recall" || row.kind === "delete";
+          // It may be one of those that the server's list counted.
+          if (isTaken && !before && conversation.unread && id !== MOMENTS && conversation.floor > conversation.read_to + 1) conversation.stale = true;
+          if (isTaken && before) {
             const isNew = counts(before, this.uid) && before.message_id > conversation.read_to;
             if (isNew) conversation.unread = Math.max(0, conversation.unread - 1);
             if (isNew && mentions(before, this.uid)) conversation.mentions = Math.max(0, (conversation.mentions ?? 0) - 1);
@@ -187,8 +190,8 @@ class Db {
   async readTo(rows, conversation, id, acked) {
     if (acked) conversation.acked = Math.max(conversation.acked, id);
     if (id <= conversation.read_to) return;
-    Object.assign(conversation, { read_to: id, stale: false });
-    if (conversation.last && id >= conversation.last.message_id) conversation.unread = conversation.mentions = 0;
+    conversation.read_to = id;
+    if (conversation.last && id >= conversation.last.message_id) Object.assign(conversation, { unread: 0, mentions: 0, stale: false });
     // No list has the count of moments: of those, what is here counts.
     else if (conversation.floor <= id + 1 || conversation.id === MOMENTS) await this.count(rows, conversation);
     else conversation.stale = true;
@@ -198,6 +201,7 @@ class Db {
   async count(rows, conversation) {
     const range = inConversation(conversation.id, conversation.read_to, Infinity);
     const newer = await done(rows.index("conversation").getAll(range));
+    conversation.stale = false;
     conversation.unread = newer.filter((row) => counts(row, this.uid)).length;
     conversation.mentions = newer.filter((row) => mentions(row, this.uid)).length;
   }
