@@ -129,6 +129,7 @@ export const make = () => h("div");
 export function fill(item, element, acts) {
   if (item.line) {
     element.className = `line ${item.line}`;
+    if (item.id) element.dataset.row = item.id;
     return element.replaceChildren(h("span", {}, item.sig));
   }
   const { row, own, first, state, name } = item;

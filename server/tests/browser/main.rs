@@ -36,6 +36,7 @@ mod packages;
 mod people;
 mod pictures;
 mod pins;
+mod place;
 mod presence;
 mod recovery;
 mod refusals;
