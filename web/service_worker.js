@@ -16,7 +16,7 @@ self.addEventListener("fetch", (event) => {
   const { origin, pathname } = new URL(url);
   if (method !== "GET" || origin !== location.origin) return;
   if (mode === "navigate") {
-    if (/^\/(c\/[ug]:\d+|moments|contacts)?$/.test(pathname)) event.respondWith(page(event));
+    if (/^\/(c\/[ug]:\d+(\/m\/[\da-f:-]+)?|moments|contacts)?$/.test(pathname)) event.respondWith(page(event));
     else if (["/login", "/sign-up", "/recover"].includes(pathname)) event.respondWith(card(event));
   } else if (pathname.startsWith(`/static/${HASH}/`)) event.respondWith(file(event.request));
 });

@@ -1,5 +1,6 @@
 // The menus behind the buttons of a message, and of the person of a conversation.
 
+import { linkTo } from "./address.js";
 import { ask } from "./ask.js";
 import { h, isolate } from "./dom.js";
 import { lineOf } from "./markdown.js";
@@ -25,6 +26,7 @@ export function actionsMenu(store, composer, emoji, forward) {
       h("div.smileys", { role: "group", "aria-label": t("actions.reactions") }, ...smileys, more),
       item(t("actions.reply"), () => composer.reply(row)),
       item(t("actions.copy"), () => navigator.clipboard?.writeText(row.body.text)),
+      item(t("actions.link"), () => navigator.clipboard?.writeText(linkTo(row))),
       item(t("actions.forward"), () => forward(row)),
       item(isStarred(store, row) ? t("star.remove") : t("star.add"), () => store.star(row, !isStarred(store, row))),
       store.mayPin(row.conversation) && item(isPinned(store, row) ? t("actions.unpin") : t("actions.pin"),
@@ -36,17 +38,18 @@ export function actionsMenu(store, composer, emoji, forward) {
   };
 }
 
-/** The menu of the person of the open conversation. Answers `open(button)`. */
-export function personMenu(store) {
+/** The menu of the open conversation, and of its person. `date()` asks for the day to go to. Answers `open(button)`. */
+export function conversationMenu(store, date) {
   return (opener) => {
     const id = store.open;
-    // The button still stands there for a moment when a group is opened.
-    if (!id?.startsWith("u:")) return;
-    const uid = Number(id.slice(2));
+    const uid = id.startsWith("u:") && Number(id.slice(2));
+    const toDate = item(t("date.open"), date);
+    if (!uid || uid === store.self.uid || store.isDeleted(uid)) return openMenu(opener, [toDate]);
     const isBlocked = Boolean(store.setting("block", id));
     openMenu(opener, [
       !isBlocked && !store.friend(uid).mine && item(t("contacts.befriend"), () => store.befriend(uid, true)),
       isBlocked ? item(t("contacts.unblock"), () => unblock(store, uid)) : item(t("contacts.block"), () => block(store, uid)),
+      toDate,
     ]);
   };
 }

@@ -1,12 +1,14 @@
 // The page: puts the parts together, follows the address, and hears the keys.
 
-import { actionsMenu, personMenu, toggle } from "./actions.js";
+import { actionsMenu, conversationMenu, toggle } from "./actions.js";
+import { isOwn, named, pathOf } from "./address.js";
 import { call } from "./api.js";
 import { ask } from "./ask.js";
 import { Badge } from "./badge.js";
 import { Banner } from "./banner.js";
 import { Composer } from "./composer.js";
 import { forget, openDb } from "./db.js";
+import { dateDialog } from "./date.js";
 import { findDialog, groupDialog } from "./dialogs.js";
 import { $, hues, paint } from "./dom.js";
 import { emojiPicker, forgetEmoji } from "./emoji.js";
@@ -55,10 +57,10 @@ const emoji = emojiPicker();
 const pane = new Pane(store, {
   menu: actionsMenu(store, composer, emoji, (row) => forward(row)),
   toggle: (row, emoji) => toggle(store, row, emoji),
-  reveal: (of) => reveal(of),
+  reveal: (of) => lead(store.open, of),
   retry: store.retry,
   discard: store.discard,
-});
+}, rested);
 // The conversation of which the tab that leads was told.
 let openedHere = null;
 const presence = new Presence(store, {
@@ -100,19 +102,16 @@ async function leave(method, path, body) {
 }
 
 const mute = muteMenu(store);
-const person = personMenu(store);
+const menu = conversationMenu(store, dateDialog(async (time) => {
+  const row = await pane.firstSince(time);
+  if (row) lead(row.conversation, row);
+}));
 const find = findDialog(store, call, go);
 const forward = forwardDialog(store, call, go);
 const newGroup = groupDialog(store, call, go);
 const members = membersDialog(store, call);
-const reveal = async (row) => {
-  if (!await pane.reveal(row)) $("announce").textContent = t("pane.too_far_back");
-};
-const starred = starredDialog(store, call, (row) => {
-  go(row.conversation);
-  return reveal(row);
-});
-pinsBar(store, reveal);
+const starred = starredDialog(store, call, (row) => lead(row.conversation, row));
+pinsBar(store, (row) => lead(store.open, row));
 tellRefusals(store);
 
 /** The session is over: nothing of it stays in this browser but, unless logged out here, what was not sent. */
@@ -142,7 +141,7 @@ function notified(next) {
   document.body.dataset.phase = state.phase;
   banner.tell(state);
   if (state.phase === "waiting" || state.phase === "offline") presence.lost();
-  pane.settled = state.cursor;
+  pane.told(state);
   settings.facts();
   if (state.phase !== "ended" || leaving) return;
   // Once, however many calls are refused.
@@ -209,13 +208,14 @@ store.watch(() => {
   beside?.render();
 });
 
-/** Opens what the address names. */
-function follow() {
+/** Opens what the address names. `isBack`: the browser has gone there by itself. */
+function follow(isBack = false) {
   // A menu is that of the conversation over which it was opened.
   document.querySelector(":popover-open")?.hidePopover();
-  const [, id] = location.pathname.match(/^\/c\/([ug]:[1-9]\d*)$/) ?? [];
-  const [, name] = location.pathname.match(/^\/(moments|contacts)$/) ?? [];
-  store.open = id ?? null;
+  const { id, at, page: name } = named(location.pathname);
+  // Back at an address, one is where one was.
+  const { place, isLed } = history.state ?? {};
+  store.open = id;
   $("app").dataset.view = id || name ? "conversation" : "list";
   $("page").hidden = !name;
   name ? openBeside(name) : beside = null;
@@ -224,21 +224,39 @@ function follow() {
   $("skip").hidden = !id;
   store.show();
   composer.show(id);
-  if (id !== pane.wanted) pane.show(id);
+  if (id !== pane.id || place) pane.show(id, place ? { place } : at);
+  else if (at) pane.lead(at);
+  else if (isBack) pane.toNewest();
+  $("jump-back").hidden = !isLed;
   if (id && matchMedia("(min-width: 720px)").matches) $("text").focus();
 }
 
-/** Opens an address of this page. */
-function visit(path) {
-  if (path !== location.pathname) history.pushState({ fromList: !store.open && !beside }, "", path);
+/** Opens an address of this page. `isLed`: to another message of the conversation that is open. */
+function visit(path, isLed = false) {
+  if (path !== location.pathname) {
+    rested(pane.place());
+    history.pushState({ fromList: !store.open && !beside, isLed }, "", path);
+  } else history.replaceState({ ...history.state, place: null }, "");
   follow();
+}
+
+/** Shows a message: {message_id} or {sender, client_id}. The browser's back button leads back to where one was. */
+function lead(id, of) { visit(pathOf(id, of), id === store.open); }
+
+/** Somebody rests there in the open conversation (log.js); null: at its end. The entry of the browser's history keeps that. */
+function rested(place) {
+  const { id } = named(location.pathname);
+  if (!id || id !== pane.id) return;
+  const { isLed } = history.state ?? {};
+  history.replaceState({ ...history.state, place, isLed: Boolean(isLed && place) }, "", place ? location.pathname : pathOf(id));
+  $("jump-back").hidden = !history.state.isLed;
 }
 
 /** `inPlace`: not as a step of its own for the browser's back button. */
 function go(id, inPlace = false) {
-  const path = id ? `/c/${id}` : "/";
+  const path = pathOf(id);
   if (!inPlace) return visit(path);
-  history.replaceState(history.state, "", path);
+  history.replaceState({ ...history.state, place: null, isLed: false }, "", path);
   follow();
 }
 
@@ -253,10 +271,10 @@ function neighbour(step) {
 const onlyHere = () => [...store.unkept.values()].filter(({ state }) => state === "waiting");
 
 addEventListener("beforeunload", (event) => { if (onlyHere().length && !leaving) event.preventDefault(); });
-addEventListener("popstate", follow);
+addEventListener("popstate", () => follow(true));
 document.addEventListener("click", (event) => {
-  const link = event.target.closest?.("a[href^='/c/'], a[href='/moments'], a[href='/contacts']");
-  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  const link = event.target.closest?.("a[href]");
+  if (!link || !isOwn(link) || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
   visit(link.pathname);
 });
@@ -284,7 +302,8 @@ const buttons = {
   "open-members": () => members(store.open),
   "open-emoji": () => emoji($("open-emoji"), (chosen) => composer.insert(chosen)),
   "open-mute": () => mute($("open-mute")),
-  "open-person": () => person($("open-person")),
+  "open-person": () => menu($("open-person")),
+  "jump-back": () => history.back(),
   pin: () => store.set("pin", store.open, store.setting("pin", store.open) ? null : { pinned: true }),
   hide: () => store.hide(store.open).then(() => go(null)),
 };

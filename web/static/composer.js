@@ -49,6 +49,7 @@ export class Composer {
     this.cancel(false);
     this.save();
     this.id = id;
+    if (id) this.address();
     this.write(id ? this.store.drafts.get(id) ?? "" : "");
     this.lock();
     this.measure();
@@ -57,6 +58,7 @@ export class Composer {
   /** The kept draft has changed, by another device perhaps; text that was written here since is left alone. */
   changed() {
     this.lock();
+    this.address();
     const draft = this.store.drafts.get(this.id) ?? "";
     const isBusy = this.edited || this.saving || this.text.value !== this.known;
     if (isBusy || draft === this.known) return;
@@ -66,6 +68,9 @@ export class Composer {
 
   /** Puts the draft as it is kept into the box. */
   write(text) { this.text.value = this.known = text; }
+
+  /** The box says to whom the message goes. */
+  address() { this.text.placeholder = this.text.ariaLabel = t("composer.to", { name: isolate(this.store.title(this.id)) }); }
 
   /** The people who may be mentioned here. */
   people() { return this.id?.startsWith("g:") ? this.store.people(this.id) : []; }

@@ -1,10 +1,12 @@
 // The data that this browser keeps for one person: rows, cursor, outbox and drafts, in IndexedDB.
 // Every rule that several tabs must agree on is checked inside the transaction that writes.
 
+import { addSpan, dropBelow } from "./spans.js";
 import {
   MOMENTS, amend, amends, arrived as hasArrived, blank, counts, done, isOvertaken, isState, keepState, learn, mentions, nameOf, newest, pinned, replaces,
   saidAbout, seen, shown, unpinned, withEarly, withoutComment,
 } from "./state.js";
+import { count, isHere, readTo } from "./unread.js";
 
 // Rows beyond this are dropped, the oldest first, and fetched again when someone scrolls there.
 const KEPT_ROWS = 100_000;
@@ -147,12 +149,15 @@ class Db {
           if (row.kind === "edit" || row.kind === "recall" || row.kind === "delete") unpinned(conversation, row);
           anyEarly = true; // The message may be further down in this frame.
           if (isLast && last.kind === "deleted") conversation.last = await newest(rows, conversation);
-          if ((row.kind === "recall" || row.kind === "delete") && before) {
+          const isTaken = row.kind === "recall" || row.kind === "delete";
+          // It may be one of those that the server's list counted.
+          if (isTaken && !before && conversation.unread && id !== MOMENTS && !isHere(conversation)) conversation.stale = true;
+          if (isTaken && before) {
             const isNew = counts(before, this.uid) && before.message_id > conversation.read_to;
             if (isNew) conversation.unread = Math.max(0, conversation.unread - 1);
             if (isNew && mentions(before, this.uid)) conversation.mentions = Math.max(0, (conversation.mentions ?? 0) - 1);
             // A list that counted it may be newer than the row, which came without its text.
-            if (!isNew && before.message_id <= conversation.counted && conversation.floor <= conversation.read_to + 1) await this.count(rows, conversation);
+            if (!isNew && before.message_id <= conversation.counted && isHere(conversation)) await count(rows, conversation, this.uid);
             for (const item of await done(outbox.getAll())) {
               if (item.frame?.message_id === before.message_id) outbox.delete(item.n);
             }
@@ -164,13 +169,14 @@ class Db {
           if (mentions(row, this.uid)) conversation.mentions = (conversation.mentions ?? 0) + 1;
           arrived.push(row);
         }
-        if (row.kind === "receipt") await this.readTo(rows, conversation, row.body.read_to, true);
+        if (row.kind === "receipt") await readTo(rows, conversation, row.body.read_to, true, this.uid);
         if (row.kind === "membership") learn(conversation, row.body, people, this.uid);
         if (row.sender === this.uid && row.client_id) {
           const n = await done(outbox.index("client_id").getKey(row.client_id));
           if (n !== undefined) outbox.delete(n);
         }
       }
+      if (touched.has(MOMENTS)) await count(rows, touched.get(MOMENTS), this.uid);
       for (const conversation of touched.values()) conversations.put(conversation);
       position.cursor = Math.max(position.cursor, synced);
       meta.put(position, "position");
@@ -183,33 +189,22 @@ class Db {
     });
   }
 
-  /** Moves a read marker, never back, and counts again; `stale` where the rows for that are not here. */
-  async readTo(rows, conversation, id, acked) {
-    if (acked) conversation.acked = Math.max(conversation.acked, id);
-    if (id <= conversation.read_to) return;
-    Object.assign(conversation, { read_to: id, stale: false });
-    if (conversation.last && id >= conversation.last.message_id) conversation.unread = conversation.mentions = 0;
-    // No list has the count of moments: of those, what is here counts.
-    else if (conversation.floor <= id + 1 || conversation.id === MOMENTS) await this.count(rows, conversation);
-    else conversation.stale = true;
-  }
-
-  /** Counts what is unread, from the rows that are here. */
-  async count(rows, conversation) {
-    const range = inConversation(conversation.id, conversation.read_to, Infinity);
-    const newer = await done(rows.index("conversation").getAll(range));
-    conversation.unread = newer.filter((row) => counts(row, this.uid)).length;
-    conversation.mentions = newer.filter((row) => mentions(row, this.uid)).length;
-  }
-
   /** The person has read `conversation` up to `id`; true when that was news. */
   markRead(id, upTo) {
     return this.write(["rows", "conversations"], async (rows, conversations) => {
       const conversation = await done(conversations.get(id));
       if (!conversation || conversation.read_to >= upTo) return false;
-      await this.readTo(rows, conversation, upTo, false);
+      await readTo(rows, conversation, upTo, false, this.uid);
       conversations.put(conversation);
       return true;
+    });
+  }
+
+  /** Keeps where somebody was in a conversation: {id, offset} of log.js; null: at its end. */
+  keepPlace(id, place) {
+    return this.write(["conversations"], async (conversations) => {
+      const conversation = await done(conversations.get(id));
+      if (conversation) conversations.put({ ...conversation, place });
     });
   }
 
@@ -273,11 +268,12 @@ class Db {
     });
   }
 
-  /** Stores a page of history; everything from `floor` up is now here. */
-  older(id, page, floor) {
+  /** Stores a page of history: the ids `from` to `to` are here now. It is dropped where another history (`life`) has begun since. */
+  keepHistory(id, page, { from, to, life }) {
     const names = ["rows", "early", "conversations", "names", "meta"];
     return this.write(names, async (rows, early, conversations, people, meta) => {
-      const { base } = await done(meta.get("position"));
+      const { base, history } = await done(meta.get("position"));
+      if (history !== life) return;
       const conversation = (await done(conversations.get(id))) ?? blank(id, base);
       for (const row of page.filter((each) => each.kind === "comment" || !amends(each) && !isState(each))) {
         // The row here may have been amended since the page was made.
@@ -292,10 +288,10 @@ class Db {
       // The server gives messages as they were edited.
       const about = page.filter(({ kind }) => kind === "reaction" || kind === "like" || kind === "comment");
       for (const row of about) await amend(rows, early, row);
-      conversation.floor = Math.min(conversation.floor, floor);
+      addSpan(conversation, from, to);
       if (!conversation.last || conversation.last.kind === "deleted") conversation.last = await newest(rows, conversation);
       // The server counts up to a limit, and moments by their first page.
-      if ((conversation.unread || id === MOMENTS) && conversation.floor <= conversation.read_to + 1) await this.count(rows, conversation);
+      if ((conversation.unread || id === MOMENTS) && isHere(conversation)) await count(rows, conversation, this.uid);
       conversations.put(conversation);
     });
   }
@@ -378,15 +374,17 @@ class Db {
 
   /** All but the rows, as maps by id: what a page keeps in memory. */
   overview() {
-    const stores = ["conversations", "drafts", "outbox", "names", "settings", "friends", "stars"];
-    return this.read(stores, async (conversations, drafts, outbox, names, settings, friends, stars) => {
+    const stores = ["conversations", "drafts", "outbox", "names", "settings", "friends", "stars", "meta"];
+    return this.read(stores, async (conversations, drafts, outbox, names, settings, friends, stars, meta) => {
       // All asked at once: each answer is a way to another process and back.
-      const asked = [...[conversations, drafts, outbox, settings, friends, stars, names].map((store) => store.getAll()), names.getAllKeys()];
-      const [listed, drafted, waiting, set, known, starred, called, uids] = await Promise.all(asked.map(done));
+      const asked = [conversations, drafts, outbox, settings, friends, stars, names].map((store) => store.getAll());
+      asked.push(names.getAllKeys(), meta.get("position"));
+      const [listed, drafted, waiting, set, known, starred, called, uids, position] = await Promise.all(asked.map(done));
       return {
         conversations: new Map(listed.map((each) => [each.id, each])),
         drafts: new Map(drafted.map(({ id, text }) => [id, text])),
         outbox: waiting,
+        base: position?.base ?? 0,
         settings: new Map(set.map((one) => [`${one.name} ${one.conversation}`, one.value])),
         friends: new Map(known.map((friend) => [friend.uid, friend])),
         stars: new Map(starred.map((star) => [star.message_id, star.starred])),
@@ -442,7 +440,7 @@ class Db {
       }
       rows.delete(IDBKeyRange.upperBound(last));
       for (const conversation of await done(conversations.getAll())) {
-        conversation.floor = Math.max(conversation.floor, last + 1);
+        dropBelow(conversation, last + 1);
         conversations.put(conversation);
       }
     });

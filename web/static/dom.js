@@ -62,16 +62,18 @@ export function paint(disc, hue) {
  */
 export function keep(container, items, make, fill) {
   const old = new Map();
+  const gone = new Set(container.children);
   const focus = document.activeElement;
-  for (const element of container.children) old.set(element.key, element);
+  for (const element of gone) old.set(element.key, element);
   let at = container.firstChild;
   for (const item of items) {
     const element = filled(item, old.get(item.key) ?? make(item), fill);
     old.delete(item.key);
+    gone.delete(element);
     if (element === at) at = at.nextSibling;
     else container.insertBefore(element, at);
   }
-  for (const element of old.values()) element.remove();
+  for (const element of gone) element.remove();
   // Moving an element takes its focus.
   if (container.contains(focus)) focus.focus({ preventScroll: true });
 }

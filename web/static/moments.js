@@ -33,7 +33,7 @@ export function open(store, { body, limit }) {
   const feed = h("div.feed", { role: "feed", "aria-label": t("moments.title") });
   const older = h("button.button", { type: "button", onclick: async () => {
     most += PAGE;
-    await store.fetchOlder(MOMENTS).catch(() => false);
+    await store.history.older(MOMENTS).catch(() => false);
     await render();
   } }, t("moments.older"));
   const empty = h("p.quiet", {}, t("moments.none"));

@@ -24,6 +24,8 @@ export function itemsOf(store, rows, outbox, freshAfter, start, quoted = new Map
   const items = start ? [{ key: "start", sig: start, line: "start" }] : [];
   let before = null;
   let day = null;
+  // A day may begin again, where a row of an earlier one stands behind it: each of its lines has a key of its own.
+  const begun = new Map();
   let fresh = freshAfter === null;
   const readers = store.readers(rows);
   // Beside the newest that somebody has read it stands in words.
@@ -31,7 +33,11 @@ export function itemsOf(store, rows, outbox, freshAfter, start, quoted = new Map
   for (const row of [...rows, ...waiting]) {
     const today = new Date(row.sent_at).toDateString();
     const newDay = today !== day;
-    if (newDay) items.push({ key: today, sig: dayOf(row.sent_at), line: "day" });
+    if (newDay) {
+      const times = begun.get(today) ?? 0;
+      begun.set(today, times + 1);
+      items.push({ key: times ? `${today} ${times}` : today, sig: dayOf(row.sent_at), line: "day" });
+    }
     day = today;
     const firstFresh = !fresh && row.message_id > freshAfter && counts(row, store.self.uid);
     if (firstFresh) {
@@ -127,6 +133,7 @@ export const make = () => h("div");
 export function fill(item, element, acts) {
   if (item.line) {
     element.className = `line ${item.line}`;
+    if (item.id) element.dataset.row = item.id;
     return element.replaceChildren(h("span", {}, item.sig));
   }
   const { row, own, first, state, name } = item;

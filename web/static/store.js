@@ -3,6 +3,7 @@
 
 import { hues, isolate } from "./dom.js";
 import { Drafts } from "./drafts.js";
+import { History } from "./history.js";
 import { lineOf } from "./markdown.js";
 import { MOMENTS, authorOf } from "./state.js";
 import { t } from "./texts.js";
@@ -26,6 +27,8 @@ export class Store {
    */
   constructor({ db, call, self, nudge, send, hold }) {
     Object.assign(this, { db, call, self, nudge, send, hold });
+    // Rows below this id were never synced (db.js).
+    this.base = 0;
     // The id of the open conversation.
     this.open = null;
     this.asked = new Set();
@@ -39,6 +42,7 @@ export class Store {
     // Messages that were under way when the browser refused to keep them, by client_id: nobody but this page has them.
     this.unkept = new Map();
     this.box = new Drafts(this);
+    this.history = new History(this);
     /** `unsent(item, reason)`: the server has refused a message of `unkept`. */
     this.unsent = () => {};
     this.watchers = new Set();
@@ -424,18 +428,6 @@ export class Store {
     if (!await this.db.markRead(id, upTo)) return;
     await this.load([id]);
     this.nudge([id]);
-  }
-
-  /** Fetches one more page of history; false when there is no more. */
-  async fetchOlder(id) {
-    const { history, base } = await this.db.position();
-    const floor = this.conversations.get(id)?.floor ?? base;
-    if (!floor || !history) return false;
-    const path = `/conversations/${id}/messages?before=${floor}&limit=200`;
-    const { rows, next_before } = await this.call("GET", path);
-    await this.db.older(id, rows, next_before ?? 0);
-    await this.load([]);
-    return rows.length > 0;
   }
 }
 

@@ -225,6 +225,13 @@ test("each day has a line of its own, and whoever speaks first on it is named ag
   assert.deepEqual(items.filter(({ line }) => line).map(({ sig }) => sig), ["Wednesday, March 4, 2026", "Thursday, March 5, 2026"]);
 });
 
+test("a day that begins again behind another one has a line of its own, with a key of its own", () => {
+  const at = (message_id, day) => row(message_id, { sent_at: new Date(2026, 2, day, 12).toISOString() });
+  const lines = itemsOf(store, [at(1, 4), at(2, 5), at(3, 4), at(4, 5)], [], null, null).filter(({ line }) => line);
+  assert.deepEqual(lines.map(({ sig }) => sig.match(/\d+(?=,)/)[0]), ["4", "5", "4", "5"]);
+  assert.equal(new Set(lines.map(({ key }) => key)).size, 4);
+});
+
 test("a star is what waits to go out, or the row about the message", () => {
   const said = (message_id) => row(message_id, { conversation: "u:2" });
   const starred = () => [1, 2, 3, 4].filter((id) => isStarred(store, said(id)));

@@ -12,7 +12,7 @@ pub use entry::{Conversation, Draft, Entry, Kind, MessageKey, Recipient, Sent};
 pub use frame::{ClientFrame, Entries, Progress, ServerFrame};
 pub use group_message::{Mentions, ReadCount};
 pub use http::{
-    Account, BatchOutcome, Consumed, ConversationPage, ConversationSummary, Direction, Group, History, Me,
-    Member, Person, RangeEnd, RangePage, RangeQuery, Role, Seq,
+    Account, BatchOutcome, Consumed, ConversationPage, ConversationPlace, ConversationSummary, Direction,
+    Group, History, Me, Member, Person, RangeEnd, RangePage, RangeQuery, Role, Seq,
 };
 pub(crate) use http::{BatchAnswer, BatchRequest, Description, GroupMade, NewValue, Ticket};

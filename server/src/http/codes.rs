@@ -52,6 +52,7 @@ pub(super) const CODES: &[Code] = &[
     final_( 404, "not_member", "that user is not in the group"),
     final_( 404, "unknown_invite", "there is no such invitation"),
     final_( 404, "unknown_moment", "there is no such moment or comment among those that the caller can see"),
+    final_( 404, "unknown_message", "the caller has no copy of that message in this conversation"),
     final_( 404, "unknown_session", "the account has no session with this id"),
     final_( 405, "method_not_allowed", "the address needs another method"),
     passing(408, "timeout", "the request took too long to arrive or to answer"),

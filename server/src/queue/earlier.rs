@@ -11,8 +11,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::domain::{
-    Content, Conversation, Entry, Group, IdempotencyKey, Kind, MOST_PINS, MessageId, Standing, Uid,
-    amendment_key, pins,
+    Content, Conversation, Entry, Group, IdempotencyKey, Kind, MOST_PINS, MessageId, RangeQuery, Standing,
+    Uid, amendment_key, pins,
 };
 use crate::store::marked::{self, marked};
 use crate::store::{KeyState, MessageStore, Recipient, StoreError};
@@ -116,7 +116,8 @@ impl LookBack<'_> {
     ) -> Result<EarlierRows, StoreError> {
         let (mut seen, mut before, mut looked) = (EarlierRows::default(), before, 0);
         loop {
-            let page = self.store.conversation(member, conversation, Some(before), PAGE).await?;
+            let query = RangeQuery::before(Some(before), PAGE);
+            let page = self.store.conversation(member, conversation, query).await?;
             looked += page.rows.len();
             for row in page.rows {
                 before = row.message_id;

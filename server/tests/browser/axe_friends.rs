@@ -34,16 +34,16 @@ async fn axe_finds_nothing_in_requests_and_in_what_is_said_below_a_moment() {
         let blocked = to_raw_value(&json!({"blocked": true})).expect("JSON");
         eve.http.set(key(), Conversation::User(uid), "block", &blocked).await.expect("blocked");
         find(&window, "Dan").await;
-        let choose_last = async |button: &str, items: usize| {
+        let choose_first = async |button: &str, items: usize| {
             window.click(button).await;
             window
                 .until(&format!(
                     "document.querySelectorAll('#actions:popover-open button').length === {items}"
                 ))
                 .await;
-            window.run("document.querySelector('#actions button:last-child').click()").await;
+            window.run("document.querySelector('#actions button').click()").await;
         };
-        choose_last("#open-person", 1).await;
+        choose_first("#open-person", 2).await;
         window.until("document.getElementById('ask').open").await;
         window.run("document.getElementById('ask-yes').click()").await;
         window.goto(&world.at("/contacts")).await;

@@ -37,6 +37,7 @@ mod packages;
 mod people;
 mod pictures;
 mod pins;
+mod place;
 mod presence;
 mod recovery;
 mod refusals;

@@ -214,6 +214,14 @@ impl Window {
         }
     }
 
+    /// From now on it takes so many milliseconds to the server and back, and so many kilobits go in a second, each way; in Chromium alone.
+    pub(crate) async fn slow(&self, latency: u32, kilobits: u32) {
+        self.devtools("Network.enable", json!({})).await;
+        let bytes = kilobits * 1_000 / 8;
+        let network = json!({"offline": false, "latency": latency, "downloadThroughput": bytes, "uploadThroughput": bytes});
+        self.devtools("Network.emulateNetworkConditions", network).await;
+    }
+
     /// Runs a script in every page before its own.
     pub(crate) async fn before_every_page(&self, script: &str) {
         match self.own() {
