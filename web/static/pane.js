@@ -234,6 +234,7 @@ export class Pane {
       // Before anything else here: a conversation that is shown anew looks at what is unread.
       if (read) await this.reader.markAll(view);
       this.opened(view);
+      if (view === this.view) this.reader.settle(view);
     });
   }
 

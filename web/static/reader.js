@@ -24,11 +24,7 @@ export class Reader {
   /** Takes in what is in view. At the end all has been read, at once; further up what was seen, a moment later. */
   look(view) {
     if (!view?.isOpen) return;
-    this.resting ??= setTimeout(() => {
-      this.resting = null;
-      this.rest(view);
-      this.placed(this.places.get(view.id) ?? null);
-    }, REST_MS);
+    this.resting ??= setTimeout(() => this.settle(view), REST_MS);
     if (!isThere() || !view.rows.length) return;
     if (this.isAtEnd(view)) return this.markAll(view);
     view.seenTo = Math.max(view.seenTo, Math.min(this.log.seenTo(), view.last));
@@ -52,6 +48,12 @@ export class Reader {
     if (JSON.stringify(this.places.get(view.id)) === JSON.stringify(place)) return;
     this.places.set(view.id, place);
     this.store.db.keepPlace(view.id, place).catch((problem) => console.error(problem));
+  }
+
+  /** Somebody stays where they are in the open conversation. */
+  settle(view) {
+    this.leave(view);
+    this.placed(this.places.get(view.id) ?? null);
   }
 
   /** Somebody goes on to another conversation, or leaves the page. */

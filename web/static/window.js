@@ -35,7 +35,7 @@ export class Window {
   fill(rows, atTail) {
     Object.assign(this, { rows, atTail });
     // A server that was restored has less than what stood below the line.
-    if (atTail && this.freshAfter > this.last) this.freshAfter = null;
+    if (atTail && rows.length && this.freshAfter >= this.last) this.freshAfter = null;
   }
 
   /** Takes rows in above. `at`: the row that is being read. */

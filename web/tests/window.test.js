@@ -79,6 +79,15 @@ test("the line \"New\" stays while somebody reads below it, and moves when rows 
   assert.equal(view.freshAfter, 12);
 });
 
+test("a server that was restored has less than what stood below the line", () => {
+  const view = new Window("u:10002", 3);
+  view.fill([], true);
+  view.fill(rows(1, 4), true);
+  assert.equal(view.freshAfter, 3);
+  view.fill(rows(1, 3), true);
+  assert.equal(view.freshAfter, null);
+});
+
 test("above the oldest row stands where it begins, once that is known", () => {
   const view = opened(1, 2);
   store.conversations.set("u:10002", { title: "Bob" });

@@ -160,7 +160,7 @@ link “Cleo TIME Good morning 1 unread”
 link “Ben TIME Is the tide in?”";
 
 const COMPOSER: &str = "form “Write a message”
-textbox “Message”
+textbox “Message to Ben”
 button “Emoji” hasPopup=dialog
 button “Send (Enter)”";
 
