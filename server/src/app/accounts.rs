@@ -383,32 +383,6 @@ mod tests {
         assert!(matches!(taken, Err(AccountError::BadName)), "{taken:?}");
     }
 
-    /// Keyboards write the same letters in different ways.
-    #[tokio::test]
-    async fn names_and_passwords_are_the_same_in_every_normal_form() {
-        let directory = Arc::new(Directory::in_memory());
-        let accounts = Accounts::new(directory.clone(), options(), Clock::new(|| Timestamp(7)));
-        let ids = Ids::in_memory("a secret of the tests").await.expect("opens");
-        let (composed, apart) = ("Zo\u{eb}", "Zoe\u{308}");
-        let password = |name: &str| format!("{name} 1234567");
-        let made = accounts.sign_up((apart, password(apart)), None, String::new(), &ids).await.expect("made");
-        assert_eq!(made.0.name, composed);
-        let taken = accounts.sign_up((composed, password("x")), None, String::new(), &ids).await;
-        assert!(matches!(taken, Err(AccountError::NameTaken)), "{taken:?}");
-        for (name, password) in [(composed, password(apart)), (apart, password(composed))] {
-            let signed_in = accounts.log_in(name, password.clone(), String::new(), None).await;
-            assert_eq!(signed_in.expect("right").uid, made.0.uid);
-            let known = accounts.known_device(name, &made.0.device.text).await.expect("asked");
-            assert!(known.is_some(), "{name:?}");
-        }
-        let code = &made.1.texts()[0];
-        let spaced = "new\u{a0}pa\u{df}word".to_owned();
-        accounts.recover(apart, code, spaced.clone(), String::new()).await.expect("recovered");
-        let signed_in = accounts.log_in(composed, spaced.replace('\u{a0}', " "), String::new(), None).await;
-        assert_eq!(signed_in.expect("right").uid, made.0.uid);
-        assert_eq!(accounts.disable(apart).await.expect("known"), made.0.uid);
-    }
-
     #[tokio::test]
     async fn a_log_in_brings_the_hash_to_the_configured_cost() {
         let directory = Arc::new(Directory::in_memory());

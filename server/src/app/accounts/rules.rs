@@ -49,7 +49,13 @@ pub(super) fn check_password(password: &str, name: &str) -> Result<(), AccountEr
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use super::super::{AccountOptions, Accounts, SignUp};
     use super::*;
+    use crate::domain::{Clock, Timestamp};
+    use crate::seq::Ids;
+    use crate::store::Directory;
 
     #[test]
     fn a_name_is_trimmed_short_and_visible() {
@@ -78,5 +84,38 @@ mod tests {
         assert!(check_password("ann lee 7", "Ben").is_ok());
         assert!(check_password("Zoe\u{308} Zoe\u{308}", "zo\u{eb} zo\u{eb}").is_err());
         assert!(COMMON_PASSWORDS.len() > 200);
+    }
+
+    /// Keyboards write the same letters in different ways.
+    #[tokio::test]
+    async fn names_and_passwords_are_the_same_in_every_normal_form() {
+        let directory = Arc::new(Directory::in_memory());
+        let options = AccountOptions {
+            sign_up: SignUp::Open,
+            open_invites: 1,
+            sign_ups_per_invite: 1,
+            session_days: 1,
+            password_memory_kib: 8,
+        };
+        let accounts = Accounts::new(directory, options, Clock::new(|| Timestamp(7)));
+        let ids = Ids::in_memory("a secret of the tests").await.expect("opens");
+        let (composed, apart) = ("Zo\u{eb}", "Zoe\u{308}");
+        let password = |name: &str| format!("{name} 1234567");
+        let made = accounts.sign_up((apart, password(apart)), None, String::new(), &ids).await.expect("made");
+        assert_eq!(made.0.name, composed);
+        let taken = accounts.sign_up((composed, password("x")), None, String::new(), &ids).await;
+        assert!(matches!(taken, Err(AccountError::NameTaken)), "{taken:?}");
+        for (name, password) in [(composed, password(apart)), (apart, password(composed))] {
+            let signed_in = accounts.log_in(name, password.clone(), String::new(), None).await;
+            assert_eq!(signed_in.expect("right").uid, made.0.uid);
+            let known = accounts.known_device(name, &made.0.device.text).await.expect("asked");
+            assert!(known.is_some(), "{name:?}");
+        }
+        let code = &made.1.texts()[0];
+        let spaced = "new\u{a0}pa\u{df}word".to_owned();
+        accounts.recover(apart, code, spaced.clone(), String::new()).await.expect("recovered");
+        let signed_in = accounts.log_in(composed, spaced.replace('\u{a0}', " "), String::new(), None).await;
+        assert_eq!(signed_in.expect("right").uid, made.0.uid);
+        assert_eq!(accounts.disable(apart).await.expect("known"), made.0.uid);
     }
 }
