@@ -102,7 +102,10 @@ struct File {
 }
 
 static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
-    let embedded = EMBEDDED.iter().map(|&(name, bytes)| (Cow::Borrowed(name), Cow::Borrowed(bytes)));
+    let embedded = EMBEDDED.iter().map(|&(name, bytes)| match name.ends_with(".js") {
+        true => (Cow::Borrowed(name), Cow::Owned(without_comments(bytes))),
+        false => (Cow::Borrowed(name), Cow::Borrowed(bytes)),
+    });
     let scripts = EMBEDDED.iter().filter(|(name, _)| name.ends_with(".js"));
     let sources: Vec<&str> = scripts.filter_map(|(_, bytes)| std::str::from_utf8(bytes).ok()).collect();
     let made = languages::scripts(&sources);
@@ -113,6 +116,24 @@ static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
     };
     embedded.chain(made).map(file).collect()
 });
+
+/// A script whose comments are empty lines: they are a sixth of what browsers would fetch, and each line keeps its number.
+/// Comments behind code stay, and all of files of other projects, which name their licence.
+fn without_comments(script: &[u8]) -> Vec<u8> {
+    const OF_OTHERS: &[u8] = b"made by web/vendor/";
+    if script.windows(OF_OTHERS.len()).any(|part| part == OF_OTHERS) {
+        return script.to_vec();
+    }
+    let mut left = Vec::with_capacity(script.len());
+    let mut is_inside = false;
+    for line in script.split_inclusive(|byte| *byte == b'\n') {
+        let text = line.trim_ascii();
+        let is_comment = is_inside || text.starts_with(b"//") || text.starts_with(b"/**");
+        is_inside = (is_inside || text.starts_with(b"/**")) && !text.ends_with(b"*/");
+        left.extend_from_slice(if is_comment { b"\n" } else { line });
+    }
+    left
+}
 
 fn compressed(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
@@ -219,6 +240,19 @@ mod tests {
                 let target = target.strip_prefix("./").unwrap_or_else(|| panic!("{name}: foreign: {line}"));
                 assert!(EMBEDDED.iter().any(|(known, _)| *known == target), "{name} imports {target}");
             }
+        }
+    }
+
+    #[test]
+    fn comments_of_scripts_are_empty_lines_and_all_else_stays() {
+        let script = "// Says it.\nlet a = 1; // one\n\n/** Of\n * two lines. */\nlet b = `\n  /${a}`;\n";
+        let left = without_comments(script.as_bytes());
+        let expected = "\nlet a = 1; // one\n\n\n\nlet b = `\n  /${a}`;\n";
+        assert_eq!(String::from_utf8(left).expect("UTF-8"), expected);
+        assert!(without_comments(include_bytes!("../static/lean-qr.js")).starts_with(b"// lean-qr"));
+        for (name, bytes) in EMBEDDED.iter().filter(|(name, _)| name.ends_with(".js")) {
+            let lines = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count();
+            assert_eq!(lines(&without_comments(bytes)), lines(bytes), "{name}");
         }
     }
 
