@@ -80,6 +80,7 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "refusals.js",
     "reveal.js",
     "rows.js",
+    "sending.js",
     "settings.js",
     "sign_in.js",
     "sign_up_invites.js",

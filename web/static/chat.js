@@ -58,6 +58,7 @@ const pane = new Pane(store, {
   retry: store.retry,
   discard: store.discard,
 });
+store.sending.posted = (item) => pane.posted(item);
 // The conversation of which the tab that leads was told.
 let openedHere = null;
 const presence = new Presence(store, {
@@ -246,10 +247,7 @@ function neighbour(step) {
   if (next) go(next, at >= 0);
 }
 
-/** Messages that nobody has but this page, as far as it knows. */
-const onlyHere = () => [...store.unkept.values()].filter(({ state }) => state === "waiting");
-
-addEventListener("beforeunload", (event) => { if (onlyHere().length && !leaving) event.preventDefault(); });
+addEventListener("beforeunload", (event) => { if (store.sending.onlyHere().length && !leaving) event.preventDefault(); });
 addEventListener("popstate", follow);
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href^='/c/'], a[href='/moments'], a[href='/contacts']");
@@ -303,12 +301,12 @@ tabs = new Tabs(`tidemark-${uid}`, {
         tabs?.tell("state", next);
       },
       arriving: (rows) => pane.arriving(rows),
-      sent: (client_id, message_id) => store.sent(client_id, message_id),
-      notSent: (client_id, reason) => store.notSent(client_id, reason),
+      sent: (client_id, message_id) => store.sending.sent(client_id, message_id),
+      notSent: (client_id, reason) => store.sending.notSent(client_id, reason),
       passed: passOn,
     });
     sync.start();
-    for (const item of onlyHere()) sync.hold(item);
+    for (const item of store.sending.onlyHere()) sync.hold(item);
     sync.watch(presence.people());
     return () => {
       sync.stop();

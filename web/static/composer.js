@@ -36,7 +36,7 @@ export class Composer {
     addEventListener("pagehide", () => this.save());
     document.addEventListener("visibilitychange", () => this.save());
     store.watch(() => this.id && this.changed());
-    store.unsent = ({ conversation, body, quoted }, { code, reason }) => {
+    store.sending.unsent = ({ conversation, body, quoted }, { code, reason }) => {
       const why = refused(code, reason);
       this.comeBack(conversation, body.text, quoted, why, t("row.not_sent", { reason: why }));
     };

@@ -5,7 +5,7 @@ import { plain } from "./markdown.js";
 import { showMute } from "./mute.js";
 import { showPins } from "./pins.js";
 import { fill, itemsOf, make, withAmendments } from "./rows.js";
-import { counts } from "./state.js";
+import { counts, nameOf } from "./state.js";
 import { many } from "./store.js";
 import { t } from "./texts.js";
 
@@ -186,7 +186,9 @@ export class Pane {
     const { settled } = this;
     const { same, fresh, isTail } = await store.db.window(this.id, rows[0]?.message_id ?? 0, known, this.atTail ? MOST : 0);
     rows.splice(0, rows.length, ...same, ...fresh);
-    this.waiting = outgoing;
+    // A message that was posted meanwhile is shown already, and stays.
+    const posted = this.outgoing().messages.filter(({ client_id }) => !outgoing.messages.some((one) => one.client_id === client_id));
+    this.waiting = { ...outgoing, messages: [...outgoing.messages, ...posted] };
     this.ahead = this.ahead.filter(({ message_id }) => message_id > settled);
     if (this.atEnd()) rows.splice(0, Math.max(0, rows.length - MOST));
     this.atTail &&= isTail;
@@ -221,6 +223,14 @@ export class Pane {
     const isSimple = newest && !this.waiting.messages.length && here.every(({ sender }) => sender !== store.self.uid);
     this.paint({ below: isSimple ? newest : null });
     return painted();
+  }
+
+  /** An own message has left the box: it stands there at once, if the end is in the window. */
+  posted({ conversation, quoted }) {
+    if (conversation !== this.id || !this.painted || !this.atTail) return;
+    this.waiting = this.outgoing();
+    if (quoted) this.quoted.set(nameOf(quoted), quoted);
+    this.paint({ end: true });
   }
 
   /** Shows the window. Stays at the end, or goes there (`end`); else keeps what is being read where it is. */
