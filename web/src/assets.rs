@@ -5,6 +5,7 @@
 //! request for any of them. The server's static route calls [`asset`].
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::sync::LazyLock;
@@ -174,6 +175,36 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|file| &*file.name)
 }
 
+/// By script: the scripts that it imports, itself or through others.
+static IMPORTS: LazyLock<BTreeMap<&'static str, Vec<&'static str>>> = LazyLock::new(|| {
+    let scripts = EMBEDDED.iter().filter(|(name, _)| name.ends_with(".js"));
+    scripts.map(|&(name, _)| (name, reached_from(name))).collect()
+});
+
+fn reached_from(name: &'static str) -> Vec<&'static str> {
+    let mut found = vec![name];
+    let mut at = 0;
+    while let Some(script) = found.get(at) {
+        let new: Vec<_> = named_by(script).filter(|import| !found.contains(import)).collect();
+        found.extend(new);
+        at += 1;
+    }
+    found.split_off(1)
+}
+
+/// The scripts that a script names in its imports; `import(…)` fetches others later.
+fn named_by(script: &str) -> impl Iterator<Item = &'static str> {
+    let bytes = EMBEDDED.iter().find(|(name, _)| *name == script).map_or(&[][..], |(_, bytes)| *bytes);
+    let lines = std::str::from_utf8(bytes).unwrap_or_default().lines();
+    let imports = lines.filter(|line| line.starts_with("import ") || line.starts_with("} from "));
+    imports.filter_map(|line| line.split_once("\"./")?.1.strip_suffix("\";"))
+}
+
+/// The scripts that have to be there before `name` runs; none for a script that is not known.
+pub(crate) fn imports(name: &str) -> &'static [&'static str] {
+    IMPORTS.get(name).map_or(&[], Vec::as_slice)
+}
+
 /// The address under which `name` may be cached for ever.
 pub fn asset_url(name: &str) -> String {
     format!("/static/{}/{name}", *HASH)
@@ -242,6 +273,19 @@ mod tests {
                 assert!(EMBEDDED.iter().any(|(known, _)| *known == target), "{name} imports {target}");
             }
         }
+    }
+
+    #[test]
+    fn imports_are_found_through_others_and_those_of_later_are_left_out() {
+        let found = imports("chat.js");
+        for needed in ["store.js", "state.js", "texts.js", "reveal.js"] {
+            assert_eq!(found.iter().filter(|name| **name == needed).count(), 1, "{needed} in {found:?}");
+        }
+        for other in ["chat.js", "moments.js", "contacts.js", "emoji-list.js", "sign_in.js"] {
+            assert!(!found.contains(&other), "{other}");
+        }
+        assert!(found.iter().all(|name| imports(name).iter().all(|import| found.contains(import))));
+        assert!(imports("texts.js").is_empty() && imports("nothing.js").is_empty());
     }
 
     #[test]
