@@ -6,17 +6,20 @@ const ASSETS = `assets-${HASH}`;
 // By version, since a page names the files of its own.
 const PAGE = `page-${HASH}`;
 const PAGE_ADDRESS = "/";
+// The addresses of the chat.
+const CHAT = /^\/(c\/[ug]:\d+|moments|contacts)?$/;
 // How long the server may take to send the page, where there is one to show meanwhile.
 const PATIENCE_MS = 4_000;
 
 self.addEventListener("install", (event) => event.waitUntil(install()));
 self.addEventListener("activate", (event) => event.waitUntil(activate()));
+self.addEventListener("notificationclick", (event) => event.waitUntil(opened(event.notification)));
 self.addEventListener("fetch", (event) => {
   const { method, mode, url } = event.request;
   const { origin, pathname } = new URL(url);
   if (method !== "GET" || origin !== location.origin) return;
   if (mode === "navigate") {
-    if (/^\/(c\/[ug]:\d+|moments|contacts)?$/.test(pathname)) event.respondWith(page(event));
+    if (CHAT.test(pathname)) event.respondWith(page(event));
     else if (["/login", "/sign-up", "/recover"].includes(pathname)) event.respondWith(card(event));
   } else if (pathname.startsWith(`/static/${HASH}/`)) event.respondWith(file(event.request));
 });
@@ -32,6 +35,18 @@ async function activate() {
   const names = await caches.keys();
   await Promise.all(names.filter((name) => name !== ASSETS && name !== PAGE).map((name) => caches.delete(name)));
   await self.clients.claim();
+}
+
+/** Opens the conversation of a notification: in a page of the chat that is there, first in one that somebody sees. */
+async function opened(notification) {
+  const id = notification.tag;
+  notification.close();
+  const pages = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
+  const chats = pages.filter(({ url }) => CHAT.test(new URL(url).pathname));
+  const page = chats.find(({ visibilityState }) => visibilityState === "visible") ?? chats[0];
+  if (!page) return void await self.clients.openWindow(`/c/${id}`);
+  page.postMessage({ open: id });
+  await page.focus();
 }
 
 /** The page from the server, so that it is the one of who is logged in; without an answer, the one that is kept. */

@@ -118,7 +118,7 @@ tellRefusals(store);
 async function over(everything, isDeleted = false) {
   sync?.stop();
   badge.end();
-  notifier.end();
+  await notifier.end();
   await forgetPage();
   if (everything) {
     tabs.tell("over");

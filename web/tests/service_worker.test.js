@@ -9,6 +9,9 @@ const ORIGIN = "https://chat.example";
 let caches;
 let server;
 let listeners;
+/** What was done with the pages that are open. */
+let done;
+let pages;
 
 class Caches {
   all = new Map();
@@ -29,7 +32,10 @@ function start(hash = "new") {
   listeners = {};
   const self = {
     addEventListener: (type, listener) => { listeners[type] = listener; },
-    skipWaiting: async () => {}, registration: {}, clients: { claim: async () => {} },
+    skipWaiting: async () => {}, registration: {},
+    clients: {
+      claim: async () => {}, matchAll: async () => pages, openWindow: async (path) => { done.push(["opened", path]); },
+    },
   };
   const run = new Function("self", "caches", "fetch", "location", "HASH", "FILES", source);
   run(self, caches, (request) => server(request.url ?? request), { origin: ORIGIN }, hash, [`/static/${hash}/chat.js`]);
@@ -49,6 +55,7 @@ const visit = (path, mode = "navigate", method = "GET") =>
 const page = (name, hash = "new") => new Response(`${name} /static/${hash}/chat.js`);
 
 beforeEach(async () => {
+  [done, pages] = [[], []];
   caches = new Caches();
   server = async (path) => (path === "/" ? page("Ada") : new Response(path));
   start();
@@ -113,4 +120,22 @@ test("a new version drops what the one before kept, once it has all its own", as
   server = down;
   await assert.rejects(happens("install"));
   assert.ok((await caches.keys()).includes("assets-newer"));
+});
+
+const tab = (path, visibilityState = "hidden") => ({
+  url: ORIGIN + path, visibilityState,
+  postMessage: (message) => done.push([path, message]), focus: async () => { done.push([path, "focus"]); },
+});
+const press = () => happens("notificationclick", { notification: { tag: "u:10002", close: () => done.push("closed") } });
+
+test("a notification that is pressed opens its conversation, in a page that is there", async () => {
+  pages = [tab("/docs", "visible"), tab("/moments"), tab("/c/u:7", "visible")];
+  await press();
+  assert.deepEqual(done.splice(0), ["closed", ["/c/u:7", { open: "u:10002" }], ["/c/u:7", "focus"]]);
+  pages = [tab("/docs"), tab("/")];
+  await press();
+  assert.deepEqual(done.splice(0), ["closed", ["/", { open: "u:10002" }], ["/", "focus"]]);
+  pages = [tab("/login", "visible")];
+  await press();
+  assert.deepEqual(done, ["closed", ["opened", "/c/u:10002"]]);
 });
