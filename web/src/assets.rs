@@ -50,6 +50,7 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "codes.js",
     "composer.js",
     "contacts.js",
+    "database.js",
     "db.js",
     "deletion.js",
     "dialogs.js",

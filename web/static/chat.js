@@ -58,6 +58,11 @@ const pane = new Pane(store, {
   retry: store.retry,
   discard: store.discard,
 });
+db.kept = () => store.kept();
+db.lost = (isEmpty) => {
+  if (isEmpty) sync?.anew();
+  store.load().then(() => store.box.resume());
+};
 store.sending.posted = (item) => pane.posted(item);
 // The conversation of which the tab that leads was told.
 let openedHere = null;
@@ -117,6 +122,8 @@ tellRefusals(store);
 /** The session is over: nothing of it stays in this browser but, unless logged out here, what was not sent. */
 async function over(everything, isDeleted = false) {
   sync?.stop();
+  // The text in the box is a draft of the next session.
+  await composer.save();
   badge.end();
   await notifier.end();
   await forgetPage();
@@ -287,6 +294,7 @@ for (const [id, act] of Object.entries(buttons)) $(id).addEventListener("click",
 
 await store.load([]);
 follow();
+store.box.resume();
 tabs = new Tabs(`tidemark-${uid}`, {
   hear: (kind, value) => hear[kind]?.(value),
   lead: () => {

@@ -91,7 +91,7 @@ export class Composer {
     // An unchanged text is not saved: another device may have written meanwhile.
     if (!this.id || this.edited || this.text.value === this.known) return;
     this.known = this.text.value;
-    this.during(this.store.draft(this.id, this.known)).catch((problem) => console.error(problem));
+    return this.during(this.store.draft(this.id, this.known)).catch((problem) => console.error(problem));
   }
 
   /** Until this is done, what is kept is older than the box. */

@@ -50,7 +50,7 @@ export class Sending {
     // Sending does not wait for the page.
     store.nudge([conversation]);
     await store.load([conversation]).catch((problem) => console.error(problem));
-    if (!this.unkept.has(client_id)) await store.box.tell(conversation)?.catch((problem) => console.error(problem));
+    if (!this.unkept.has(client_id)) await store.box.tell(conversation).catch((problem) => console.error(problem));
   }
 
   /**
@@ -66,6 +66,9 @@ export class Sending {
     const read = new Set(outbox.map(({ client_id }) => client_id));
     outbox.push(...[...this.unkept.values(), ...this.leaving.values()].filter(({ client_id }) => !read.has(client_id)));
   }
+
+  /** Whether a message is not in the outbox. */
+  has(client_id) { return this.leaving.has(client_id) || this.unkept.has(client_id); }
 
   /** Messages that nobody has but this page, as far as it knows. */
   onlyHere() { return [...this.unkept.values()].filter(({ state }) => state === "waiting"); }

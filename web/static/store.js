@@ -356,6 +356,12 @@ export class Store {
     return this.write(conversation, (db) => db.queue(item));
   }
 
+  /** What is nowhere else, for a database that the browser has emptied. */
+  kept() {
+    const { drafts = new Map(), outbox = [] } = this;
+    return { drafts, outbox: outbox.filter(({ client_id }) => !this.sending.has(client_id)) };
+  }
+
   /** Keeps what somebody writes there. */
   draft(id, text) { return this.box.save(id, text); }
 

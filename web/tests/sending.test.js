@@ -90,6 +90,7 @@ function slow() {
       await written;
       outbox.push({ ...item, n: 7, state: "waiting" });
     },
+    told: async () => {},
     overview: async () => ({ conversations: new Map(), names: new Map(), settings: new Map(), friends: new Map(), drafts: new Map(), outbox: [...outbox] }),
   };
   return finish;
