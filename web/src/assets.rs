@@ -95,6 +95,7 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "tabs.js",
     "texts.js",
     "theme.js",
+    "worker.js",
 ];
 
 /// A file, by its name.

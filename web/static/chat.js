@@ -25,6 +25,7 @@ import { Store, many } from "./store.js";
 import { Sync } from "./sync.js";
 import { Tabs } from "./tabs.js";
 import { t } from "./texts.js";
+import { beginWorker } from "./worker.js";
 
 const { uid, name, textCharacters } = document.body.dataset;
 const self = { uid: Number(uid), name, textCharacters: Number(textCharacters) };
@@ -323,7 +324,6 @@ tabs = new Tabs(`tidemark-${uid}`, {
   },
 });
 tabs.tell("hello");
-// There is none without HTTPS, but on this machine.
-navigator.serviceWorker?.register("/service-worker.js").catch((problem) => console.error(problem));
+beginWorker();
 setTimeout(() => db.prune(), 5_000);
 setInterval(() => db.prune(), 3_600_000);
