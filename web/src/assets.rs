@@ -64,6 +64,7 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "icon.svg",
     "icons.svg",
     "invite.js",
+    "keys.js",
     "lean-qr.js",
     "list.js",
     "markdown.js",
@@ -81,6 +82,7 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "qr.js",
     "refusals.js",
     "reveal.js",
+    "roving.js",
     "rows.js",
     "sending.js",
     "settings.js",
@@ -95,6 +97,7 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "tabs.js",
     "texts.js",
     "theme.js",
+    "touch.js",
     "worker.js",
 ];
 

@@ -1,4 +1,4 @@
-// The page: puts the parts together, follows the address, and hears the keys.
+// The page: puts the parts together, and follows the address.
 
 import { actionsMenu, personMenu, toggle } from "./actions.js";
 import { call } from "./api.js";
@@ -10,6 +10,7 @@ import { forget, openDb } from "./db.js";
 import { findDialog, groupDialog } from "./dialogs.js";
 import { $, hues, paint } from "./dom.js";
 import { emojiPicker } from "./emoji.js";
+import { hearKeys } from "./keys.js";
 import { List } from "./list.js";
 import { membersDialog } from "./members.js";
 import { muteMenu } from "./mute.js";
@@ -25,6 +26,7 @@ import { Store, many } from "./store.js";
 import { Sync } from "./sync.js";
 import { Tabs } from "./tabs.js";
 import { t } from "./texts.js";
+import { hearFingers, isTouch } from "./touch.js";
 import { beginWorker } from "./worker.js";
 
 const { uid, name, textCharacters } = document.body.dataset;
@@ -231,7 +233,7 @@ function follow() {
   store.show();
   composer.show(id);
   if (id !== pane.wanted) pane.show(id);
-  if (id && matchMedia("(min-width: 720px)").matches) $("text").focus();
+  if (id && !isTouch() && matchMedia("(min-width: 720px)").matches) $("text").focus();
 }
 
 /** Opens an address of this page. */
@@ -269,18 +271,8 @@ for (const back of document.querySelectorAll(".back")) {
     history.state?.fromList ? history.back() : go(null);
   });
 }
-document.addEventListener("keydown", (event) => {
-  const typing = event.target.closest("input, textarea");
-  const inDialog = document.querySelector("dialog[open]");
-  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") find();
-  else if (inDialog) return;
-  else if (event.altKey && event.key === "ArrowUp") neighbour(-1);
-  else if (event.altKey && event.key === "ArrowDown") neighbour(1);
-  else if (event.key === "Escape" && store.open) pane.toNewest(true);
-  else if (event.key === "?" && !typing) settings.show();
-  else return;
-  event.preventDefault();
-});
+hearKeys({ find, move: neighbour, leave: () => pane.toNewest(true) });
+hearFingers((id) => db.row(id).then((row) => row?.kind === "message" && row.conversation === store.open && composer.reply(row)));
 const buttons = {
   "open-find": () => find(), "start-find": () => find(), "open-group": newGroup, "start-group": newGroup, "open-settings": settings.show,
   "open-starred": () => starred(),

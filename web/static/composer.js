@@ -1,10 +1,11 @@
-// The message box: Enter sends, Shift+Enter breaks, and what is typed is kept.
+// The message box: Enter sends and Shift+Enter breaks, but where a finger writes Enter breaks, too. What is typed is kept.
 
 import { $, isolate } from "./dom.js";
 import { plain } from "./markdown.js";
 import { MentionList, mentionsIn } from "./mentions.js";
 import { characters } from "./state.js";
 import { refused, t } from "./texts.js";
+import { isTouch } from "./touch.js";
 
 const SAVE_MS = 250;
 // Characters left from which on the counter shows.
@@ -16,12 +17,13 @@ export class Composer {
     // `quoted`: the row that is replied to; `edited`: the one that is changed, with the draft that waits meanwhile.
     Object.assign(this, { store, limit, sent, typing, id: null, quoted: null, edited: null, known: "", saving: null });
     this.text = $("text");
+    this.text.enterKeyHint = isTouch() ? "enter" : "send";
     this.text.addEventListener("input", () => this.typed());
     this.mentions = new MentionList(this.text, () => this.people(), () => this.typed());
     this.text.addEventListener("keydown", (event) => {
       if (event.isComposing) return;
       if (this.mentions.key(event));
-      else if (event.key === "Enter" && !event.shiftKey) this.send();
+      else if (event.key === "Enter" && !event.shiftKey && (!isTouch() || event.ctrlKey || event.metaKey)) this.send();
       else if (event.key === "Escape" && (this.quoted || this.edited)) this.cancel();
       else if (event.key === "ArrowUp" && !this.text.value) this.editLast();
       else return;
@@ -32,6 +34,8 @@ export class Composer {
       event.preventDefault();
       this.send();
     });
+    // The focus stays in the box, and with it the keyboard of a phone.
+    $("send").addEventListener("mousedown", (event) => event.preventDefault());
     $("context-cancel").addEventListener("click", () => this.cancel());
     addEventListener("pagehide", () => this.save());
     document.addEventListener("visibilitychange", () => this.save());

@@ -2,6 +2,7 @@
 
 import { $, h, place } from "./dom.js";
 import { t } from "./texts.js";
+import { isTouch } from "./touch.js";
 
 // The most that a search shows.
 const MOST_FOUND = 160;
@@ -94,7 +95,7 @@ export function emojiPicker() {
     input.value = "";
     popover.showPopover();
     place(popover, opener);
-    input.focus();
+    if (!isTouch()) input.focus();
     $("emoji-name").textContent = "";
     try {
       all ??= await load();

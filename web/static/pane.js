@@ -8,6 +8,7 @@ import { fill, itemsOf, make, withAmendments } from "./rows.js";
 import { counts, nameOf } from "./state.js";
 import { many } from "./store.js";
 import { t } from "./texts.js";
+import { isTouch } from "./touch.js";
 
 // Rows taken from the database at once.
 const PAGE = 60;
@@ -54,7 +55,7 @@ export class Pane {
     this.ahead = [];
     this.settled = 0;
     this.log.addEventListener("scroll", () => this.scrolled(), { passive: true });
-    $("jump").addEventListener("click", () => this.toNewest().then(() => $("text").focus()));
+    $("jump").addEventListener("click", () => this.toNewest().then(() => isTouch() || $("text").focus()));
     for (const event of ["focus", "visibilitychange"]) addEventListener(event, () => this.read(), true);
     // The newest line, until it has been laid out.
     this.added = null;

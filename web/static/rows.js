@@ -129,6 +129,8 @@ export function fill(item, element, acts) {
   const act = element.contains(document.activeElement) && document.activeElement.dataset.act;
   element.className = `msg${own ? " own" : ""}${first ? " first" : ""}${state === "failed" ? " failed" : ""}${item.isToMe ? " to-me" : ""}`;
   element.dataset.row = row.message_id ?? "";
+  element.role = "article";
+  element.ariaLabel = row.kind === "recalled" ? item.recalled : t("list.of", { name, text: brief(row) });
   const time = h("time", { datetime: row.sent_at }, timeOf(row.sent_at));
   const parts = [];
   if (first && !own) parts.push(disc(`u:${row.sender}`, name));
@@ -168,7 +170,7 @@ export function fill(item, element, acts) {
   if (act) (element.querySelector(`[data-act="${CSS.escape(act)}"]`) ?? element.querySelector(".more"))?.focus({ preventScroll: true });
 }
 
-const brief = (row) => [...plain(row.body.text).replace(/\s+/g, " ")].slice(0, 40).join("");
+const brief = (row) => [...plain(row.body?.text ?? "").replace(/\s+/g, " ")].slice(0, 40).join("");
 
 const quote = ({ of, name, text, label }, acts) =>
   h("button.quote", { type: "button", "aria-label": label, onclick: () => acts.reveal(of) }, h("b", { dir: "auto" }, name), " ", h("bdi", {}, text));
