@@ -8,10 +8,15 @@ import { item, openMenu } from "./menu.js";
 import { isPinned } from "./pins.js";
 import { chosen } from "./rows.js";
 import { isStarred } from "./starred.js";
-import { t } from "./texts.js";
+import { momentOf, t } from "./texts.js";
 
 // Shown in the menu; any others that a person chose stand under the message.
 const EMOJI = ["👍", "❤️", "😂", "😮", "😢", "🙏"];
+
+/** What the tooltips of a message say: nobody without a mouse has those. */
+const about = (row, message) => [momentOf(row.sent_at), message?.querySelector(".state")?.ariaLabel,
+  ...[...message?.querySelectorAll(".smiley") ?? []].map(({ textContent, title }) => `${textContent}: ${title}`),
+].filter(Boolean).join(" · ");
 
 /** The menu of messages. `composer` edits and replies, `emoji` shows all emoji, `forward(row)` asks where to. Answers `open(row, button)`. */
 export function actionsMenu(store, composer, emoji, forward) {
@@ -21,7 +26,8 @@ export function actionsMenu(store, composer, emoji, forward) {
     const smileys = EMOJI.map((emoji) => item(h("span.glyph", {}, emoji), () => toggle(store, row, emoji), {
       role: "menuitemcheckbox", "aria-checked": String(mine.includes(emoji)), "aria-label": t("actions.react", { emoji }),
     }));
-    const more = item("…", () => emoji(opener, (chosen) => toggle(store, row, chosen)), { "aria-label": t("emoji.more"), title: t("emoji.more") });
+    const dots = h("span", { "aria-hidden": "true" }, "…");
+    const more = item(dots, () => emoji(opener, (chosen) => toggle(store, row, chosen)), { title: t("emoji.more") });
     openMenu(opener, [
       h("div.smileys", { role: "group", "aria-label": t("actions.reactions") }, ...smileys, more),
       item(t("actions.reply"), () => composer.reply(row)),
@@ -34,6 +40,7 @@ export function actionsMenu(store, composer, emoji, forward) {
       own && item(t("actions.edit"), () => composer.edit(row)),
       own && item(t("actions.recall"), () => recall(store, row)),
       item(t("actions.delete"), () => remove(store, row)),
+      h("div.quiet.about", {}, about(row, opener.closest(".msg"))),
     ]);
   };
 }

@@ -1,4 +1,4 @@
-// The page: puts the parts together, follows the address, and hears the keys.
+// The page: puts the parts together, and follows the address.
 
 import { actionsMenu, conversationMenu, toggle } from "./actions.js";
 import { isOwn, named, pathOf } from "./address.js";
@@ -13,6 +13,7 @@ import { findDialog, groupDialog } from "./dialogs.js";
 import { $, hues, paint } from "./dom.js";
 import { emojiPicker, forgetEmoji } from "./emoji.js";
 import { forwardDialog } from "./forward.js";
+import { hearKeys } from "./keys.js";
 import { List } from "./list.js";
 import { membersDialog } from "./members.js";
 import { muteMenu } from "./mute.js";
@@ -28,6 +29,8 @@ import { Store, many } from "./store.js";
 import { Sync } from "./sync.js";
 import { Tabs } from "./tabs.js";
 import { t } from "./texts.js";
+import { hearFingers, isTouch } from "./touch.js";
+import { beginWorker } from "./worker.js";
 
 const { uid, name, textCharacters } = document.body.dataset;
 const self = { uid: Number(uid), name, textCharacters: Number(textCharacters) };
@@ -61,6 +64,12 @@ const pane = new Pane(store, {
   retry: store.retry,
   discard: store.discard,
 }, rested);
+db.kept = () => store.kept();
+db.lost = (isEmpty) => {
+  if (isEmpty) sync?.anew();
+  store.load().then(() => store.box.resume());
+};
+store.sending.posted = (item) => pane.posted(item);
 // The conversation of which the tab that leads was told.
 let openedHere = null;
 const presence = new Presence(store, {
@@ -117,8 +126,10 @@ tellRefusals(store);
 /** The session is over: nothing of it stays in this browser but, unless logged out here, what was not sent. */
 async function over(everything, isDeleted = false) {
   sync?.stop();
+  // The text in the box is a draft of the next session.
+  await composer.save();
   badge.end();
-  notifier.end();
+  await notifier.end();
   await forgetPage();
   if (everything) {
     tabs.tell("over");
@@ -228,7 +239,7 @@ function follow(isBack = false) {
   else if (at) pane.lead(at);
   else if (isBack) pane.toNewest();
   $("jump-back").hidden = !isLed;
-  if (id && matchMedia("(min-width: 720px)").matches) $("text").focus();
+  if (id && !isTouch() && matchMedia("(min-width: 720px)").matches) $("text").focus();
 }
 
 /** Opens an address of this page. `isLed`: to another message of the conversation that is open. */
@@ -267,10 +278,7 @@ function neighbour(step) {
   if (next) go(next, at >= 0);
 }
 
-/** Messages that nobody has but this page, as far as it knows. */
-const onlyHere = () => [...store.unkept.values()].filter(({ state }) => state === "waiting");
-
-addEventListener("beforeunload", (event) => { if (onlyHere().length && !leaving) event.preventDefault(); });
+addEventListener("beforeunload", (event) => { if (store.sending.onlyHere().length && !leaving) event.preventDefault(); });
 addEventListener("popstate", () => follow(true));
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href]");
@@ -284,18 +292,8 @@ for (const back of document.querySelectorAll(".back")) {
     history.state?.fromList ? history.back() : go(null);
   });
 }
-document.addEventListener("keydown", (event) => {
-  const typing = event.target.closest("input, textarea");
-  const inDialog = document.querySelector("dialog[open]");
-  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") find();
-  else if (inDialog) return;
-  else if (event.altKey && event.key === "ArrowUp") neighbour(-1);
-  else if (event.altKey && event.key === "ArrowDown") neighbour(1);
-  else if (event.key === "Escape" && store.open) pane.toNewest(true);
-  else if (event.key === "?" && !typing) settings.show();
-  else return;
-  event.preventDefault();
-});
+hearKeys({ find, move: neighbour, leave: () => pane.toNewest(true) });
+hearFingers((id) => db.row(id).then((row) => row?.kind === "message" && row.conversation === store.open && composer.reply(row)));
 const buttons = {
   "open-find": find, "start-find": find, "open-group": newGroup, "start-group": newGroup, "open-settings": settings.show,
   "open-starred": () => starred(),
@@ -311,6 +309,7 @@ for (const [id, act] of Object.entries(buttons)) $(id).addEventListener("click",
 
 await store.load([]);
 follow();
+store.box.resume();
 tabs = new Tabs(`tidemark-${uid}`, {
   hear: (kind, value) => hear[kind]?.(value),
   lead: () => {
@@ -325,12 +324,12 @@ tabs = new Tabs(`tidemark-${uid}`, {
         tabs?.tell("state", next);
       },
       arriving: (rows) => pane.arriving(rows),
-      sent: (client_id, message_id) => store.sent(client_id, message_id),
-      notSent: (client_id, reason) => store.notSent(client_id, reason),
+      sent: (client_id, message_id) => store.sending.sent(client_id, message_id),
+      notSent: (client_id, reason) => store.sending.notSent(client_id, reason),
       passed: passOn,
     });
     sync.start();
-    for (const item of onlyHere()) sync.hold(item);
+    for (const item of store.sending.onlyHere()) sync.hold(item);
     sync.watch(presence.people());
     return () => {
       sync.stop();
@@ -339,7 +338,6 @@ tabs = new Tabs(`tidemark-${uid}`, {
   },
 });
 tabs.tell("hello");
-// There is none without HTTPS, but on this machine.
-navigator.serviceWorker?.register("/service-worker.js").catch((problem) => console.error(problem));
+beginWorker();
 setTimeout(() => db.prune(), 5_000);
 setInterval(() => db.prune(), 3_600_000);

@@ -1,4 +1,4 @@
-// The message box: Enter sends, Shift+Enter breaks, and what is typed is kept.
+// The message box: Enter sends and Shift+Enter breaks, but where a finger writes Enter breaks, too. What is typed is kept.
 
 import { Completions, mentioning } from "./completions.js";
 import { $, isolate } from "./dom.js";
@@ -7,6 +7,7 @@ import { lineOf, parse } from "./markdown.js";
 import { ALL, mentionsIn } from "./mentions.js";
 import { characters } from "./state.js";
 import { refused, t } from "./texts.js";
+import { isTouch } from "./touch.js";
 
 const SAVE_MS = 250;
 // Characters left from which on the counter shows.
@@ -18,13 +19,14 @@ export class Composer {
     // `quoted`: the row that is replied to; `edited`: the one that is changed, with the draft that waits meanwhile.
     Object.assign(this, { store, limit, sent, typing, id: null, quoted: null, edited: null, known: "", saving: null });
     this.text = $("text");
+    this.text.enterKeyHint = isTouch() ? "enter" : "send";
     this.text.addEventListener("input", () => this.typed());
     const sources = [mentioning(() => this.people()), naming(() => document.activeElement === this.text && this.completions.look())];
     this.completions = new Completions(this.text, sources, () => this.typed());
     this.text.addEventListener("keydown", (event) => {
       if (event.isComposing) return;
       if (this.completions.key(event));
-      else if (event.key === "Enter" && !event.shiftKey) this.send();
+      else if (event.key === "Enter" && !event.shiftKey && (!isTouch() || event.ctrlKey || event.metaKey)) this.send();
       else if (event.key === "Escape" && (this.quoted || this.edited)) this.cancel();
       else if (event.key === "ArrowUp" && !this.text.value) this.editLast();
       else return;
@@ -35,11 +37,13 @@ export class Composer {
       event.preventDefault();
       this.send();
     });
+    // The focus stays in the box, and with it the keyboard of a phone.
+    $("send").addEventListener("mousedown", (event) => event.preventDefault());
     $("context-cancel").addEventListener("click", () => this.cancel());
     addEventListener("pagehide", () => this.save());
     document.addEventListener("visibilitychange", () => this.save());
     store.watch(() => this.id && this.changed());
-    store.unsent = ({ conversation, body, quoted }, { code, reason }) => {
+    store.sending.unsent = ({ conversation, body, quoted }, { code, reason }) => {
       const why = refused(code, reason);
       this.comeBack(conversation, body.text, quoted, why, t("row.not_sent", { reason: why }));
     };
@@ -99,7 +103,7 @@ export class Composer {
     // An unchanged text is not saved: another device may have written meanwhile.
     if (!this.id || this.edited || this.text.value === this.known) return;
     this.known = this.text.value;
-    this.during(this.store.draft(this.id, this.known)).catch((problem) => console.error(problem));
+    return this.during(this.store.draft(this.id, this.known)).catch((problem) => console.error(problem));
   }
 
   /** Until this is done, what is kept is older than the box. */

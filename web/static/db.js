@@ -1,10 +1,11 @@
 // The data that this browser keeps for one person: rows, cursor, outbox and drafts, in IndexedDB.
 // Every rule that several tabs must agree on is checked inside the transaction that writes.
 
+import { Database, drop } from "./database.js";
 import { addSpan, dropBelow } from "./spans.js";
 import {
   MOMENTS, amend, amends, arrived as hasArrived, blank, counts, done, isOvertaken, isState, keepState, learn, mentions, nameOf, newest, pinned, replaces,
-  saidAbout, seen, shown, unpinned, withEarly, withoutComment,
+  saidAbout, seen, shown, told, unpinned, withEarly, withoutComment,
 } from "./state.js";
 import { count, isHere, readTo } from "./unread.js";
 
@@ -19,65 +20,51 @@ const inConversation = (id, from, to) => IDBKeyRange.bound([id, from], [id, to],
 /** The database of one person. The name is part of it, since a new installation gives out the same uids. */
 const called = ({ uid, name }) => `tidemark-${uid}-${name}`;
 
-function opened(person) {
-  const request = indexedDB.open(called(person), VERSION);
-  request.onupgradeneeded = () => {
-    const db = request.result;
-    for (const name of [...db.objectStoreNames]) db.deleteObjectStore(name);
-    const rows = db.createObjectStore("rows", { keyPath: "message_id" });
-    rows.createIndex("message", ["sender", "client_id"]);
-    rows.createIndex("conversation", ["conversation", "message_id"]);
-    const outbox = db.createObjectStore("outbox", { keyPath: "n", autoIncrement: true });
-    outbox.createIndex("client_id", "client_id", { unique: true });
-    // `early`: what is said about messages that are not here. `friends`: who of two wants to be the other's friend.
-    const keys = { conversations: "id", drafts: "id", early: "of", settings: ["name", "conversation"], friends: "uid", stars: "message_id" };
-    for (const [name, keyPath] of Object.entries(keys)) db.createObjectStore(name, { keyPath });
-    for (const name of ["names", "meta"]) db.createObjectStore(name);
-  };
-  return done(request);
+/** Puts the object stores into an empty database. */
+function make(db) {
+  const rows = db.createObjectStore("rows", { keyPath: "message_id" });
+  rows.createIndex("message", ["sender", "client_id"]);
+  rows.createIndex("conversation", ["conversation", "message_id"]);
+  const outbox = db.createObjectStore("outbox", { keyPath: "n", autoIncrement: true });
+  outbox.createIndex("client_id", "client_id", { unique: true });
+  // `early`: what is said about messages that are not here. `friends`: who of two wants to be the other's friend.
+  const keys = { conversations: "id", drafts: "id", early: "of", settings: ["name", "conversation"], friends: "uid", stars: "message_id" };
+  for (const [name, keyPath] of Object.entries(keys)) db.createObjectStore(name, { keyPath });
+  for (const name of ["names", "meta"]) db.createObjectStore(name);
 }
 
 /** Opens the database of {uid, name, textCharacters}, making it when it is new. */
 export async function openDb(person) {
-  const db = await opened(person).catch(async (problem) => {
-    if (problem.name !== "VersionError") throw problem; // Theirs is larger.
-    await forget(person);
-    return opened(person);
-  });
-  // Another tab has a newer version of the page: this one takes it, too.
-  db.onversionchange = () => {
-    db.close();
-    location.reload();
-  };
-  return new Db(db, person);
+  const db = new Db(person);
+  await db.open({ name: called(person), version: VERSION, make });
+  return db;
 }
 
 /** Forgets everything that this browser kept for {uid, name}. */
-export const forget = (person) => done(indexedDB.deleteDatabase(called(person)));
+export const forget = (person) => drop(called(person));
 
-class Db {
-  constructor(db, { uid, textCharacters }) {
-    Object.assign(this, { db, uid, textCharacters });
+class Db extends Database {
+  constructor({ uid, textCharacters }) {
+    super();
+    Object.assign(this, { uid, textCharacters });
+    /** {drafts, outbox}: what a page has in memory of what is nowhere else. */
+    this.kept = () => ({ drafts: new Map(), outbox: [] });
+    /** The browser has closed the database, and it is open again; `isEmpty`: without what was in it. */
+    this.lost = () => {};
   }
 
-  /** Runs `work` on the named stores in one transaction and answers when it is committed. */
-  within(mode, names, work) {
-    const tx = this.db.transaction(names, mode);
-    return new Promise((resolve, reject) => {
-      let result;
-      tx.oncomplete = () => resolve(result);
-      tx.onabort = () => reject(tx.error);
-      (async () => { result = await work(...names.map((name) => tx.objectStore(name))); })().catch((problem) => {
-        reject(problem);
-        tx.abort();
-      });
-    });
+  async refill(write) {
+    const { drafts, outbox } = this.kept();
+    this.lost(await write(["meta", "drafts", "outbox"], async (meta, texts, waiting) => {
+      if (await done(meta.get("position"))) return false;
+      for (const [id, text] of drafts) texts.put({ id, text, untold: true });
+      for (const { n, ...item } of outbox) {
+        // Another tab may have been first.
+        if (await done(waiting.index("client_id").getKey(item.client_id)) === undefined) waiting.add(item);
+      }
+      return true;
+    }));
   }
-
-  close() { this.db.close(); }
-  read(names, work) { return this.within("readonly", names, work); }
-  write(names, work) { return this.within("readwrite", names, work); }
-  all(name) { return this.read([name], (store) => done(store.getAll())); }
 
   /**
    * {cursor, history, base, learned}: how far we are, in which history; rows below `base` were never synced; whether settings, friends
@@ -382,7 +369,8 @@ class Db {
       const [listed, drafted, waiting, set, known, starred, called, uids, position] = await Promise.all(asked.map(done));
       return {
         conversations: new Map(listed.map((each) => [each.id, each])),
-        drafts: new Map(drafted.map(({ id, text }) => [id, text])),
+        drafts: new Map(drafted.filter(({ text }) => text).map(({ id, text }) => [id, text])),
+        untold: drafted.filter(({ untold }) => untold).map(({ id }) => id),
         outbox: waiting,
         base: position?.base ?? 0,
         settings: new Map(set.map((one) => [`${one.name} ${one.conversation}`, one.value])),
@@ -394,10 +382,16 @@ class Db {
     });
   }
 
-  /** Keeps a draft, also when the page is being left: what a transaction has not committed by then is undone. */
+  /**
+   * Keeps a draft, also when the page is being left: what a transaction has not committed by then is undone. Until other devices are told
+   * (`told`, `queue`), none of theirs takes its place, not even of one that is empty now.
+   */
   draft(id, text) {
-    return this.write(["drafts"], (drafts) => { (text ? drafts.put({ id, text }) : drafts.delete(id)).transaction.commit(); });
+    return this.write(["drafts"], (drafts) => { drafts.put({ id, text, untold: true }).transaction.commit(); });
   }
+
+  /** Other devices know of a draft. */
+  told(id) { return this.write(["drafts"], (drafts) => told(drafts, id)); }
 
   /** Puts a message into the outbox and takes its draft away, in one step. */
   post(item) {
@@ -409,9 +403,10 @@ class Db {
 
   /** Puts something else than a message into the outbox. */
   queue(item) {
-    return this.write(["outbox"], async (outbox) => {
+    return this.write(["outbox", "drafts"], async (outbox, drafts) => {
       for (const each of await done(outbox.getAll())) if (replaces(item, each)) outbox.delete(each.n);
       outbox.add({ ...item, state: "waiting" });
+      if (item.frame?.name === "draft") await told(drafts, item.conversation);
     });
   }
 

@@ -25,7 +25,7 @@ export function place(popover, opener) {
   // At the end of a small button, at the beginning of a wide one.
   const beside = right - left < width ? right - width : left;
   const below = bottom + height < innerHeight;
-  popover.style.top = below ? `${bottom}px` : top < height ? "0" : "auto";
+  popover.style.top = below ? `${Math.max(4, bottom)}px` : top < height ? "0" : "auto";
   popover.style.bottom = below || top < height ? "auto" : `${innerHeight - top}px`;
   popover.style.left = `${Math.max(4, Math.min(beside, innerWidth - width - 4))}px`;
 }

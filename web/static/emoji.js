@@ -4,6 +4,7 @@
 import { folded } from "./characters.js";
 import { $, h, place } from "./dom.js";
 import { t } from "./texts.js";
+import { isTouch } from "./touch.js";
 
 // The most that a search shows, and the list under the caret.
 const MOST_FOUND = 160;
@@ -157,7 +158,7 @@ export function emojiPicker() {
     $("emoji-tone").value = tone();
     popover.showPopover();
     place(popover, opener);
-    input.focus();
+    if (!isTouch()) input.focus();
     $("emoji-name").textContent = "";
     try {
       all ??= await load();

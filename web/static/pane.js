@@ -7,9 +7,10 @@ import { Log } from "./log.js";
 import { treeOf, words } from "./markdown.js";
 import { Pages } from "./pages.js";
 import { Reader } from "./reader.js";
-import { shown } from "./state.js";
+import { nameOf, shown } from "./state.js";
 import { many } from "./store.js";
 import { t } from "./texts.js";
+import { isTouch } from "./touch.js";
 import { MOST, Window, ofOthers } from "./window.js";
 
 // The longest wait for a frame.
@@ -36,7 +37,7 @@ export class Pane {
     this.pages = new Pages(store, this.log, {
       inOrder: (view, job) => this.inOrder(view, job), isOpen: (view) => view === this.view && view.isOpen, draw: (view) => this.draw(view),
     });
-    $("jump").addEventListener("click", () => this.toNewest().then(() => $("text").focus()));
+    $("jump").addEventListener("click", () => this.toNewest().then(() => isTouch() || $("text").focus()));
     for (const event of ["focus", "visibilitychange"]) addEventListener(event, () => this.reader.look(this.view), true);
     addEventListener("pagehide", () => this.reader.leave(this.view));
     store.watch((ids) => {
@@ -182,7 +183,9 @@ export class Pane {
     const [first, last] = hadRows ? [view.first, view.last] : [floor, floor - 1];
     const found = await store.db.window(view.id, first, last, view.atTail ? MOST : 0);
     if (view !== this.view) return;
-    view.waiting = waiting;
+    // A message that was posted meanwhile is shown already, and stays.
+    const posted = this.outgoing(view).messages.filter(({ client_id }) => !waiting.messages.some((one) => one.client_id === client_id));
+    view.waiting = { ...waiting, messages: [...waiting.messages, ...posted] };
     view.renew(found, settled, this.log.atEnd() ? null : this.log.readId);
     const { unread, read_to, pins } = this.pages.known(view);
     if (pins === null) this.learnPins();
@@ -210,6 +213,16 @@ export class Pane {
     added ? this.log.append(added) : this.log.paint(view.items(store), false);
     this.showJump();
     return painted();
+  }
+
+  /** An own message has left the box: it stands there at once, if the end is in the window. */
+  posted({ conversation, quoted }) {
+    const { view } = this;
+    if (conversation !== view?.id || !view.isOpen || !view.atTail) return;
+    view.waiting = this.outgoing(view);
+    if (quoted) view.quoted.set(nameOf(quoted), quoted);
+    this.log.paint(view.items(this.store), true);
+    this.showJump();
   }
 
   /** Shows the window. Stays at the end, or goes there (`toEnd`); else keeps what is being read where it is. */

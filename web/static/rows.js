@@ -140,6 +140,10 @@ export function fill(item, element, acts) {
   const act = element.contains(document.activeElement) && document.activeElement.dataset.act;
   element.className = `msg${own ? " own" : ""}${first ? " first" : ""}${state === "failed" ? " failed" : ""}${item.isToMe ? " to-me" : ""}`;
   element.dataset.row = row.message_id ?? "";
+  element.role = "article";
+  const tree = parse(row.body?.text ?? "", item.names);
+  const brief = cut(words(tree).replace(/\s+/g, " "), MOST_BRIEF);
+  element.ariaLabel = row.kind === "recalled" ? item.recalled : t("list.of", { name, text: brief });
   const time = h("time", { datetime: row.sent_at }, timeOf(row.sent_at));
   const parts = [];
   if (first && !own) parts.push(disc(`u:${row.sender}`, name));
@@ -150,7 +154,6 @@ export function fill(item, element, acts) {
   }
   if (item.said) parts.push(quote(item.said, acts));
   if (item.from) parts.push(h("p.forwarded", {}, item.from));
-  const tree = parse(row.body?.text ?? "", item.names);
   const said = h("div.words", { dir: "auto", "data-by": first ? null : `${name}:` }, ...elements(tree));
   if (row.body?.edited) said.append(" ", h("small.edited", {}, t("row.edited")));
   if (item.starred) said.append(" ", h("i.icon.star", { role: "img", "aria-label": t("star.starred") }));
@@ -159,7 +162,7 @@ export function fill(item, element, acts) {
   parts.push(said);
   const isStored = row.message_id && row.client_id;
   if (isStored) {
-    parts.push(h("button.more", { type: "button", "data-act": "menu", "aria-haspopup": "menu", "aria-label": t("row.actions", { text: cut(words(tree).replace(/\s+/g, " "), MOST_BRIEF) }),
+    parts.push(h("button.more", { type: "button", "data-act": "menu", "aria-haspopup": "menu", "aria-label": t("row.actions", { text: brief }),
       onclick: (event) => acts.menu(row, event.currentTarget) }, icon("dots")));
   }
   const label = own && (item.readBy || t(`state.${state}`));

@@ -41,8 +41,9 @@ export const isState = ({ kind }) => STATE.includes(kind);
 export async function keepState({ kind, conversation, sender, body }, { settings, friends, drafts, people, stars }, { uid, textCharacters }, isOwn = false) {
   if (kind === "setting") {
     const { name, value } = body;
-    // An own draft may have been changed here since, and one that is too long to be told is nowhere else.
-    if (name === "draft" && !isOwn && characters((await done(drafts.get(conversation)))?.text ?? "") <= textCharacters) {
+    const mine = name === "draft" && await done(drafts.get(conversation));
+    // An own draft may have been changed here since, and one that is not told yet, or too long for that, is nowhere else.
+    if (name === "draft" && !isOwn && !mine?.untold && characters(mine?.text ?? "") <= textCharacters) {
       value ? drafts.put({ id: conversation, text: value.text }) : drafts.delete(conversation);
     }
     value ? settings.put({ name, conversation, value }) : settings.delete([name, conversation]);
@@ -57,6 +58,12 @@ export async function keepState({ kind, conversation, sender, body }, { settings
     if (body.deleted) people.put({ deleted: true, at: Date.now() }, `profile ${sender}`);
     friend.mine || friend.theirs ? friends.put(friend) : friends.delete(other);
   }
+}
+
+/** Other devices have been told of a draft. */
+export async function told(drafts, id) {
+  const { text, untold } = (await done(drafts.get(id))) ?? {};
+  if (untold) text ? drafts.put({ id, text }) : drafts.delete(id);
 }
 
 /** The row with what came before it, which is not kept any longer. */

@@ -89,6 +89,13 @@ export class Sync {
     this.socket.start();
   }
 
+  /** The browser has lost all that was kept: it is fetched again over a new connection. */
+  anew() {
+    this.learned = false;
+    this.tell({ cursor: 0, history: undefined });
+    this.socket.connect();
+  }
+
   stop() { this.socket.stop(); }
 
   /** Connects at once instead of waiting. */

@@ -3,10 +3,8 @@
 use tidemark_client::Recipient;
 
 use super::pictures::take;
-use super::window::{DOWN, ENTER, ESCAPE, Window};
+use super::window::{DOWN, ENTER, ESCAPE, UP, Window};
 use super::world::{World, find, say, stored};
-
-const UP: &str = "\u{E013}";
 
 /// Opens the menu of the message that says `text`, and chooses the item with this label.
 pub(crate) async fn choose(window: &Window, text: &str, label: &str) {

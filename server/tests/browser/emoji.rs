@@ -105,7 +105,7 @@ async fn any_emoji_can_be_a_reaction() {
     window.write(".more", ENTER).await;
     window.until("document.activeElement.ariaLabel === 'React with 👍'").await;
     window.press(&DOWN.repeat(6)).await;
-    window.until("document.activeElement.ariaLabel === 'More reactions…'").await;
+    window.until("document.activeElement.title === 'More reactions…'").await;
     window.press(ENTER).await;
     window.until(&format!("{OPEN} && document.querySelector('#emoji-list .emoji')")).await;
     let inside =

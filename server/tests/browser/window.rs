@@ -20,6 +20,11 @@ pub(crate) const SHIFT_ENTER: &str = "\u{E008}\u{E007}\u{E008}";
 pub(crate) const CONTROL_K: &str = "\u{E009}k\u{E009}";
 pub(crate) const ALT_DOWN: &str = "\u{E00A}\u{E015}\u{E00A}";
 pub(crate) const DOWN: &str = "\u{E015}";
+pub(crate) const UP: &str = "\u{E013}";
+pub(crate) const RIGHT: &str = "\u{E014}";
+pub(crate) const HOME: &str = "\u{E011}";
+pub(crate) const END: &str = "\u{E010}";
+pub(crate) const TAB: &str = "\u{E004}";
 pub(crate) const ESCAPE: &str = "\u{E00C}";
 pub(crate) const BACKSPACE: &str = "\u{E003}";
 
