@@ -6,17 +6,20 @@ const ASSETS = `assets-${HASH}`;
 // By version, since a page names the files of its own.
 const PAGE = `page-${HASH}`;
 const PAGE_ADDRESS = "/";
-// How long the server may take to send the page, where there is one to show meanwhile.
-const PATIENCE_MS = 4_000;
+// The addresses of the chat.
+const CHAT = /^\/(c\/[ug]:\d+(\/m\/[\da-f:-]+)?|moments|contacts)?$/;
 
 self.addEventListener("install", (event) => event.waitUntil(install()));
 self.addEventListener("activate", (event) => event.waitUntil(activate()));
+self.addEventListener("notificationclick", (event) => event.waitUntil(opened(event.notification)));
 self.addEventListener("fetch", (event) => {
   const { method, mode, url } = event.request;
   const { origin, pathname } = new URL(url);
-  if (method !== "GET" || origin !== location.origin) return;
+  if (origin !== location.origin) return;
+  // A form may change the page, as that of the language does.
+  if (method !== "GET") return void (mode === "navigate" && event.waitUntil(caches.delete(PAGE)));
   if (mode === "navigate") {
-    if (/^\/(c\/[ug]:\d+|moments|contacts)?$/.test(pathname)) event.respondWith(page(event));
+    if (CHAT.test(pathname)) event.respondWith(page(event));
     else if (["/login", "/sign-up", "/recover"].includes(pathname)) event.respondWith(card(event));
   } else if (pathname.startsWith(`/static/${HASH}/`)) event.respondWith(file(event.request));
 });
@@ -31,20 +34,38 @@ async function install() {
 async function activate() {
   const names = await caches.keys();
   await Promise.all(names.filter((name) => name !== ASSETS && name !== PAGE).map((name) => caches.delete(name)));
+  // Those that an earlier version has given their page.
+  for (const client of await self.clients.matchAll({ type: "window" })) client.postMessage({ renewed: true });
   await self.clients.claim();
 }
 
-/** The page from the server, so that it is the one of who is logged in; without an answer, the one that is kept. */
+/** Opens the conversation of a notification: in a page of the chat that is there, first in one that somebody sees. */
+async function opened(notification) {
+  const id = notification.tag;
+  notification.close();
+  const pages = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
+  const chats = pages.filter(({ url }) => CHAT.test(new URL(url).pathname));
+  const page = chats.find(({ visibilityState }) => visibilityState === "visible") ?? chats[0];
+  if (!page) return void await self.clients.openWindow(`/c/${id}`);
+  page.postMessage({ open: id });
+  await page.focus();
+}
+
+/** The page that is kept, at once; the server's is then for the next time. Without one, the server's. */
 async function page(event) {
   const answer = fetch(event.request);
   const copy = answer.then((response) => response.clone());
   const kept = await caches.match(PAGE_ADDRESS, { cacheName: PAGE, ignoreVary: true });
-  const late = new Promise((resolve) => setTimeout(resolve, PATIENCE_MS, null));
-  const response = await Promise.race([answer, kept ? late : answer]).catch(() => null);
-  // A late answer is for the next time.
-  event.waitUntil(copy.then(keep).catch(() => {}));
-  if (response && response.status < 500) return response;
+  event.waitUntil(renew(copy, await kept?.clone().text(), event.resultingClientId).catch(() => {}));
   return kept ?? answer;
+}
+
+/** Keeps the server's answer, and tells the page that was shown (`text`) if it is another one. */
+async function renew(answer, text, shown) {
+  const newer = await keep(await answer);
+  if (text === undefined || !newer || newer === text) return;
+  const client = await self.clients.get(shown);
+  client?.postMessage({ renewed: true });
 }
 
 /** A person who sees the card is no longer logged in. */
@@ -54,7 +75,7 @@ async function card(event) {
   return response;
 }
 
-/** Keeps a page of this version; being sent elsewhere means that nobody is logged in. */
+/** Keeps a page of this version, and answers its text; being sent elsewhere means that nobody is logged in. */
 async function keep(response) {
   if (response.type === "opaqueredirect" || response.redirected) return void await caches.delete(PAGE);
   if (!response.ok) return;
@@ -62,6 +83,7 @@ async function keep(response) {
   if (!text.includes(`/static/${HASH}/chat.js`)) return;
   const cache = await caches.open(PAGE);
   await cache.put(PAGE_ADDRESS, response);
+  return text;
 }
 
 /** A static file; those that few need are kept when they were asked for. */

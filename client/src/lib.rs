@@ -72,8 +72,8 @@ pub use http::Http;
 pub use socket::{Socket, SocketOptions};
 pub use store::{FileStore, MemoryStore, Store};
 pub use wire::{
-    Account, BatchOutcome, ClientFrame, Consumed, Conversation, ConversationPage, ConversationSummary,
-    Direction, Draft, Entries, Entry, Group, History, Kind, Me, Member, Mentions, MessageKey, Muted, Person,
-    Progress, RangeEnd, RangePage, RangeQuery, ReadCount, Reason, Recipient, Report, ReportPage,
-    ReportedMessage, Role, Sent, Seq, ServerFrame,
+    Account, BatchOutcome, ClientFrame, Consumed, Conversation, ConversationPage, ConversationPlace,
+    ConversationSummary, Direction, Draft, Entries, Entry, Group, History, Kind, Me, Member, Mentions,
+    MessageKey, Muted, Person, Progress, RangeEnd, RangePage, RangeQuery, ReadCount, Reason, Recipient,
+    Report, ReportPage, ReportedMessage, Role, Sent, Seq, ServerFrame,
 };

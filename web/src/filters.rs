@@ -1,7 +1,7 @@
 //! Filters for the templates: texts in the view's language, the address of a static file, the disc that stands for a person, and
 //! texts with code in them.
 //!
-//! Stateless; called by the templates alone. The disc's rules are the same in `static/dom.js`.
+//! Stateless; called by the templates alone. The disc's rules are the same in `static/characters.js` and `static/dom.js`.
 
 #![expect(unreachable_pub, reason = "what `filter_fn` makes is always public")]
 
@@ -9,6 +9,7 @@ use std::fmt::{Display, Write as _};
 
 use askama::filters::{Html, Safe, escape};
 use askama::{Result, Values};
+use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::languages::{Message, of_view, script};
 
@@ -19,6 +20,18 @@ const TINTS: u64 = 8;
 #[askama::filter_fn]
 pub(crate) fn asset(name: &str, _: &dyn Values) -> Result<String> {
     Ok(crate::asset_url(name))
+}
+
+/// The tag of a script that is a module. Links before it name what it imports: without them a browser finds each module in the one
+/// that imports it, and fetches them one wave after the other.
+#[askama::filter_fn]
+pub(crate) fn module(name: &str, _: &dyn Values) -> Result<Safe<String>> {
+    let mut html = String::new();
+    for import in crate::assets::imports(name) {
+        writeln!(html, "<link rel=\"modulepreload\" href=\"{}\">", crate::asset_url(import))?;
+    }
+    write!(html, "<script type=\"module\" src=\"{}\"></script>", crate::asset_url(name))?;
+    Ok(Safe(html))
 }
 
 /// The text of a key of the catalogues, in the view's language.
@@ -39,10 +52,17 @@ pub(crate) fn texts(_: &str, values: &dyn Values) -> Result<String> {
     Ok(crate::asset_url(&script(of_view(values))))
 }
 
-/// The first letter of a name, upper case.
+/// The letter of a disc.
 #[askama::filter_fn]
 pub(crate) fn initial(name: &str, _: &dyn Values) -> Result<String> {
-    Ok(name.chars().next().map(|first| first.to_uppercase().collect()).unwrap_or_default())
+    Ok(letter_of(name))
+}
+
+/// The first character of a name as people see it, upper case. A capital of several letters (`SS` for `ß`) is none.
+fn letter_of(name: &str) -> String {
+    let letter = name.graphemes(true).next().unwrap_or_default();
+    let capital = letter.to_uppercase();
+    if capital.graphemes(true).nth(1).is_none() { capital } else { letter.to_owned() }
 }
 
 /// The class that colours a person's disc: always the same for the same uid.
@@ -65,4 +85,29 @@ pub(crate) fn prose(text: &str, _: &dyn Values) -> Result<Safe<String>> {
         html.push_str("</code>");
     }
     Ok(Safe(html))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As in `web/tests/characters.test.js`.
+    #[test]
+    fn the_letter_of_a_disc_is_what_people_see_as_one() {
+        for (name, letter) in [
+            ("ann", "A"),
+            ("🏳️‍🌈 Pride", "🏳️‍🌈"),
+            ("👩🏽‍💻", "👩🏽‍💻"),
+            ("🇫🇷🇩🇪", "🇫🇷"),
+            ("e\u{301}a", "E\u{301}"),
+            ("ß", "ß"),
+            ("ﬁn", "ﬁ"),
+            ("小明", "小"),
+            ("क्षि", "क्षि"),
+            ("𞤢", "𞤀"),
+            ("", ""),
+        ] {
+            assert_eq!(letter_of(name), letter, "{name}");
+        }
+    }
 }

@@ -1,29 +1,41 @@
 // The menus behind the buttons of a message, and of the person of a conversation.
 
+import { linkTo } from "./address.js";
 import { ask } from "./ask.js";
 import { h, isolate } from "./dom.js";
+import { lineOf } from "./markdown.js";
 import { item, openMenu } from "./menu.js";
 import { isPinned } from "./pins.js";
 import { chosen } from "./rows.js";
 import { isStarred } from "./starred.js";
-import { t } from "./texts.js";
+import { momentOf, t } from "./texts.js";
 
 // Shown in the menu; any others that a person chose stand under the message.
 const EMOJI = ["👍", "❤️", "😂", "😮", "😢", "🙏"];
 
-/** The menu of messages. `composer` edits and replies, `emoji` shows all emoji, `forward(row)` asks where to, `report(row)` what is wrong. Answers `open(row, button)`. */
+/** What the tooltips of a message say: nobody without a mouse has those. */
+const about = (row, message) => [momentOf(row.sent_at), message?.querySelector(".state")?.ariaLabel,
+  ...[...message?.querySelectorAll(".smiley") ?? []].map(({ textContent, title }) => `${textContent}: ${title}`),
+].filter(Boolean).join(" · ");
+
+/**
+ * The menu of messages. `composer` edits and replies, `emoji` shows all emoji, `forward(row)` asks where to, `report(row)` what is wrong.
+ * Answers `open(row, button)`.
+ */
 export function actionsMenu(store, composer, emoji, { forward, report }) {
   return (row, opener) => {
     const own = row.sender === store.self.uid;
     const mine = chosen(row, store.self.uid);
-    const smileys = EMOJI.map((emoji) => item(emoji, () => toggle(store, row, emoji), {
+    const smileys = EMOJI.map((emoji) => item(h("span.glyph", {}, emoji), () => toggle(store, row, emoji), {
       role: "menuitemcheckbox", "aria-checked": String(mine.includes(emoji)), "aria-label": t("actions.react", { emoji }),
     }));
-    const more = item("…", () => emoji(opener, (chosen) => toggle(store, row, chosen)), { "aria-label": t("emoji.more"), title: t("emoji.more") });
+    const dots = h("span", { "aria-hidden": "true" }, "…");
+    const more = item(dots, () => emoji(opener, (chosen) => toggle(store, row, chosen)), { title: t("emoji.more") });
     openMenu(opener, [
       h("div.smileys", { role: "group", "aria-label": t("actions.reactions") }, ...smileys, more),
       item(t("actions.reply"), () => composer.reply(row)),
       item(t("actions.copy"), () => navigator.clipboard?.writeText(row.body.text)),
+      item(t("actions.link"), () => navigator.clipboard?.writeText(linkTo(row))),
       item(t("actions.forward"), () => forward(row)),
       item(isStarred(store, row) ? t("star.remove") : t("star.add"), () => store.star(row, !isStarred(store, row))),
       (row.conversation.startsWith("u:") || store.governs(row.conversation)) && item(isPinned(store, row) ? t("actions.unpin") : t("actions.pin"),
@@ -31,24 +43,29 @@ export function actionsMenu(store, composer, emoji, { forward, report }) {
       own && item(t("actions.edit"), () => composer.edit(row)),
       own && item(t("actions.recall"), () => recall(store, row)),
       !own && store.governs(row.conversation) && item(t("actions.remove"), () => removeForAll(store, row)),
-      item(t("actions.delete"), () => remove(store, row)),
       !own && item(t("report.menu"), () => report(row)),
+      item(t("actions.delete"), () => remove(store, row)),
+      h("div.quiet.about", {}, about(row, opener.closest(".msg"))),
     ]);
   };
 }
 
-/** The menu of the person of the open conversation; `report(uid)` asks what is wrong. Answers `open(button)`. */
-export function personMenu(store, report) {
+/**
+ * The menu of the open conversation, and of its person. `date()` asks for the day to go to, `report(uid)` what is wrong. Answers
+ * `open(button)`.
+ */
+export function conversationMenu(store, { date, report }) {
   return (opener) => {
     const id = store.open;
-    // The button still stands there for a moment when a group is opened.
-    if (!id?.startsWith("u:")) return;
-    const uid = Number(id.slice(2));
+    const uid = id.startsWith("u:") && Number(id.slice(2));
+    const toDate = item(t("date.open"), date);
+    if (!uid || uid === store.self.uid || store.isDeleted(uid)) return openMenu(opener, [toDate]);
     const isBlocked = Boolean(store.setting("block", id));
     openMenu(opener, [
       !isBlocked && !store.friend(uid).mine && item(t("contacts.befriend"), () => store.befriend(uid, true)),
       isBlocked ? item(t("contacts.unblock"), () => unblock(store, uid)) : item(t("contacts.block"), () => block(store, uid)),
       item(t("report.menu"), () => report(uid)),
+      toDate,
     ]);
   };
 }
@@ -73,7 +90,7 @@ export function toggle(store, row, emoji) {
 async function remove(store, row) {
   const sure = await ask({
     title: t("delete.title"),
-    quote: row.body.text,
+    quote: lineOf(store, row),
     text: t("delete.about"),
     yes: t("delete.yes"),
     no: t("cancel"),
@@ -90,13 +107,13 @@ export const removalOf = (name, quote) => ({
 });
 
 async function removeForAll(store, row) {
-  if (await ask(removalOf(store.name(row.sender), row.body.text))) await store.recall(row);
+  if (await ask(removalOf(store.name(row.sender), lineOf(store, row)))) await store.recall(row);
 }
 
 async function recall(store, row) {
   const sure = await ask({
     title: t("recall.title"),
-    quote: row.body.text,
+    quote: lineOf(store, row),
     text: t("recall.about"),
     yes: t("recall.yes"),
     no: t("recall.no"),

@@ -1,15 +1,19 @@
-// The page: puts the parts together, follows the address, and hears the keys.
+// The page: puts the parts together, and follows the address.
 
-import { actionsMenu, personMenu, toggle } from "./actions.js";
+import { actionsMenu, conversationMenu, toggle } from "./actions.js";
+import { isOwn, named, pathOf } from "./address.js";
 import { call } from "./api.js";
 import { ask } from "./ask.js";
 import { Badge } from "./badge.js";
 import { Banner } from "./banner.js";
 import { Composer } from "./composer.js";
 import { forget, openDb } from "./db.js";
+import { dateDialog } from "./date.js";
 import { findDialog, groupDialog } from "./dialogs.js";
 import { $, hues, paint } from "./dom.js";
-import { emojiPicker } from "./emoji.js";
+import { emojiPicker, forgetEmoji } from "./emoji.js";
+import { forwardDialog } from "./forward.js";
+import { hearKeys } from "./keys.js";
 import { List } from "./list.js";
 import { membersDialog } from "./members.js";
 import { muteMenu } from "./mute.js";
@@ -26,6 +30,8 @@ import { Store, many } from "./store.js";
 import { Sync } from "./sync.js";
 import { Tabs } from "./tabs.js";
 import { t } from "./texts.js";
+import { hearFingers, isTouch } from "./touch.js";
+import { beginWorker } from "./worker.js";
 
 const { uid, name, textCharacters } = document.body.dataset;
 const self = { uid: Number(uid), name, textCharacters: Number(textCharacters) };
@@ -53,15 +59,18 @@ const composer = new Composer(store, self.textCharacters, {
 });
 const emoji = emojiPicker();
 const pane = new Pane(store, {
-  menu: actionsMenu(store, composer, emoji, {
-    forward: (row) => find((id) => store.post(id, row.body.text).then(() => go(id))),
-    report: (row) => report.message(row),
-  }),
+  menu: actionsMenu(store, composer, emoji, { forward: (row) => forward(row), report: (row) => report.message(row) }),
   toggle: (row, emoji) => toggle(store, row, emoji),
-  reveal: (of) => reveal(of),
+  reveal: (of) => lead(store.open, of),
   retry: store.retry,
   discard: store.discard,
-});
+}, rested);
+db.kept = () => store.kept();
+db.lost = (isEmpty) => {
+  if (isEmpty) sync?.anew();
+  store.load().then(() => store.box.resume());
+};
+store.sending.posted = (item) => pane.posted(item);
 // The conversation of which the tab that leads was told.
 let openedHere = null;
 const presence = new Presence(store, {
@@ -104,28 +113,32 @@ async function leave(method, path, body) {
 
 const mute = muteMenu(store);
 const report = reportDialog(store, call);
-const person = personMenu(store, report.person);
+const menu = conversationMenu(store, {
+  date: dateDialog(async (time) => {
+    const row = await pane.firstSince(time);
+    if (row) lead(row.conversation, row);
+  }),
+  report: report.person,
+});
 const find = findDialog(store, call, go);
+const forward = forwardDialog(store, call, go);
 const newGroup = groupDialog(store, call, go);
 const members = membersDialog(store, call);
-const reveal = async (row) => {
-  if (!await pane.reveal(row)) $("announce").textContent = t("pane.too_far_back");
-};
-const starred = starredDialog(store, call, (row) => {
-  go(row.conversation);
-  return reveal(row);
-});
-pinsBar(store, reveal);
+const starred = starredDialog(store, call, (row) => lead(row.conversation, row));
+pinsBar(store, (row) => lead(store.open, row));
 tellRefusals(store);
 
 /** The session is over: nothing of it stays in this browser but, unless logged out here, what was not sent. */
 async function over(everything, isDeleted = false) {
   sync?.stop();
+  // The text in the box is a draft of the next session.
+  await composer.save();
   badge.end();
-  notifier.end();
+  await notifier.end();
   await forgetPage();
   if (everything) {
     tabs.tell("over");
+    forgetEmoji();
     db.close();
     await forget(self);
   } else await db.begin(0, undefined, []);
@@ -144,7 +157,7 @@ function notified(next) {
   document.body.dataset.phase = state.phase;
   banner.tell(state);
   if (state.phase === "waiting" || state.phase === "offline") presence.lost();
-  pane.settled = state.cursor;
+  pane.told(state);
   settings.facts();
   if (state.phase !== "ended" || leaving) return;
   // Once, however many calls are refused.
@@ -211,13 +224,14 @@ store.watch(() => {
   beside?.render();
 });
 
-/** Opens what the address names. */
-function follow() {
+/** Opens what the address names. `isBack`: the browser has gone there by itself. */
+function follow(isBack = false) {
   // A menu is that of the conversation over which it was opened.
   document.querySelector(":popover-open")?.hidePopover();
-  const [, id] = location.pathname.match(/^\/c\/([ug]:[1-9]\d*)$/) ?? [];
-  const [, name] = location.pathname.match(/^\/(moments|contacts)$/) ?? [];
-  store.open = id ?? null;
+  const { id, at, page: name } = named(location.pathname);
+  // Back at an address, one is where one was.
+  const { place, isLed } = history.state ?? {};
+  store.open = id;
   $("app").dataset.view = id || name ? "conversation" : "list";
   $("page").hidden = !name;
   name ? openBeside(name) : beside = null;
@@ -226,21 +240,39 @@ function follow() {
   $("skip").hidden = !id;
   store.show();
   composer.show(id);
-  if (id !== pane.wanted) pane.show(id);
-  if (id && matchMedia("(min-width: 720px)").matches) $("text").focus();
+  if (id !== pane.id || place) pane.show(id, place ? { place } : at);
+  else if (at) pane.lead(at);
+  else if (isBack) pane.toNewest();
+  $("jump-back").hidden = !isLed;
+  if (id && !isTouch() && matchMedia("(min-width: 720px)").matches) $("text").focus();
 }
 
-/** Opens an address of this page. */
-function visit(path) {
-  if (path !== location.pathname) history.pushState({ fromList: !store.open && !beside }, "", path);
+/** Opens an address of this page. `isLed`: to another message of the conversation that is open. */
+function visit(path, isLed = false) {
+  if (path !== location.pathname) {
+    rested(pane.place());
+    history.pushState({ fromList: !store.open && !beside, isLed }, "", path);
+  } else history.replaceState({ ...history.state, place: null }, "");
   follow();
+}
+
+/** Shows a message: {message_id} or {sender, client_id}. The browser's back button leads back to where one was. */
+function lead(id, of) { visit(pathOf(id, of), id === store.open); }
+
+/** Somebody rests there in the open conversation (log.js); null: at its end. The entry of the browser's history keeps that. */
+function rested(place) {
+  const { id } = named(location.pathname);
+  if (!id || id !== pane.id) return;
+  const { isLed } = history.state ?? {};
+  history.replaceState({ ...history.state, place, isLed: Boolean(isLed && place) }, "", place ? location.pathname : pathOf(id));
+  $("jump-back").hidden = !history.state.isLed;
 }
 
 /** `inPlace`: not as a step of its own for the browser's back button. */
 function go(id, inPlace = false) {
-  const path = id ? `/c/${id}` : "/";
+  const path = pathOf(id);
   if (!inPlace) return visit(path);
-  history.replaceState(history.state, "", path);
+  history.replaceState({ ...history.state, place: null, isLed: false }, "", path);
   follow();
 }
 
@@ -251,14 +283,11 @@ function neighbour(step) {
   if (next) go(next, at >= 0);
 }
 
-/** Messages that nobody has but this page, as far as it knows. */
-const onlyHere = () => [...store.unkept.values()].filter(({ state }) => state === "waiting");
-
-addEventListener("beforeunload", (event) => { if (onlyHere().length && !leaving) event.preventDefault(); });
-addEventListener("popstate", follow);
+addEventListener("beforeunload", (event) => { if (store.sending.onlyHere().length && !leaving) event.preventDefault(); });
+addEventListener("popstate", () => follow(true));
 document.addEventListener("click", (event) => {
-  const link = event.target.closest?.("a[href^='/c/'], a[href='/moments'], a[href='/contacts']");
-  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  const link = event.target.closest?.("a[href]");
+  if (!link || !isOwn(link) || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
   visit(link.pathname);
 });
@@ -268,25 +297,16 @@ for (const back of document.querySelectorAll(".back")) {
     history.state?.fromList ? history.back() : go(null);
   });
 }
-document.addEventListener("keydown", (event) => {
-  const typing = event.target.closest("input, textarea");
-  const inDialog = document.querySelector("dialog[open]");
-  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") find();
-  else if (inDialog) return;
-  else if (event.altKey && event.key === "ArrowUp") neighbour(-1);
-  else if (event.altKey && event.key === "ArrowDown") neighbour(1);
-  else if (event.key === "Escape" && store.open) pane.toNewest(true);
-  else if (event.key === "?" && !typing) settings.show();
-  else return;
-  event.preventDefault();
-});
+hearKeys({ find, move: neighbour, leave: () => pane.toNewest(true) });
+hearFingers((id) => db.row(id).then((row) => row?.kind === "message" && row.conversation === store.open && composer.reply(row)));
 const buttons = {
-  "open-find": () => find(), "start-find": () => find(), "open-group": newGroup, "start-group": newGroup, "open-settings": settings.show,
+  "open-find": find, "start-find": find, "open-group": newGroup, "start-group": newGroup, "open-settings": settings.show,
   "open-starred": () => starred(),
   "open-members": () => members(store.open),
   "open-emoji": () => emoji($("open-emoji"), (chosen) => composer.insert(chosen)),
   "open-mute": () => mute($("open-mute")),
-  "open-person": () => person($("open-person")),
+  "open-person": () => menu($("open-person")),
+  "jump-back": () => history.back(),
   pin: () => store.set("pin", store.open, store.setting("pin", store.open) ? null : { pinned: true }),
   hide: () => store.hide(store.open).then(() => go(null)),
 };
@@ -294,6 +314,7 @@ for (const [id, act] of Object.entries(buttons)) $(id).addEventListener("click",
 
 await store.load([]);
 follow();
+store.box.resume();
 tabs = new Tabs(`tidemark-${uid}`, {
   hear: (kind, value) => hear[kind]?.(value),
   lead: () => {
@@ -308,12 +329,12 @@ tabs = new Tabs(`tidemark-${uid}`, {
         tabs?.tell("state", next);
       },
       arriving: (rows) => pane.arriving(rows),
-      sent: (client_id, message_id) => store.sent(client_id, message_id),
-      notSent: (client_id, reason) => store.notSent(client_id, reason),
+      sent: (client_id, message_id) => store.sending.sent(client_id, message_id),
+      notSent: (client_id, reason) => store.sending.notSent(client_id, reason),
       passed: passOn,
     });
     sync.start();
-    for (const item of onlyHere()) sync.hold(item);
+    for (const item of store.sending.onlyHere()) sync.hold(item);
     sync.watch(presence.people());
     return () => {
       sync.stop();
@@ -322,7 +343,6 @@ tabs = new Tabs(`tidemark-${uid}`, {
   },
 });
 tabs.tell("hello");
-// There is none without HTTPS, but on this machine.
-navigator.serviceWorker?.register("/service-worker.js").catch((problem) => console.error(problem));
+beginWorker();
 setTimeout(() => db.prune(), 5_000);
 setInterval(() => db.prune(), 3_600_000);

@@ -1,11 +1,14 @@
-// The message box: Enter sends, Shift+Enter breaks, and what is typed is kept.
+// The message box: Enter sends and Shift+Enter breaks, but where a finger writes Enter breaks, too. What is typed is kept.
 
+import { Completions, mentioning } from "./completions.js";
 import { $, isolate } from "./dom.js";
+import { naming } from "./emoji.js";
 import { muteIn, waitIn } from "./groups.js";
-import { plain } from "./markdown.js";
-import { MentionList, mentionsIn } from "./mentions.js";
+import { lineOf, parse } from "./markdown.js";
+import { ALL, mentionsIn } from "./mentions.js";
 import { characters } from "./state.js";
 import { momentOf, refused, t } from "./texts.js";
+import { isTouch } from "./touch.js";
 
 const SAVE_MS = 250;
 // Characters left from which on the counter shows.
@@ -19,12 +22,14 @@ export class Composer {
     // `quoted`: the row that is replied to; `edited`: the one that is changed, with the draft that waits meanwhile.
     Object.assign(this, { store, limit, sent, typing, id: null, quoted: null, edited: null, known: "", saving: null });
     this.text = $("text");
+    this.text.enterKeyHint = isTouch() ? "enter" : "send";
     this.text.addEventListener("input", () => this.typed());
-    this.mentions = new MentionList(this.text, () => this.people(), () => this.typed());
+    const sources = [mentioning(() => this.people()), naming(() => document.activeElement === this.text && this.completions.look())];
+    this.completions = new Completions(this.text, sources, () => this.typed());
     this.text.addEventListener("keydown", (event) => {
       if (event.isComposing) return;
-      if (this.mentions.key(event));
-      else if (event.key === "Enter" && !event.shiftKey) this.send();
+      if (this.completions.key(event));
+      else if (event.key === "Enter" && !event.shiftKey && (!isTouch() || event.ctrlKey || event.metaKey)) this.send();
       else if (event.key === "Escape" && (this.quoted || this.edited)) this.cancel();
       else if (event.key === "ArrowUp" && !this.text.value) this.editLast();
       else return;
@@ -35,11 +40,13 @@ export class Composer {
       event.preventDefault();
       this.send();
     });
+    // The focus stays in the box, and with it the keyboard of a phone.
+    $("send").addEventListener("mousedown", (event) => event.preventDefault());
     $("context-cancel").addEventListener("click", () => this.cancel());
     addEventListener("pagehide", () => this.save());
     document.addEventListener("visibilitychange", () => this.save());
     store.watch(() => this.id && this.changed());
-    store.unsent = ({ conversation, body, quoted }, { code, reason }) => {
+    store.sending.unsent = ({ conversation, body, quoted }, { code, reason }) => {
       const why = refused(code, reason);
       this.comeBack(conversation, body.text, quoted, why, t("row.not_sent", { reason: why }));
     };
@@ -49,6 +56,7 @@ export class Composer {
     this.cancel(false);
     this.save();
     this.id = id;
+    if (id) this.address();
     this.write(id ? this.store.drafts.get(id) ?? "" : "");
     this.lock();
     this.measure();
@@ -57,6 +65,7 @@ export class Composer {
   /** The kept draft has changed, by another device perhaps; text that was written here since is left alone. */
   changed() {
     this.lock();
+    this.address();
     const draft = this.store.drafts.get(this.id) ?? "";
     const isBusy = this.edited || this.saving || this.text.value !== this.known;
     if (isBusy || draft === this.known) return;
@@ -66,6 +75,9 @@ export class Composer {
 
   /** Puts the draft as it is kept into the box. */
   write(text) { this.text.value = this.known = text; }
+
+  /** The box says to whom the message goes. */
+  address() { this.text.placeholder = this.text.ariaLabel = t("composer.to", { name: isolate(this.store.title(this.id)) }); }
 
   /** The people who may be mentioned here. */
   people() { return this.id?.startsWith("g:") ? this.store.people(this.id) : []; }
@@ -111,7 +123,7 @@ export class Composer {
     // An unchanged text is not saved: another device may have written meanwhile.
     if (!this.id || this.edited || this.text.value === this.known) return;
     this.known = this.text.value;
-    this.during(this.store.draft(this.id, this.known)).catch((problem) => console.error(problem));
+    return this.during(this.store.draft(this.id, this.known)).catch((problem) => console.error(problem));
   }
 
   /** Until this is done, what is kept is older than the box. */
@@ -126,7 +138,7 @@ export class Composer {
     this.cancel();
     this.quoted = row;
     const { uid } = this.store.self;
-    const text = isolate(plain(row.body.text));
+    const text = isolate(lineOf(this.store, row));
     this.context(row.sender === uid ? t("composer.reply_own", { text })
       : t("composer.reply", { name: isolate(this.store.name(row.sender)), text }));
   }
@@ -200,7 +212,7 @@ export class Composer {
       }
       return this.cancel();
     }
-    const mentions = id.startsWith("g:") ? mentionsIn(text, this.people()) : null;
+    const mentions = id.startsWith("g:") ? mentionsIn(parse(text, [...this.people(), ALL])) : null;
     const posting = this.store.post(id, text, quoted, mentions);
     this.write("");
     this.cancel();

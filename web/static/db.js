@@ -1,10 +1,13 @@
 // The data that this browser keeps for one person: rows, cursor, outbox and drafts, in IndexedDB.
 // Every rule that several tabs must agree on is checked inside the transaction that writes.
 
+import { Database, drop } from "./database.js";
+import { addSpan, dropBelow } from "./spans.js";
 import {
   MOMENTS, amend, amends, arrived as hasArrived, blank, counts, done, isOvertaken, isState, keepState, learn, mentions, nameOf, newest, pinned, replaces,
-  saidAbout, seen, shown, unpinned, withEarly, withoutComment,
+  saidAbout, seen, shown, told, unpinned, withEarly, withoutComment,
 } from "./state.js";
+import { count, isHere, readTo } from "./unread.js";
 
 // Rows beyond this are dropped, the oldest first, and fetched again when someone scrolls there.
 const KEPT_ROWS = 100_000;
@@ -17,65 +20,51 @@ const inConversation = (id, from, to) => IDBKeyRange.bound([id, from], [id, to],
 /** The database of one person. The name is part of it, since a new installation gives out the same uids. */
 const called = ({ uid, name }) => `tidemark-${uid}-${name}`;
 
-function opened(person) {
-  const request = indexedDB.open(called(person), VERSION);
-  request.onupgradeneeded = () => {
-    const db = request.result;
-    for (const name of [...db.objectStoreNames]) db.deleteObjectStore(name);
-    const rows = db.createObjectStore("rows", { keyPath: "message_id" });
-    rows.createIndex("message", ["sender", "client_id"]);
-    rows.createIndex("conversation", ["conversation", "message_id"]);
-    const outbox = db.createObjectStore("outbox", { keyPath: "n", autoIncrement: true });
-    outbox.createIndex("client_id", "client_id", { unique: true });
-    // `early`: what is said about messages that are not here. `friends`: who of two wants to be the other's friend.
-    const keys = { conversations: "id", drafts: "id", early: "of", settings: ["name", "conversation"], friends: "uid", stars: "message_id" };
-    for (const [name, keyPath] of Object.entries(keys)) db.createObjectStore(name, { keyPath });
-    for (const name of ["names", "meta"]) db.createObjectStore(name);
-  };
-  return done(request);
+/** Puts the object stores into an empty database. */
+function make(db) {
+  const rows = db.createObjectStore("rows", { keyPath: "message_id" });
+  rows.createIndex("message", ["sender", "client_id"]);
+  rows.createIndex("conversation", ["conversation", "message_id"]);
+  const outbox = db.createObjectStore("outbox", { keyPath: "n", autoIncrement: true });
+  outbox.createIndex("client_id", "client_id", { unique: true });
+  // `early`: what is said about messages that are not here. `friends`: who of two wants to be the other's friend.
+  const keys = { conversations: "id", drafts: "id", early: "of", settings: ["name", "conversation"], friends: "uid", stars: "message_id" };
+  for (const [name, keyPath] of Object.entries(keys)) db.createObjectStore(name, { keyPath });
+  for (const name of ["names", "meta"]) db.createObjectStore(name);
 }
 
 /** Opens the database of {uid, name, textCharacters}, making it when it is new. */
 export async function openDb(person) {
-  const db = await opened(person).catch(async (problem) => {
-    if (problem.name !== "VersionError") throw problem; // Theirs is larger.
-    await forget(person);
-    return opened(person);
-  });
-  // Another tab has a newer version of the page: this one takes it, too.
-  db.onversionchange = () => {
-    db.close();
-    location.reload();
-  };
-  return new Db(db, person);
+  const db = new Db(person);
+  await db.open({ name: called(person), version: VERSION, make });
+  return db;
 }
 
 /** Forgets everything that this browser kept for {uid, name}. */
-export const forget = (person) => done(indexedDB.deleteDatabase(called(person)));
+export const forget = (person) => drop(called(person));
 
-class Db {
-  constructor(db, { uid, textCharacters }) {
-    Object.assign(this, { db, uid, textCharacters });
+class Db extends Database {
+  constructor({ uid, textCharacters }) {
+    super();
+    Object.assign(this, { uid, textCharacters });
+    /** {drafts, outbox}: what a page has in memory of what is nowhere else. */
+    this.kept = () => ({ drafts: new Map(), outbox: [] });
+    /** The browser has closed the database, and it is open again; `isEmpty`: without what was in it. */
+    this.lost = () => {};
   }
 
-  /** Runs `work` on the named stores in one transaction and answers when it is committed. */
-  within(mode, names, work) {
-    const tx = this.db.transaction(names, mode);
-    return new Promise((resolve, reject) => {
-      let result;
-      tx.oncomplete = () => resolve(result);
-      tx.onabort = () => reject(tx.error);
-      (async () => { result = await work(...names.map((name) => tx.objectStore(name))); })().catch((problem) => {
-        reject(problem);
-        tx.abort();
-      });
-    });
+  async refill(write) {
+    const { drafts, outbox } = this.kept();
+    this.lost(await write(["meta", "drafts", "outbox"], async (meta, texts, waiting) => {
+      if (await done(meta.get("position"))) return false;
+      for (const [id, text] of drafts) texts.put({ id, text, untold: true });
+      for (const { n, ...item } of outbox) {
+        // Another tab may have been first.
+        if (await done(waiting.index("client_id").getKey(item.client_id)) === undefined) waiting.add(item);
+      }
+      return true;
+    }));
   }
-
-  close() { this.db.close(); }
-  read(names, work) { return this.within("readonly", names, work); }
-  write(names, work) { return this.within("readwrite", names, work); }
-  all(name) { return this.read([name], (store) => done(store.getAll())); }
 
   /**
    * {cursor, history, base, learned}: how far we are, in which history; rows below `base` were never synced; whether settings, friends
@@ -147,12 +136,15 @@ class Db {
           if (row.kind === "edit" || row.kind === "recall" || row.kind === "delete") unpinned(conversation, row);
           anyEarly = true; // The message may be further down in this frame.
           if (isLast && last.kind === "deleted") conversation.last = await newest(rows, conversation);
-          if ((row.kind === "recall" || row.kind === "delete") && before) {
+          const isTaken = row.kind === "recall" || row.kind === "delete";
+          // It may be one of those that the server's list counted.
+          if (isTaken && !before && conversation.unread && id !== MOMENTS && !isHere(conversation)) conversation.stale = true;
+          if (isTaken && before) {
             const isNew = counts(before, this.uid) && before.message_id > conversation.read_to;
             if (isNew) conversation.unread = Math.max(0, conversation.unread - 1);
             if (isNew && mentions(before, this.uid)) conversation.mentions = Math.max(0, (conversation.mentions ?? 0) - 1);
             // A list that counted it may be newer than the row, which came without its text.
-            if (!isNew && before.message_id <= conversation.counted && conversation.floor <= conversation.read_to + 1) await this.count(rows, conversation);
+            if (!isNew && before.message_id <= conversation.counted && isHere(conversation)) await count(rows, conversation, this.uid);
             for (const item of await done(outbox.getAll())) {
               if (item.frame?.message_id === before.message_id) outbox.delete(item.n);
             }
@@ -164,13 +156,14 @@ class Db {
           if (mentions(row, this.uid)) conversation.mentions = (conversation.mentions ?? 0) + 1;
           arrived.push(row);
         }
-        if (row.kind === "receipt") await this.readTo(rows, conversation, row.body.read_to, true);
+        if (row.kind === "receipt") await readTo(rows, conversation, row.body.read_to, true, this.uid);
         if (row.kind === "membership") learn(conversation, row.body, people, this.uid);
         if (row.sender === this.uid && row.client_id) {
           const n = await done(outbox.index("client_id").getKey(row.client_id));
           if (n !== undefined) outbox.delete(n);
         }
       }
+      if (touched.has(MOMENTS)) await count(rows, touched.get(MOMENTS), this.uid);
       for (const conversation of touched.values()) conversations.put(conversation);
       position.cursor = Math.max(position.cursor, synced);
       meta.put(position, "position");
@@ -183,33 +176,22 @@ class Db {
     });
   }
 
-  /** Moves a read marker, never back, and counts again; `stale` where the rows for that are not here. */
-  async readTo(rows, conversation, id, acked) {
-    if (acked) conversation.acked = Math.max(conversation.acked, id);
-    if (id <= conversation.read_to) return;
-    Object.assign(conversation, { read_to: id, stale: false });
-    if (conversation.last && id >= conversation.last.message_id) conversation.unread = conversation.mentions = 0;
-    // No list has the count of moments: of those, what is here counts.
-    else if (conversation.floor <= id + 1 || conversation.id === MOMENTS) await this.count(rows, conversation);
-    else conversation.stale = true;
-  }
-
-  /** Counts what is unread, from the rows that are here. */
-  async count(rows, conversation) {
-    const range = inConversation(conversation.id, conversation.read_to, Infinity);
-    const newer = await done(rows.index("conversation").getAll(range));
-    conversation.unread = newer.filter((row) => counts(row, this.uid)).length;
-    conversation.mentions = newer.filter((row) => mentions(row, this.uid)).length;
-  }
-
   /** The person has read `conversation` up to `id`; true when that was news. */
   markRead(id, upTo) {
     return this.write(["rows", "conversations"], async (rows, conversations) => {
       const conversation = await done(conversations.get(id));
       if (!conversation || conversation.read_to >= upTo) return false;
-      await this.readTo(rows, conversation, upTo, false);
+      await readTo(rows, conversation, upTo, false, this.uid);
       conversations.put(conversation);
       return true;
+    });
+  }
+
+  /** Keeps where somebody was in a conversation: {id, offset} of log.js; null: at its end. */
+  keepPlace(id, place) {
+    return this.write(["conversations"], async (conversations) => {
+      const conversation = await done(conversations.get(id));
+      if (conversation) conversations.put({ ...conversation, place });
     });
   }
 
@@ -273,11 +255,12 @@ class Db {
     });
   }
 
-  /** Stores a page of history; everything from `floor` up is now here. */
-  older(id, page, floor) {
+  /** Stores a page of history: the ids `from` to `to` are here now. It is dropped where another history (`life`) has begun since. */
+  keepHistory(id, page, { from, to, life }) {
     const names = ["rows", "early", "conversations", "names", "meta"];
     return this.write(names, async (rows, early, conversations, people, meta) => {
-      const { base } = await done(meta.get("position"));
+      const { base, history } = await done(meta.get("position"));
+      if (history !== life) return;
       const conversation = (await done(conversations.get(id))) ?? blank(id, base);
       for (const row of page.filter((each) => each.kind === "comment" || !amends(each) && !isState(each))) {
         // The row here may have been amended since the page was made.
@@ -292,10 +275,10 @@ class Db {
       // The server gives messages as they were edited.
       const about = page.filter(({ kind }) => kind === "reaction" || kind === "like" || kind === "comment");
       for (const row of about) await amend(rows, early, row);
-      conversation.floor = Math.min(conversation.floor, floor);
+      addSpan(conversation, from, to);
       if (!conversation.last || conversation.last.kind === "deleted") conversation.last = await newest(rows, conversation);
       // The server counts up to a limit, and moments by their first page.
-      if ((conversation.unread || id === MOMENTS) && conversation.floor <= conversation.read_to + 1) await this.count(rows, conversation);
+      if ((conversation.unread || id === MOMENTS) && isHere(conversation)) await count(rows, conversation, this.uid);
       conversations.put(conversation);
     });
   }
@@ -378,15 +361,18 @@ class Db {
 
   /** All but the rows, as maps by id: what a page keeps in memory. */
   overview() {
-    const stores = ["conversations", "drafts", "outbox", "names", "settings", "friends", "stars"];
-    return this.read(stores, async (conversations, drafts, outbox, names, settings, friends, stars) => {
+    const stores = ["conversations", "drafts", "outbox", "names", "settings", "friends", "stars", "meta"];
+    return this.read(stores, async (conversations, drafts, outbox, names, settings, friends, stars, meta) => {
       // All asked at once: each answer is a way to another process and back.
-      const asked = [...[conversations, drafts, outbox, settings, friends, stars, names].map((store) => store.getAll()), names.getAllKeys()];
-      const [listed, drafted, waiting, set, known, starred, called, uids] = await Promise.all(asked.map(done));
+      const asked = [conversations, drafts, outbox, settings, friends, stars, names].map((store) => store.getAll());
+      asked.push(names.getAllKeys(), meta.get("position"));
+      const [listed, drafted, waiting, set, known, starred, called, uids, position] = await Promise.all(asked.map(done));
       return {
         conversations: new Map(listed.map((each) => [each.id, each])),
-        drafts: new Map(drafted.map(({ id, text }) => [id, text])),
+        drafts: new Map(drafted.filter(({ text }) => text).map(({ id, text }) => [id, text])),
+        untold: drafted.filter(({ untold }) => untold).map(({ id }) => id),
         outbox: waiting,
+        base: position?.base ?? 0,
         settings: new Map(set.map((one) => [`${one.name} ${one.conversation}`, one.value])),
         friends: new Map(known.map((friend) => [friend.uid, friend])),
         stars: new Map(starred.map((star) => [star.message_id, star.starred])),
@@ -396,10 +382,16 @@ class Db {
     });
   }
 
-  /** Keeps a draft, also when the page is being left: what a transaction has not committed by then is undone. */
+  /**
+   * Keeps a draft, also when the page is being left: what a transaction has not committed by then is undone. Until other devices are told
+   * (`told`, `queue`), none of theirs takes its place, not even of one that is empty now.
+   */
   draft(id, text) {
-    return this.write(["drafts"], (drafts) => { (text ? drafts.put({ id, text }) : drafts.delete(id)).transaction.commit(); });
+    return this.write(["drafts"], (drafts) => { drafts.put({ id, text, untold: true }).transaction.commit(); });
   }
+
+  /** Other devices know of a draft. */
+  told(id) { return this.write(["drafts"], (drafts) => told(drafts, id)); }
 
   /** Puts a message into the outbox and takes its draft away, in one step. */
   post(item) {
@@ -411,9 +403,10 @@ class Db {
 
   /** Puts something else than a message into the outbox. */
   queue(item) {
-    return this.write(["outbox"], async (outbox) => {
+    return this.write(["outbox", "drafts"], async (outbox, drafts) => {
       for (const each of await done(outbox.getAll())) if (replaces(item, each)) outbox.delete(each.n);
       outbox.add({ ...item, state: "waiting" });
+      if (item.frame?.name === "draft") await told(drafts, item.conversation);
     });
   }
 
@@ -442,7 +435,7 @@ class Db {
       }
       rows.delete(IDBKeyRange.upperBound(last));
       for (const conversation of await done(conversations.getAll())) {
-        conversation.floor = Math.max(conversation.floor, last + 1);
+        dropBelow(conversation, last + 1);
         conversations.put(conversation);
       }
     });

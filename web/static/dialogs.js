@@ -1,6 +1,7 @@
 // The dialogs that find people and conversations and make groups. When one closes, the browser
 // gives the focus back to where it was.
 
+import { folded } from "./characters.js";
 import { $, h, isolate } from "./dom.js";
 import { Picker, people } from "./picker.js";
 import { uuid } from "./store.js";
@@ -10,28 +11,29 @@ const numberOf = (id) => Number(id.slice(2));
 // Lines of what was found.
 const MOST_FOUND = 20;
 
-/** Ctrl+K. Answers `open(taken)`: `taken(id)` gets the conversation that was chosen; `go(id)`, which opens it, if nothing else is said. */
+/** What finds conversations and people, for a picker. */
+export const conversations = (store, call) => async (text, show) => {
+  const wanted = folded(text);
+  const known = store.sorted().map((id) => ({ id, title: store.title(id) }))
+    .filter(({ title }) => folded(title).includes(wanted));
+  // Conversations are found without the server too.
+  show(known.slice(0, MOST_FOUND));
+  const others = await people(call, text);
+  return [...known, ...others.filter(({ id }) => !known.some((each) => each.id === id))].slice(0, MOST_FOUND);
+};
+
+/** Ctrl+K. Answers what opens it; `go(id)` opens the conversation that was chosen. */
 export function findDialog(store, call, go) {
-  let taken = go;
   const picker = new Picker($("find-text"), $("find-list"), {
     note: (text) => { $("find-note").textContent = text; },
-    find: async (text, show) => {
-      const wanted = text.toLowerCase();
-      const known = store.sorted().map((id) => ({ id, title: store.title(id) }))
-        .filter(({ title }) => title.toLowerCase().includes(wanted));
-      // Conversations are found without the server too.
-      show(known.slice(0, MOST_FOUND));
-      const others = await people(call, text);
-      return [...known, ...others.filter(({ id }) => !known.some((each) => each.id === id))].slice(0, MOST_FOUND);
-    },
+    find: conversations(store, call),
     take: async ({ id, title }) => {
       $("find").close();
       if (id.startsWith("u:")) await store.write(id, (db) => db.learn([{ uid: numberOf(id), name: title }]));
-      taken(id);
+      go(id);
     },
   });
-  return (then = go) => {
-    taken = then;
+  return () => {
     $("find").showModal();
     picker.reset();
   };
@@ -65,7 +67,7 @@ export function groupDialog(store, call, go) {
     if (!typed) return true;
     await picker.asked();
     const found = await people(call, typed);
-    const meant = found.find(({ title }) => title.toLowerCase() === typed.toLowerCase());
+    const meant = found.find(({ title }) => folded(title) === folded(typed));
     if (meant && isChosen(meant.id)) await picker.reset();
     else if (meant) await picker.take(meant);
     else {

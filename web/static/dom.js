@@ -1,5 +1,7 @@
 // Small helpers that make elements; text only ever becomes text nodes.
 
+import { initial } from "./characters.js";
+
 export const $ = (id) => document.getElementById(id);
 
 /** An element: `h("p.quiet", { id: "x", onclick }, "text", child, null)`. */
@@ -23,7 +25,7 @@ export function place(popover, opener) {
   // At the end of a small button, at the beginning of a wide one.
   const beside = right - left < width ? right - width : left;
   const below = bottom + height < innerHeight;
-  popover.style.top = below ? `${bottom}px` : top < height ? "0" : "auto";
+  popover.style.top = below ? `${Math.max(4, bottom)}px` : top < height ? "0" : "auto";
   popover.style.bottom = below || top < height ? "auto" : `${innerHeight - top}px`;
   popover.style.left = `${Math.max(4, Math.min(beside, innerWidth - width - 4))}px`;
 }
@@ -43,7 +45,7 @@ export const hues = new Map();
 export function disc(id, title) {
   const number = Number(id.slice(2));
   const isRoom = id.startsWith("g:");
-  const element = h(`span.disc.tint-${number % 8}${isRoom ? ".room" : ""}`, { "aria-hidden": "true" }, ([...title][0] ?? "").toUpperCase());
+  const element = h(`span.disc.tint-${number % 8}${isRoom ? ".room" : ""}`, { "aria-hidden": "true" }, initial(title));
   return paint(element, isRoom ? undefined : hues.get(number));
 }
 
@@ -60,16 +62,18 @@ export function paint(disc, hue) {
  */
 export function keep(container, items, make, fill) {
   const old = new Map();
+  const gone = new Set(container.children);
   const focus = document.activeElement;
-  for (const element of container.children) old.set(element.key, element);
+  for (const element of gone) old.set(element.key, element);
   let at = container.firstChild;
   for (const item of items) {
     const element = filled(item, old.get(item.key) ?? make(item), fill);
     old.delete(item.key);
+    gone.delete(element);
     if (element === at) at = at.nextSibling;
     else container.insertBefore(element, at);
   }
-  for (const element of old.values()) element.remove();
+  for (const element of gone) element.remove();
   // Moving an element takes its focus.
   if (container.contains(focus)) focus.focus({ preventScroll: true });
 }

@@ -49,18 +49,21 @@ export class Drafts {
       throw problem;
     }
     clearTimeout(this.telling.get(id));
-    this.telling.set(id, setTimeout(() => this.tell(id), TELL_MS));
+    this.telling.set(id, setTimeout(() => this.tell(id).catch((problem) => console.error(problem)), TELL_MS));
   }
+
+  /** Tells of those that an earlier page has kept and that nobody was told of: it was left too soon. */
+  resume() { for (const id of this.store.untold) this.tell(id).catch((problem) => console.error(problem)); }
 
   /**
    * Tells the person's other devices what is written here, if they know something else. A draft that is too long for a message is of
    * its own browser alone: they have nothing, rather than how it once was.
    */
-  tell(id) {
+  async tell(id) {
     const { store } = this;
     const whole = store.drafts.get(id) ?? "";
     const text = characters(whole) > store.self.textCharacters ? "" : whole;
-    if (text === (store.setting("draft", id)?.text ?? "")) return;
+    if (text === (store.setting("draft", id)?.text ?? "")) return store.db.told(id);
     return store.set("draft", id, text ? { text } : null);
   }
 }

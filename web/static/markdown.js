@@ -1,7 +1,11 @@
-// Light Markdown: the text of a message as a tree, and the tree as elements. Text becomes text nodes and nothing else; no
-// address but http, https and mailto becomes a link. Takes time in proportion to the text, whatever a stranger wrote.
+// Light Markdown: the text of a message as a tree, and the tree as elements or as plain words. A text is read once, here, whatever
+// becomes of it. It becomes text nodes and nothing else; no address but http, https and mailto becomes a link. Takes time in
+// proportion to the text, whatever a stranger wrote.
 
+import { addressAt, nameSite, namedAt } from "./addresses.js";
+import { after, before, cut, isWordy } from "./characters.js";
 import { h } from "./dom.js";
+import { byName, mentionAt, named } from "./mentions.js";
 
 // Quotes and lists within each other.
 const MOST_DEPTH = 4;
@@ -9,33 +13,35 @@ const MOST_DEPTH = 4;
 const MOST_OPEN = 16;
 const KINDS = { "*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "s" };
 
-const FENCE = /^\s{0,3}(`{3,})[^`]*$/;
-const QUOTE = /^ ?> ?/;
-const ITEM = /^ ?([-*]|\d{1,3}[.)])[ \t]+(\S.*)$/;
+const FENCE = /^\s{0,3}(`{3,})([^`]*)$/;
+// The name of a language behind a fence; other words there are the first line of the code.
+const LANGUAGE = /^[\w+#.-]{1,20}$/;
+// What begins with `>` and goes on with a sign or a number is no quote: ">_<", ">5 kg".
+const QUOTE = /^ ?>(?=[\s>\p{L}]|$) ?/u;
+const ITEM = /^ ?([-*]|(?:0|[1-9]\d{0,2})[.)])[ \t]+(\S[^]*)$/;
 const WITHIN_ITEM = /^(?: {2,4}|\t)(?=\s*\S)/;
 const ESCAPED = /[!-/:-@[-`{-~]/;
 const LETTER = /[\p{L}\p{N}]/u;
-const LATIN = /[A-Za-z0-9]/;
-// Whitespace, quotes, brackets of tags, what stands in Chinese text, and what cannot be seen or turns the direction.
-const NO_ADDRESS = String.raw`\s<>"${"`"}\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3000-\u303f\ufeff\uff00-\uffef`;
-const ADDRESS = new RegExp(`(?:https?://|mailto:)[^${NO_ADDRESS}]+`, "iy");
-const NAMED = new RegExp(`\\[([^\\[\\]\\n]{1,300})\\]\\(([^()${NO_ADDRESS}]{1,2000})\\)`, "iy");
-const AFTER_ADDRESS = ".,;:!?'*_~)]}";
+const NOBODY = byName([]);
+// Characters of a line, and the code units that are read for it: marks and addresses take some.
+const MOST_LINE = 200;
+const MOST_READ = 2_000;
 
 /**
- * The tree of a text: strings, and nodes {kind, children} with kind strong, em, s, quote, ul or ol (whose children are
- * the items, each a list of nodes; `start` of an ol), {kind: "link", href, children}, {kind: "code" | "pre", text}.
+ * The tree of a text: strings, and nodes {kind, children} with kind strong, em, s, quote, ul or ol (whose children are the items, each
+ * a list of nodes; `values` of an ol: their numbers), {kind: "link", href, children}, {kind: "code", text}, {kind: "pre", text, language},
+ * {kind: "mention", text, person}. `people`: those whom it may name, [{name}].
  */
-export const parse = (text) => blocks(String(text).split("\n"), 0);
+export const parse = (text, people = []) => blocks(String(text).split(/\r\n?|\n/), 0, byName(people));
 
-function blocks(lines, depth) {
+function blocks(lines, depth, people) {
   const nodes = [];
   let words = [];
   const flush = (isEnd) => {
     // A block stands on lines of its own; empty ones beside it add nothing.
     if (nodes.length) while (words.length && !words[0].trim()) words.shift();
     if (!isEnd) while (words.length && !words.at(-1).trim()) words.pop();
-    if (words.length) nodes.push(...inline(words.join("\n")));
+    if (words.length) nodes.push(...inline(words.join("\n"), people));
     words = [];
   };
   for (let at = 0; at < lines.length;) {
@@ -45,22 +51,27 @@ function blocks(lines, depth) {
       flush();
       const isLast = (line) => line.trim().length >= fence[1].length && /^`+$/.test(line.trim());
       const end = lines.findIndex((line, n) => n > at && isLast(line));
-      nodes.push({ kind: "pre", text: lines.slice(at + 1, end < 0 ? undefined : end).join("\n") });
+      const inner = lines.slice(at + 1, end < 0 ? undefined : end);
+      const about = fence[2].trim();
+      const isLanguage = LANGUAGE.test(about);
+      if (about && !isLanguage) inner.unshift(about);
+      nodes.push({ kind: "pre", ...(isLanguage && { language: about }), text: inner.join("\n") });
       at = end < 0 ? lines.length : end + 1;
     } else if (depth < MOST_DEPTH && QUOTE.test(lines[at])) {
       flush();
       const inner = [];
       while (at < lines.length && QUOTE.test(lines[at])) inner.push(lines[at++].replace(QUOTE, ""));
-      nodes.push({ kind: "quote", children: blocks(inner, depth + 1) });
+      nodes.push({ kind: "quote", children: blocks(inner, depth + 1, people) });
     } else if (item) {
       flush();
       const kind = kindOf(item);
       const list = { kind, children: [] };
-      if (kind === "ol") list.start = parseInt(item[1]);
+      if (kind === "ol") list.values = [];
       for (let next = item; next && kindOf(next) === kind; next = at < lines.length && ITEM.exec(lines[at])) {
+        list.values?.push(parseInt(next[1]));
         const inner = [next[2]];
         for (at++; at < lines.length && WITHIN_ITEM.test(lines[at]); at++) inner.push(lines[at].replace(WITHIN_ITEM, ""));
-        list.children.push(blocks(inner, depth + 1));
+        list.children.push(blocks(inner, depth + 1, people));
       }
       nodes.push(list);
     } else words.push(lines[at++]);
@@ -78,7 +89,7 @@ function push(children, child) {
 }
 
 /** The nodes of a text without blocks. */
-function inline(text) {
+function inline(text, people) {
   const open = [{ children: [] }];
   const unclosed = new Set();
   const add = (child) => push(open.at(-1).children, child);
@@ -93,7 +104,7 @@ function inline(text) {
   for (let at = 0; at < text.length;) {
     const c = text[at];
     const next = text[at + 1];
-    const found = c === "`" ? codeAt(text, at, unclosed) : c === "[" ? namedAt(text, at) : addressAt(text, at);
+    const found = wholeAt(text, at, unclosed, people);
     if (found) {
       for (const child of found.children) add(child);
       at += found.length;
@@ -122,12 +133,12 @@ function runAt(text, at) {
 /** Ends what the marks from `at` on end, and begins what they begin. */
 function marksAt(text, at, length, open, add, close) {
   const c = text[at];
-  const [before, after] = [text[at - 1] ?? " ", text[at + length] ?? " "];
+  const [last, next] = [before(text, at), after(text, at + length)];
   // So that 2*3*4 and snake_case stay what they are, and Chinese text needs no spaces.
-  const inWord = c === "_" ? LETTER : LATIN;
+  const inWord = c === "_" ? (letter) => LETTER.test(letter) : isWordy;
   let left = (c === "~" ? length === 2 : length <= 3) ? length : 0;
   const rest = length - left;
-  if (!/\s/.test(before) && !inWord.test(after)) {
+  if (!/\s/.test(last) && !inWord(next)) {
     while (left) {
       const from = open.findLastIndex(({ mark, children }) => mark?.[0] === c && mark.length <= left && children.length);
       if (from < 1) break;
@@ -138,7 +149,7 @@ function marksAt(text, at, length, open, add, close) {
     }
   }
   const marks = left === 3 ? [c + c, c] : [c.repeat(left)];
-  const opens = left && KINDS[marks[0]] && !/\s/.test(after) && !inWord.test(before) && open.length < MOST_OPEN;
+  const opens = left && KINDS[marks[0]] && !/\s/.test(next) && !inWord(last) && open.length < MOST_OPEN;
   if (opens) for (const mark of marks) open.push({ mark, children: [] });
   else add(c.repeat(left));
   add(c.repeat(rest));
@@ -159,75 +170,65 @@ function codeAt(text, at, unclosed) {
   return { length, children: ["`".repeat(length)] };
 }
 
-/** [words](address). Words that look like an address themselves are followed by the true one. */
-function namedAt(text, at) {
-  NAMED.lastIndex = at;
-  const [whole, words, address] = NAMED.exec(text) ?? [];
-  const href = whole && hrefOf(address);
-  if (!href) return null;
-  if (!nameSite(words)) return { length: whole.length, children: [{ kind: "link", href, children: inline(words) }] };
-  return { length: whole.length, children: [`${words} (`, { kind: "link", href, children: [address] }, ")"] };
+/** Words that look like an address themselves are followed by the true one. */
+function linkOf({ length, words, address, href }) {
+  if (!nameSite(words)) return { length, children: [{ kind: "link", href, children: inline(words, NOBODY) }] };
+  return { length, children: [`${words} (`, { kind: "link", href, children: [address] }, ")"] };
 }
 
-/** Whether the words can be read as naming a site: with any dot that a browser takes for one, and without what is not seen. */
-function nameSite(words) {
-  const read = words.replace(/\p{Cf}|\p{Default_Ignorable_Code_Point}/gu, "").normalize("NFKC").replaceAll("\u3002", ".");
-  return /:\/\/|\S@\S|[\p{L}\p{N}]\.\p{L}{2}|\d\.\d+\.\d+\.\d|mailto:/iu.test(read);
-}
-
-function addressAt(text, at) {
-  const c = text[at];
-  if (!"hHmM".includes(c) || LATIN.test(text[at - 1] ?? " ")) return null;
-  ADDRESS.lastIndex = at;
-  let [address] = ADDRESS.exec(text) ?? [""];
-  if (!address) return null;
-  const whole = address;
-  // Punctuation that ends a sentence is not part of an address, and a bracket only with its other half.
-  let unpaired = count(address, ")") - count(address, "(");
-  while (AFTER_ADDRESS.includes(address.at(-1)) && (address.at(-1) !== ")" || unpaired > 0)) {
-    if (address.at(-1) === ")") unpaired -= 1;
-    address = address.slice(0, -1);
-  }
-  const href = hrefOf(address);
-  if (!href) return { length: whole.length, children: [whole] };
-  return { length: address.length, children: [{ kind: "link", href, children: [address] }] };
-}
-
-const count = (text, c) => text.split(c).length - 1;
-
-/** The address as a browser follows it; null for what is no address, or has a name or password before its host. */
-function hrefOf(address) {
-  try {
-    const { protocol, username, password, hostname, href } = new URL(address);
-    if (protocol === "mailto:") return href;
-    const isWeb = protocol === "http:" || protocol === "https:";
-    return isWeb && hostname && !username && !password ? href : null;
-  } catch {
-    return null;
+/** What stands at a place of a text and is read as a whole: {length, children}; null: nothing. */
+function wholeAt(text, at, unclosed, people) {
+  switch (text[at]) {
+    case "`": return codeAt(text, at, unclosed);
+    case "[": {
+      const link = namedAt(text, at);
+      return link && linkOf(link);
+    }
+    case "@": {
+      const { length, person } = mentionAt(text, at, people) ?? {};
+      return person ? { length, children: [{ kind: "mention", text: text.slice(at, at + length), person }] } : null;
+    }
+    default: {
+      const { length, href } = addressAt(text, at) ?? {};
+      const words = text.slice(at, at + length);
+      return length ? { length, children: [href ? { kind: "link", href, children: [words] } : words] } : null;
+    }
   }
 }
 
-/** A text without its marks. */
-export const plain = (text) => wordsOf(parse(text));
+/** The tree of the text of a row, with the people that it names. */
+export const treeOf = (store, row) => parse(row.body?.text ?? "", named(store, row));
 
-const wordsOf = (nodes) => nodes.map((node) => {
+/** The beginning of the text of a row without its marks, in one line. */
+export function lineOf(store, row) {
+  const beginning = { body: { ...row.body, text: String(row.body?.text ?? "").slice(0, MOST_READ) } };
+  return cut(words(treeOf(store, beginning)).replace(/\s+/g, " "), MOST_LINE);
+}
+
+/** The words of a tree, without marks. */
+export const words = (nodes) => nodes.map(wordsOf).join("").trim();
+
+function wordsOf(node) {
   if (typeof node === "string") return node;
-  const { kind, text, children } = node;
-  if (kind === "ul" || kind === "ol") return `\n${children.map(wordsOf).join("\n")}\n`;
-  if (kind === "quote" || kind === "pre") return `\n${text ?? wordsOf(children)}\n`;
-  return text ?? wordsOf(children);
-}).join("").trim();
+  const { kind, text, children, language, values } = node;
+  switch (kind) {
+    case "ul": case "ol": return `\n${children.map((item, at) => (values ? `${values[at]}. ` : "") + words(item)).join("\n")}\n`;
+    case "pre": return `\n${language ? `${language}\n` : ""}${text}\n`;
+    case "quote": return `\n${words(children)}\n`;
+    default: return text ?? children.map(wordsOf).join("");
+  }
+}
 
 /** The elements of a tree. */
 export const elements = (nodes) => nodes.map((node) => {
   if (typeof node === "string") return node;
-  const { kind, text, children, href, start } = node;
+  const { kind, text, children, href, language, values, person } = node;
   switch (kind) {
     case "ul": return h("ul", {}, ...children.map((item) => h("li", {}, ...elements(item))));
-    case "ol": return h("ol", { start }, ...children.map((item) => h("li", {}, ...elements(item))));
-    case "pre": return h("pre", {}, h("code", {}, text));
+    case "ol": return h("ol", {}, ...children.map((item, at) => h("li", { value: values[at] }, ...elements(item))));
+    case "pre": return h("pre", {}, language ? h("small.language", {}, language) : null, h("code", {}, text));
     case "code": return h("code", {}, text);
-    case "mention": return h(`span.mention${node.me ? ".me" : ""}`, {}, text);
+    case "mention": return h(`span.mention${person.me ? ".me" : ""}`, {}, text);
     case "quote": return h("blockquote", {}, ...elements(children));
     case "link": return h("a", { href, target: "_blank", rel: "noopener noreferrer", title: href, dir: "auto" }, ...elements(children));
     default: return h(kind, {}, ...elements(children));

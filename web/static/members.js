@@ -1,5 +1,5 @@
-// The dialog of a group: its members and their rights, its name, topic, history and slow mode, bans, reports, and open invitations. Actions that somebody
-// may not take are not offered.
+// The dialog of a group: its members and their rights, its name, topic, history and slow mode, bans, reports, and open invitations.
+// Actions that somebody may not take are not offered.
 
 import { removalOf } from "./actions.js";
 import { ask } from "./ask.js";

@@ -3,7 +3,8 @@
 import { $, h, place } from "./dom.js";
 
 const STEPS = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 };
-let button = null;
+// What had the focus, and gets it back.
+let back = null;
 
 /** An item that closes the menu and does `act()`. */
 export const item = (label, act, more = {}) => h("button.action", { type: "button", role: "menuitem", tabindex: -1, ...more,
@@ -15,7 +16,8 @@ export const item = (label, act, more = {}) => h("button.action", { type: "butto
 /** Shows `items` (elements; those that are false are left out) beside `opener`. */
 export function openMenu(opener, items) {
   const menu = $("actions");
-  button = opener;
+  const { activeElement } = document;
+  back = activeElement !== document.body && activeElement.contains(opener) ? activeElement : opener;
   menu.onkeydown = key;
   menu.replaceChildren(...items.filter(Boolean));
   // Elements outside an open dialog cannot be used, and those outside <main> are in no landmark.
@@ -27,7 +29,7 @@ export function openMenu(opener, items) {
 
 function close() {
   $("actions").hidePopover();
-  button?.focus({ preventScroll: true });
+  back?.focus({ preventScroll: true });
 }
 
 function key(event) {

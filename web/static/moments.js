@@ -1,8 +1,9 @@
 // The page of moments: what friends share, newest first.
 
 import { ask } from "./ask.js";
+import { cut } from "./characters.js";
 import { disc, h, icon, isolate, keep } from "./dom.js";
-import { elements, parse, plain } from "./markdown.js";
+import { elements, lineOf, parse } from "./markdown.js";
 import { MOMENTS, characters, nameOf } from "./state.js";
 import { listOf, momentOf, refused, t } from "./texts.js";
 
@@ -32,7 +33,7 @@ export function open(store, { body, limit }) {
   const feed = h("div.feed", { role: "feed", "aria-label": t("moments.title") });
   const older = h("button.button", { type: "button", onclick: async () => {
     most += PAGE;
-    await store.fetchOlder(MOMENTS).catch(() => false);
+    await store.history.older(MOMENTS).catch(() => false);
     await render();
   } }, t("moments.older"));
   const empty = h("p.quiet", {}, t("moments.none"));
@@ -129,10 +130,10 @@ function fill(store, { row, name, liked, likes, comments, unsettled }, element) 
   const count = likes.length + (liked ? 1 : 0);
   const like = h("button.link", { type: "button", "data-act": "like", "aria-pressed": String(liked),
     onclick: () => store.later(MOMENTS, "PUT", `/moments/${message_id}/like`, { liked: !liked }) }, liked ? t("moments.liked") : t("moments.like"));
-  const remove = own ? h("button.link", { type: "button", "data-act": "delete", onclick: () => askDeletion(store, row.message_id, plain(row.body.text),
+  const remove = own ? h("button.link", { type: "button", "data-act": "delete", onclick: () => askDeletion(store, row.message_id, lineOf(store, row),
     t("moments.delete_title"), t("moments.delete_about")) }, t("moments.delete")) : null;
   const lines = comments.map((comment) => h("li", {}, h("b", { dir: "auto" }, comment.name), " ", h("bdi", {}, comment.text), " ", end(store, comment)));
-  element.setAttribute("aria-label", `${name}: ${plain(row.body.text).slice(0, 80)}`);
+  element.setAttribute("aria-label", `${name}: ${cut(lineOf(store, row), 80)}`);
   said.replaceChildren(...[
     disc(`u:${row.sender}`, own ? store.self.name : name),
     h("p.who", {}, h("b", { dir: "auto" }, name), " ", time || null, unsettled ? state(store, unsettled) : null),
@@ -161,6 +162,6 @@ function state(store, item) {
 }
 
 async function askDeletion(store, message_id, words, title, about) {
-  const yes = await ask({ title, text: about, quote: words.slice(0, 200), yes: t("moments.delete") });
+  const yes = await ask({ title, text: about, quote: cut(words, 200), yes: t("moments.delete") });
   if (yes) await store.later(MOMENTS, "POST", `/moments/${message_id}/delete`, {});
 }

@@ -1,5 +1,5 @@
 // Notifications of the browser, while a tab is open and nobody looks at one. Asked for in the settings and never by itself;
-// the tab that leads shows them.
+// the tab that leads shows them. The service worker shows them where there is one: phones know no others.
 
 import { $ } from "./dom.js";
 import { mentions } from "./state.js";
@@ -31,11 +31,29 @@ function tellLooks() {
 
 const somebodyLooks = async () => (await navigator.locks.query()).held.some(({ name }) => name === LOOKED_AT);
 
+/** The registration of a service worker that runs; nothing without one. */
+async function worker() {
+  // Refused where the browser keeps nothing, as in some private windows.
+  const registration = await navigator.serviceWorker?.getRegistration().catch(() => undefined);
+  return registration?.active ? registration : undefined;
+}
+
+/** Closes what the service worker has shown for a conversation. */
+async function closeAt(tag) {
+  for (const notification of await (await worker())?.getNotifications({ tag }) ?? []) notification.close();
+}
+
 export class Notifier {
   /** `go(id)` opens a conversation. */
   constructor(store, go) {
+    // `shown`: what closes a notification, by conversation.
     Object.assign(this, { store, go, shown: new Map() });
     tellLooks();
+    navigator.serviceWorker?.addEventListener("message", ({ data }) => { if (data.open) go(data.open); });
+    // One that an earlier page has shown may still stand there.
+    worker().then((registration) => registration?.getNotifications()).then((all) => {
+      for (const { tag } of all ?? []) this.shown.set(tag, () => closeAt(tag));
+    });
     store.watch(() => this.clear());
     this.button = $("notify");
     $("notifications").hidden = !globalThis.Notification;
@@ -67,27 +85,38 @@ export class Notifier {
     const isTold = (row) => row.kind === "message" && (!store.isMuted(row.conversation) || mentions(row, store.self.uid));
     const newest = new Map(rows.filter(isTold).map((row) => [row.conversation, row]));
     const unread = [...newest].filter(([id]) => store.unread(id));
-    for (const [id, row] of unread.slice(-MOST)) this.show(id, store.title(id), store.line(row, id.startsWith("g:")));
+    for (const [id, row] of unread.slice(-MOST)) {
+      this.show(id, store.title(id), store.line(row, id.startsWith("g:"))).catch((problem) => console.error(problem));
+    }
   }
 
-  show(id, title, body) {
-    const notification = new Notification(title, { body, tag: id, renotify: true });
-    this.shown.set(id, notification);
+  async show(id, title, body) {
+    const what = { body, tag: id, renotify: true };
+    const registration = await worker();
+    if (registration) {
+      this.shown.set(id, () => closeAt(id));
+      return registration.showNotification(title, what);
+    }
+    const notification = new Notification(title, what);
+    this.shown.set(id, () => notification.close());
     notification.onclick = () => {
       notification.close();
       window.focus();
       this.go(id);
     };
-    notification.onclose = () => { if (this.shown.get(id) === notification) this.shown.delete(id); };
+  }
+
+  close(id) {
+    const close = this.shown.get(id);
+    this.shown.delete(id);
+    return close();
   }
 
   /** The session is over: nothing of it is shown any more. */
-  end() {
-    for (const notification of this.shown.values()) notification.close();
-  }
+  end() { return Promise.all([...this.shown.keys()].map((id) => this.close(id))); }
 
   /** Rows that were read, here or on another device, need no notification. */
   clear() {
-    for (const [id, notification] of this.shown) if (!this.store.unread(id)) notification.close();
+    for (const id of this.shown.keys()) if (!this.store.unread(id)) this.close(id);
   }
 }

@@ -1,33 +1,22 @@
-// The message pane: a window of rows around what is being read, never the whole conversation.
+// The conversation pane: opens a conversation, keeps the window on it (window.js) in step with the database, fetches what somebody
+// scrolls or is led to, and has it drawn (log.js, header.js).
 
-import { $, append, disc, isolate, keep } from "./dom.js";
-import { plain } from "./markdown.js";
-import { showMute } from "./mute.js";
-import { showPins } from "./pins.js";
-import { fill, itemsOf, make, withAmendments } from "./rows.js";
-import { counts } from "./state.js";
+import { $ } from "./dom.js";
+import { showAbout, showHeader } from "./header.js";
+import { Log } from "./log.js";
+import { treeOf, words } from "./markdown.js";
+import { Pages } from "./pages.js";
+import { Reader } from "./reader.js";
+import { nameOf, shown } from "./state.js";
 import { many } from "./store.js";
 import { t } from "./texts.js";
+import { isTouch } from "./touch.js";
+import { MOST, Window, ofOthers } from "./window.js";
 
-// Rows taken from the database at once.
-const PAGE = 60;
-// The most rows in the document.
-const MOST = 240;
-// Pixels from an edge of the window at which the next page is fetched.
-const NEAR = 600;
-// Pixels from the end that still count as being there.
-const AT_END = 40;
-// The most messages that are shown before they are stored.
-const MOST_AHEAD = 20;
 // The longest wait for a frame.
 const FRAME_MS = 50;
-// How long what was announced stays in the document.
+// How long what was announced, or could not be done, stays in the document.
 const HEARD_MS = 10_000;
-// Pages of history that are fetched at once, to have enough to show.
-const MOST_PAGES = 5;
-// The same, to find the first unread row.
-const MOST_UNREAD_PAGES = 30;
-
 /** Kept after the next frame; a page that nobody sees has none. */
 const painted = () => document.hidden ? null : new Promise((resolve) => {
   requestAnimationFrame(() => setTimeout(resolve));
@@ -35,174 +24,179 @@ const painted = () => document.hidden ? null : new Promise((resolve) => {
 });
 
 export class Pane {
-  /** `acts`: what the buttons of a message do (rows.js). */
-  constructor(store, acts) {
+  /** `acts`: what the buttons of a message do (rows.js); `placed(place)`: somebody rests there (log.js); null: at the end. */
+  constructor(store, acts, placed) {
     this.store = store;
-    this.acts = acts;
-    this.log = $("log");
-    this.work = Promise.resolve();
-    this.wanted = null;
-    // Whether a refresh waits for its turn.
-    this.renewing = false;
-    // Whether the conversation was painted since it was opened.
-    this.painted = false;
-    // Whether it is still open where it will stand; until then nobody has read anything.
-    this.opening = false;
-    // Lets the latest opening go; which one it is, too.
-    this.letGo = () => {};
-    // New messages that are shown before they are stored, and the id up to which rows are.
-    this.ahead = [];
+    // The window on the open conversation. Whatever was begun for an earlier one is let go.
+    this.view = null;
+    // The id up to which rows are stored, and whether there is a connection.
     this.settled = 0;
-    this.log.addEventListener("scroll", () => this.scrolled(), { passive: true });
-    $("jump").addEventListener("click", () => this.toNewest().then(() => $("text").focus()));
-    for (const event of ["focus", "visibilitychange"]) addEventListener(event, () => this.read(), true);
-    // The newest line, until it has been laid out.
-    this.added = null;
-    this.resized = new ResizeObserver((changes) => {
-      if (changes.some(({ target }) => target === this.added)) this.follow(null);
-      if (this.following && !this.opening) this.toEnd();
+    this.phase = null;
+    this.log = new Log(acts, () => this.scrolled());
+    this.reader = new Reader(store, this.log, placed);
+    this.pages = new Pages(store, this.log, {
+      inOrder: (view, job) => this.inOrder(view, job), isOpen: (view) => view === this.view && view.isOpen, draw: (view) => this.draw(view),
     });
-    this.resized.observe(this.log);
+    $("jump").addEventListener("click", () => this.toNewest().then(() => isTouch() || $("text").focus()));
+    for (const event of ["focus", "visibilitychange"]) addEventListener(event, () => this.reader.look(this.view), true);
+    addEventListener("pagehide", () => this.reader.leave(this.view));
     store.watch((ids) => {
-      if (!ids) this.show(this.wanted);
+      if (!ids) this.showAnew();
       else if (ids.includes(this.id) || ids.includes(null)) this.renew();
     });
   }
 
-  /** Jobs on the window run one after the other. */
-  inOrder(job) {
-    this.work = this.work.then(job).catch((problem) => console.error(problem));
-    return this.work;
+  /** The id of the open conversation; null: none is open. */
+  get id() { return this.view?.id ?? null; }
+
+  /** What sync tells: how far rows are stored, and whether there is a connection. */
+  told({ cursor, phase }) {
+    this.settled = cursor;
+    const isBack = phase === "open" && this.phase !== "open";
+    this.phase = phase;
+    if (isBack && this.view) this.pages.near(this.view);
+  }
+
+  /** Jobs on one window run one after the other; those on one that is not open any more are left out. */
+  inOrder(view, job) {
+    view.work = view.work.then(() => (view === this.view ? job() : undefined)).catch((problem) => console.error(problem));
+    return view.work;
   }
 
   /** Something has changed. A refresh that has not begun yet sees it, too. */
   renew() {
-    if (this.renewing) return;
-    this.renewing = true;
-    this.inOrder(() => {
-      this.renewing = false;
-      return this.id && this.refresh();
+    const { view } = this;
+    if (!view || view.isRenewing) return;
+    view.isRenewing = true;
+    this.inOrder(view, () => {
+      view.isRenewing = false;
+      return this.refresh(view);
     });
   }
 
-  /** Opens a conversation, or the same one anew; what is still under way for another one is let go. */
-  show(id) {
-    this.letGo(false);
-    this.wanted = id;
-    const gone = new Promise((resolve) => { this.letGo = resolve; });
-    const { letGo } = this;
-    this.inOrder(async () => {
-      // Someone who went on meanwhile sees only where it ends.
-      if (letGo !== this.letGo) return;
-      // Shown anew, what was new is new still.
-      const freshAfter = id === this.id ? this.freshAfter : null;
-      Object.assign(this, { id, gone, rows: [], ahead: [], atTail: true, following: true, freshAfter, painted: false, opening: Boolean(id) });
-      if (id?.startsWith("g:")) this.store.meet(id);
-      if (!id) return;
-      this.learnPins();
-      await this.start();
-      // To be shown anew, it does not stand where it will.
-      if (letGo !== this.letGo && id === this.wanted) return;
-      this.opening = false;
-      this.scrolled();
-    });
+  /**
+   * Opens a conversation: at once its header and an empty log, then what is here, or comes. `at`: {message_id} or {sender, client_id} of a
+   * message, or {place} of log.js; else it opens where somebody was, at the first unread row, or at the end.
+   */
+  show(id, at = null) {
+    this.reader.leave(this.view);
+    this.open(id, at, null);
   }
 
-  header() {
-    const title = this.store.title(this.id);
-    $("pane-title").textContent = title;
-    $("pane-disc").replaceWith(Object.assign(disc(this.id, title), { id: "pane-disc" }));
-    const { left } = this.store.conversations.get(this.id) ?? {};
-    const isIn = this.id.startsWith("g:") && !left && !this.store.nobody.has(this.id);
-    $("open-members").hidden = !isIn;
-    $("open-mute").hidden = this.store.nobody.has(this.id) || Boolean(left);
-    const isPinned = Boolean(this.store.setting("pin", this.id));
-    $("pin").hidden = $("open-mute").hidden;
-    $("pin").ariaPressed = String(isPinned);
-    const uid = this.id.startsWith("u:") && Number(this.id.slice(2));
-    $("open-person").hidden = !uid || uid === this.store.self.uid || this.store.isDeleted(uid) || this.store.nobody.has(this.id);
-    $("open-person").title = t("members.more_about", { name: title });
-    showMute(this.store, this.id, $("open-mute"));
-    showPins(this.store, this.id);
-    this.about();
+  /** The data begin anew, and ids may mean other rows; what was new is new still. */
+  showAnew() {
+    this.reader.forget();
+    const { isOpen = true, at, freshAfter = null } = this.view ?? {};
+    this.open(this.id, isOpen ? null : at, freshAfter);
   }
 
-  /** The line under the title: who is typing; else who is in the group, or that the person is online. The dot of who is online stays. */
-  about() {
-    if (!this.id) return;
-    const { presence, conversations, nobody } = this.store;
-    const { left, members, topic } = conversations.get(this.id) ?? {};
-    const isIn = this.id.startsWith("g:") && !left && !nobody.has(this.id);
-    const isOnline = this.id.startsWith("u:") && presence.isOnline(Number(this.id.slice(2)));
-    const typing = presence.typingIn(this.id);
-    const line = this.id.startsWith("u:") && !nobody.has(this.id) ? this.store.profile(Number(this.id.slice(2))).about : "";
-    const group = isIn && members ? [t("pane.members", { count: members }), topic && isolate(topic)].filter(Boolean).join(" · ") : "";
-    $("pane-about").textContent = typing || ([isOnline && t("presence.online"), line && isolate(line)].filter(Boolean).join(" · ") || group);
-    $("pane-about").classList.toggle("online", isOnline);
+  open(id, at, freshAfter) {
+    this.view = id ? new Window(id, freshAfter) : null;
+    this.log.clear();
+    this.showJump();
+    if (!id) return;
+    showHeader(this.store, id);
+    if (id.startsWith("g:")) this.store.meet(id);
+    this.learnPins();
+    this.start(this.view, at).catch((problem) => console.error(problem));
   }
 
-  page(where) { return this.store.db.page(this.id, { limit: PAGE, ...where }); }
+  /** Where somebody is in the open conversation (log.js); null: at its end. */
+  place() { return this.view?.isOpen ? this.reader.place(this.view) : null; }
 
-  /** Fetches back to the first unread row where it is not here, within limits; then paints what is around it, else the newest. */
-  async start() {
-    this.waiting = this.outgoing();
-    const known = () => this.store.conversations.get(this.id) ?? {};
-    const { unread, read_to } = known();
-    for (let page = 0; unread && page < MOST_UNREAD_PAGES && known().floor > read_to + 1; page++) {
-      if (!await this.more()) break;
-    }
-    if (unread) {
-      this.freshAfter = read_to;
-      // Unread rows that are not here yet stand above; then the oldest that is here comes first.
-      const from = Math.max(read_to, known().floor - 1);
-      const newer = await this.page({ after: from, forward: true });
-      this.rows = [...await this.page({ before: from + 1, limit: PAGE / 2 }), ...newer];
-      this.atTail = newer.length < PAGE;
-    } else {
-      this.rows = await this.page({});
-      // A server that was restored has less than what stood below the line.
-      if (!this.rows.some(({ message_id }) => message_id > this.freshAfter)) this.freshAfter = null;
-    }
-    await this.render({ end: true });
-    if (this.log.scrollHeight < this.log.clientHeight + NEAR) await this.older();
-    this.log.querySelector(".fresh-line")?.scrollIntoView({ block: "center" });
-  }
-
-  /** One more page from the server; false when there is none, or it cannot be had now. */
-  more() { return Promise.race([this.gone, this.store.fetchOlder(this.id).catch(() => false)]); }
+  about() { if (this.id) showAbout(this.store, this.id); }
 
   /** The pins are shown when they are known. */
   learnPins() { this.store.learnPins(this.id).catch(() => {}); }
 
-  /** The items of this conversation in the outbox: messages, and changes of rows. */
-  outgoing() { return { messages: this.store.pending(this.id), changes: this.store.amending(this.id) }; }
-
-  /** Something changed in the database: takes new rows in at the end, if the end is in the window. */
-  async refresh() {
-    const { rows, store } = this;
-    // Read before the rows and shown with them, so that a message or a change of one is never in neither.
-    const outgoing = this.outgoing();
-    const known = rows.at(-1)?.message_id ?? 0;
-    const { settled } = this;
-    const { same, fresh, isTail } = await store.db.window(this.id, rows[0]?.message_id ?? 0, known, this.atTail ? MOST : 0);
-    rows.splice(0, rows.length, ...same, ...fresh);
-    this.waiting = outgoing;
-    this.ahead = this.ahead.filter(({ message_id }) => message_id > settled);
-    if (this.atEnd()) rows.splice(0, Math.max(0, rows.length - MOST));
-    this.atTail &&= isTail;
-    const { unread, read_to, pins } = store.conversations.get(this.id) ?? {};
-    if (pins === null) this.learnPins();
-    if (unread) this.markFresh(read_to);
-    if (fresh.some(({ kind }) => kind === "membership")) store.meet(this.id);
-    await this.render();
-    if (known) this.announce(fresh);
-    this.read();
+  async start(view, at) {
+    view.at = at;
+    // A new browser shows something when it knows what there is.
+    if (!(await this.store.db.position()).history) return;
+    if (at && !at.place && await this.lead(at)) return;
+    const { unread, read_to, place: kept } = this.pages.known(view);
+    if (unread) view.freshAfter = read_to;
+    const place = at?.place ?? this.reader.placeIn(view.id, kept);
+    const wanted = place?.id ?? (unread ? read_to + 1 : Infinity);
+    const isHere = await this.pages.fetchAround(view, wanted);
+    await this.inOrder(view, async () => {
+      // Somebody has gone to the end meanwhile.
+      if (view.isOpen) return;
+      const from = isHere ? wanted : unread ? Math.max(read_to + 1, this.pages.known(view).floor) : Infinity;
+      await this.pages.fill(view, from, this.outgoing(view));
+      view.hasFailed = !isHere && !view.rows.length;
+      await this.draw(view, { toEnd: true });
+      if (isHere && place) this.log.goTo(place);
+      else if (unread) this.log.toFresh();
+      this.opened(view);
+    });
   }
 
-  /** Rows that have come since somebody last looked here stand below a line. */
-  markFresh(readTo) {
-    // Rows that were marked as new and have been read since are no longer new.
-    if (!this.looking()) this.freshAfter = Math.max(this.freshAfter ?? 0, readTo);
+  opened(view) {
+    if (view !== this.view) return;
+    view.isOpen = true;
+    this.scrolled();
+  }
+
+  /** Shows a message in the middle of the window, and fetches it before if need be. False: it cannot be had. */
+  async lead(at) {
+    const { view, store } = this;
+    try {
+      if (!at.client_id) await store.history.around(view.id, at.message_id);
+      const row = at.client_id ? await store.history.named(view.id, at) : await store.db.row(at.message_id);
+      if (view !== this.view) return true;
+      if (row?.conversation !== view.id || !shown(row)) throw new Error(t("error.unknown_message"));
+      await this.inOrder(view, async () => {
+        const { unread, read_to } = this.pages.known(view);
+        if (!view.isOpen && unread) view.freshAfter = read_to;
+        if (!view.has(row.message_id)) await this.pages.fill(view, row.message_id, this.outgoing(view));
+        await this.draw(view);
+        if (view !== this.view) return;
+        this.log.lead(row.message_id);
+        this.opened(view);
+      });
+      return true;
+    } catch (problem) {
+      if (view === this.view) this.note(problem.message);
+      return false;
+    }
+  }
+
+  /** Says for a while what could not be done. */
+  note(text) {
+    $("jump-note").textContent = text;
+    clearTimeout(this.noted);
+    this.noted = setTimeout(() => $("jump-note").replaceChildren(), HEARD_MS);
+  }
+
+  /** The items of a conversation in the outbox: messages, and changes of rows. */
+  outgoing({ id }) { return { messages: this.store.pending(id), changes: this.store.amending(id) }; }
+
+  /** Something changed in the database: takes new rows in at the end, if the end is in the window. */
+  async refresh(view) {
+    if (!view.isOpen) return showHeader(this.store, view.id);
+    const { store, settled } = this;
+    // Read before the rows and shown with them, so that a message or a change of one is never in neither.
+    const waiting = this.outgoing(view);
+    const hadRows = view.rows.length > 0;
+    const { floor } = this.pages.known(view);
+    const [first, last] = hadRows ? [view.first, view.last] : [floor, floor - 1];
+    const found = await store.db.window(view.id, first, last, view.atTail ? MOST : 0);
+    if (view !== this.view) return;
+    // A message that was posted meanwhile is shown already, and stays.
+    const posted = this.outgoing(view).messages.filter(({ client_id }) => !waiting.messages.some((one) => one.client_id === client_id));
+    view.waiting = { ...waiting, messages: [...waiting.messages, ...posted] };
+    view.renew(found, settled, this.log.atEnd() ? null : this.log.readId);
+    const { unread, read_to, pins } = this.pages.known(view);
+    if (pins === null) this.learnPins();
+    if (unread) view.markFresh(read_to, this.reader.stands());
+    else view.hasCaughtUp = true;
+    if (found.fresh.some(({ kind }) => kind === "membership")) store.meet(view.id);
+    await this.draw(view);
+    if (view !== this.view) return;
+    if (hadRows) this.announce(found.fresh);
+    this.reader.look(view);
+    this.pages.near(view);
   }
 
   /**
@@ -210,198 +204,84 @@ export class Pane {
    * when the browser has painted them.
    */
   arriving(rows) {
-    const isPlain = ({ kind, body, client_id }) => kind === "message" && client_id && !body.reply_to;
-    const here = rows.filter((row) => row.conversation === this.id);
-    if (!here.length || here.length > MOST_AHEAD || !here.every(isPlain) || !this.atTail || !this.painted) return;
-    const { store } = this;
-    const newest = this.ahead.at(-1) ?? this.rows.at(-1);
-    this.ahead.push(...here);
-    if (here.some((row) => counts(row, store.self.uid))) this.markFresh(store.conversations.get(this.id)?.read_to ?? 0);
-    // Nothing else changes, and it stands at the end.
-    const isSimple = newest && !this.waiting.messages.length && here.every(({ sender }) => sender !== store.self.uid);
-    this.paint({ below: isSimple ? newest : null });
+    const { view, store } = this;
+    const newest = view?.all().at(-1);
+    const here = rows.filter(({ conversation }) => conversation === view?.id);
+    if (!view?.takeAhead(here)) return;
+    if (ofOthers(here, store.self.uid).length) view.markFresh(this.pages.known(view).read_to, this.reader.stands());
+    const added = view.isSimple(here, store.self.uid) && view.itemsBelow(store, newest, this.log.hasFreshLine);
+    added ? this.log.append(added) : this.log.paint(view.items(store), false);
+    this.showJump();
     return painted();
   }
 
-  /** Shows the window. Stays at the end, or goes there (`end`); else keeps what is being read where it is. */
-  async render({ end = false } = {}) {
+  /** An own message has left the box: it stands there at once, if the end is in the window. */
+  posted({ conversation, quoted }) {
+    const { view } = this;
+    if (conversation !== view?.id || !view.isOpen || !view.atTail) return;
+    view.waiting = this.outgoing(view);
+    if (quoted) view.quoted.set(nameOf(quoted), quoted);
+    this.log.paint(view.items(this.store), true);
+    this.showJump();
+  }
+
+  /** Shows the window. Stays at the end, or goes there (`toEnd`); else keeps what is being read where it is. */
+  async draw(view, { toEnd = false } = {}) {
     const { store } = this;
-    const before = this.rows[0]?.message_id;
-    this.whole = store.conversations.get(this.id)?.floor === 0 && !(await this.page({ before, limit: 1 })).length;
-    this.quoted = await store.db.quoted([...this.rows, ...this.atTail ? this.waiting.messages : []]);
-    this.header();
-    this.painted = true;
-    this.paint({ end });
-  }
-
-  /** Puts into the document what `render` has found; `below`: only what follows this row, since nothing else is different. */
-  paint({ end = false, below = null } = {}) {
-    const { log } = this;
-    const put = (item, element) => fill(item, element, this.acts);
-    const isAtEnd = end || this.atEnd();
-    const added = below && this.items(below);
-    if (added) append(log, added, make, put);
-    else {
-      const bottom = (element) => element.offsetTop + element.offsetHeight - log.scrollTop;
-      const anchor = !isAtEnd && [...log.querySelectorAll(".msg, .event")].find((each) => bottom(each) > 0);
-      const offset = anchor && bottom(anchor);
-      keep(log, this.items(), make, put);
-      if (anchor?.isConnected) log.scrollTop += bottom(anchor) - offset;
-      else this.toEnd();
-    }
-    if (isAtEnd) added ? this.follow(log.lastElementChild) : this.toEnd();
-    this.jump();
-  }
-
-  /** Goes to the end when the browser lays out `element`, which stands there: sooner would be a layout more. */
-  follow(element) {
-    if (this.added) this.resized.unobserve(this.added);
-    this.added = element;
-    if (element) this.resized.observe(element);
-  }
-
-  /** The items in the window; or only those that follow the row `below`; `null`: that row does not stand there. */
-  items(below = null) {
-    const { store, waiting } = this;
-    const newest = this.rows.at(-1)?.message_id ?? 0;
-    const all = this.atTail ? [...this.rows, ...this.ahead.filter(({ message_id }) => message_id > newest)] : this.rows;
-    const from = below ? all.findIndex(({ message_id }) => message_id === below.message_id) : 0;
-    const rows = withAmendments(all.slice(Math.max(0, from)), waiting.changes, store.self.uid);
-    const hasLine = below && this.log.querySelector(".fresh-line");
-    const start = below ? "" : store.nobody.has(this.id) ? this.nobody() : this.whole && this.beginning(isolate(store.title(this.id)));
-    const items = itemsOf(store, rows, this.atTail ? waiting.messages : [], hasLine ? null : this.freshAfter, start, this.quoted);
-    if (!below) return items;
-    const painted = items.findIndex(({ id }) => id === below.message_id);
-    return painted < 0 ? null : items.slice(painted + 1);
-  }
-
-  nobody() {
-    return this.id.startsWith("u:") ? t("pane.nobody") : t("pane.no_group");
-  }
-
-  /** The text above the oldest row. A group has rows from when the person came in, and the newest from before where it shows them. */
-  beginning(title) {
-    if (this.id.startsWith("u:")) return t("pane.begins_with", { name: title });
-    const [first] = this.rows;
-    if (first && first.kind !== "membership") return t("pane.newest_before");
-    const fromTheStart = first?.body.action === "created";
-    return fromTheStart ? t("pane.begins", { group: title }) : t("pane.joined");
-  }
-
-  /** A message of this conversation, when everything down to it has been fetched. */
-  async fetched(row) {
-    const floor = () => this.store.conversations.get(this.id)?.floor ?? 0;
-    for (let page = 0; page < MOST_UNREAD_PAGES && floor() > row.message_id; page++) if (!await this.more()) break;
-    return this.store.db.row(row.message_id);
-  }
-
-  /** Shows the message that a quote names, or a row; false when it is not in this browser. */
-  reveal(of) {
-    return this.inOrder(async () => {
-      const message = of.conversation ? await this.fetched(of) : await this.store.db.message(of);
-      if (message?.conversation !== this.id) return false;
-      const { message_id } = message;
-      if (!this.rows.some((row) => row.message_id === message_id)) {
-        const newer = await this.page({ after: message_id - 1, forward: true });
-        this.rows = [...await this.page({ before: message_id, limit: PAGE / 2 }), ...newer];
-        this.atTail = newer.length < PAGE;
-        this.following = false;
-        await this.render();
-      }
-      const element = this.log.querySelector(`[data-row="${message_id}"]`);
-      element?.scrollIntoView({ block: "center" });
-      element?.querySelector(".more")?.focus({ preventScroll: true });
-      return Boolean(element);
-    });
-  }
-
-  /** Pixels below what is in view. */
-  below() { return this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight; }
-
-  toEnd() {
-    this.log.scrollTop = this.log.scrollHeight;
-    this.endAt = this.log.scrollTop;
-  }
-
-  /** Whether the end is in view: someone may have scrolled although the event that tells so is still to come. */
-  atEnd() {
-    if (this.below() > AT_END && this.log.scrollTop < this.endAt - AT_END) this.following = false;
-    return this.following;
+    Object.assign(view, { isWhole: await this.pages.isWhole(view), quoted: await store.db.quoted(view.replies()) });
+    if (view !== this.view) return;
+    showHeader(store, view.id);
+    this.log.paint(view.items(store), toEnd);
+    this.showJump();
   }
 
   /** Shows the newest row; `read`: and nothing counts as new any more. */
-  toNewest(read) {
-    return this.inOrder(async () => {
-      if (read) this.freshAfter = null;
-      if (!this.atTail) this.rows = await this.page({});
-      this.atTail = this.following = true;
-      await this.render({ end: true });
+  async toNewest(read = false) {
+    const { view } = this;
+    if (!view) return;
+    await this.inOrder(view, async () => {
+      if (read) view.freshAfter = null;
+      if (!view.atTail || !view.isOpen) await this.pages.fill(view, Infinity, this.outgoing(view));
+      await this.draw(view, { toEnd: true });
+      if (view !== this.view) return;
       // Before anything else here: a conversation that is shown anew looks at what is unread.
-      if (read) await this.markRead();
-      this.read();
+      if (read) await this.reader.markAll(view);
+      this.opened(view);
+      if (view === this.view) this.reader.settle(view);
     });
   }
 
-  scrolled() {
-    // Rows that were added and not laid out stand below the end as it was.
-    const isFollowing = this.added && this.log.scrollTop > this.endAt - AT_END;
-    this.following = this.atTail && (isFollowing || this.below() < AT_END);
-    if (this.log.scrollTop < NEAR) this.turn(() => this.older());
-    else if (!this.atTail && this.below() < NEAR) this.turn(() => this.newer());
-    this.jump();
-    this.read();
-  }
-
-  /** One page at a time. */
-  turn(page) {
-    if (this.turning || !this.id) return;
-    this.turning = true;
-    this.inOrder(() => this.id && page()).then(() => { this.turning = false; });
-  }
-
-  async older() {
-    const before = this.rows[0]?.message_id;
-    let page = await this.page({ before });
-    // A page of the server may hold few rows to show, and many reactions.
-    for (let tries = 0; page.length < PAGE && tries < MOST_PAGES && await this.more(); tries++) {
-      page = await this.page({ before });
+  /** Leads to the first message of a day or later; `time` in milliseconds since 1970 UTC. Answers it; undefined: there is none. */
+  async firstSince(time) {
+    try {
+      const row = await this.store.history.since(this.id, time);
+      if (!row) this.note(t("date.none"));
+      return row;
+    } catch (refusal) {
+      this.note(refusal.message);
     }
-    this.rows.unshift(...page);
-    if (this.rows.splice(MOST).length) this.atTail = this.following = false;
-    await this.render();
   }
 
-  async newer() {
-    const page = await this.page({ after: this.rows.at(-1)?.message_id, forward: true });
-    this.rows.push(...page);
-    this.atTail = page.length < PAGE;
-    this.rows.splice(0, Math.max(0, this.rows.length - MOST));
-    await this.render();
+  scrolled() {
+    const { view } = this;
+    if (!view?.isOpen) return;
+    this.log.settle(view.atTail);
+    this.pages.near(view);
+    this.showJump();
+    this.reader.look(view);
   }
 
-  jump() {
-    const unread = this.store.unread(this.id);
-    $("jump").hidden = this.following;
+  showJump() {
+    const unread = this.id ? this.store.unread(this.id) : 0;
+    $("jump").hidden = !this.view?.isOpen || this.log.isFollowing;
     $("jump-text").textContent = unread ? t("pane.jump_new", { count: many(unread) }) : t("pane.jump");
-  }
-
-  /** Whether someone is looking at the newest row, or will be when the conversation is open. */
-  looking() { return this.following && !document.hidden && document.hasFocus(); }
-  reading() { return this.looking() && !this.opening && this.rows.length > 0; }
-
-  /** The rows that someone looks at have been read. */
-  read() { if (this.id && this.reading()) this.markRead(); }
-
-  markRead() {
-    const newest = this.store.conversations.get(this.id)?.last?.message_id;
-    if (newest && this.store.unread(this.id)) return this.store.markRead(this.id, newest);
   }
 
   /** New messages of others, politely, for those who listen to the page. */
   announce(rows) {
     const { store } = this;
-    const heard = rows.filter((row) => counts(row, store.self.uid)).slice(-3);
-    const lines = heard.map((row) => t("list.of", { name: store.name(row.sender), text: plain(row.body.text) }));
+    const heard = ofOthers(rows, store.self.uid).slice(-3);
+    const lines = heard.map((row) => t("list.of", { name: store.name(row.sender), text: words(treeOf(store, row)) }));
     if (!lines.length) return;
     $("announce").textContent = lines.join("\n");
     // It has been said; whoever searches the page should find the message alone.

@@ -1,5 +1,6 @@
 // A search field with a list of what was found: arrows move, Enter takes. For people and conversations.
 
+import { folded } from "./characters.js";
 import { disc, h } from "./dom.js";
 import { t } from "./texts.js";
 
@@ -9,14 +10,14 @@ const SETTLE_MS = 150;
 export class Picker {
   /**
    * `find(text, show)` answers [{id, title}], and may `show` some of them at once; `take(choice)` gets the one that
-   * was chosen; `note(text)` says why there is nothing.
+   * was chosen; `note(text)` says why there is nothing; `first`: the one that is marked by itself, -1: none.
    */
-  constructor(input, list, { find, take, note = () => {} }) {
-    Object.assign(this, { input, list, find, take, note, found: [], at: 0, turn: 0 });
+  constructor(input, list, { find, take, note = () => {}, first = 0 }) {
+    Object.assign(this, { input, list, find, take, note, first, found: [], at: first, turn: 0 });
     input.addEventListener("input", () => {
       // Choices that no longer fit are gone at once: Enter takes a shown one.
-      const text = input.value.trim().toLowerCase();
-      this.show(this.found.filter(({ title }) => title.toLowerCase().includes(text)));
+      const text = folded(input.value.trim());
+      this.show(this.found.filter(({ title }) => folded(title).includes(text)));
       clearTimeout(this.timer);
       this.timer = setTimeout(() => this.ask(), SETTLE_MS);
     });
@@ -59,14 +60,15 @@ export class Picker {
   key(event) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step && this.found.length) {
-      this.at = (this.at + step + this.found.length) % this.found.length;
+      // Upwards from none, the last one.
+      this.at = (Math.max(this.at, step < 0 ? 0 : -1) + step + this.found.length) % this.found.length;
       this.render();
     } else if (event.key === "Enter" && !event.isComposing) this.choose();
     else return;
     event.preventDefault();
   }
 
-  /** Takes the marked one; right after typing, the first that the text leads to. */
+  /** Takes the marked one; right after typing, the one that is marked when the text has been searched for. */
   async choose(choice) {
     if (!choice && !this.found.length) await this.asked();
     choice ??= this.found[this.at];
@@ -75,9 +77,9 @@ export class Picker {
 
   /** A mark that was moved stays on the same one. */
   show(found) {
-    const marked = this.at && this.found[this.at]?.id;
+    const marked = this.at !== this.first && this.found[this.at]?.id;
     this.found = found;
-    this.at = Math.max(0, found.findIndex(({ id }) => id === marked));
+    this.at = Math.max(this.first, found.findIndex(({ id }) => id === marked));
     this.render();
   }
 
@@ -88,7 +90,7 @@ export class Picker {
       onclick: () => this.choose(choice),
     }, disc(choice.id, choice.title), h("span.title", { dir: "auto" }, choice.title))));
     input.ariaExpanded = `${found.length > 0}`;
-    input.setAttribute("aria-activedescendant", found.length ? `${list.id}-${this.at}` : "");
+    input.setAttribute("aria-activedescendant", found[this.at] ? `${list.id}-${this.at}` : "");
     list.children[this.at]?.scrollIntoView({ block: "nearest" });
   }
 }

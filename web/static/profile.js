@@ -3,6 +3,9 @@
 import { $, disc, paint } from "./dom.js";
 import { t } from "./texts.js";
 
+// Code points of the line, as the server counts them; `maxlength` would count most emoji twice.
+const MOST_ABOUT = 120;
+
 /** `store` keeps the settings. Answers {show}, for each time that the settings open. */
 export function profileSettings(store) {
   const form = $("profile-form");
@@ -24,8 +27,10 @@ export function profileSettings(store) {
   for (const colour of listed) if (colour.value) swatch(colour);
   // Changes by other devices are shown until something is chosen here.
   let touched = false;
-  form.addEventListener("input", () => {
+  form.addEventListener("input", ({ isComposing }) => {
     touched = true;
+    const line = [...about.value];
+    if (line.length > MOST_ABOUT && !isComposing) about.value = line.slice(0, MOST_ABOUT).join("");
     $("profile-done").textContent = "";
     preview();
   });

@@ -1,14 +1,17 @@
 // From rows to what stands in the pane: days, groups of one person, the "New" line, states.
 
+import { cut } from "./characters.js";
 import { disc, h, icon, isolate } from "./dom.js";
 import { eventOf } from "./groups.js";
-import { elements, parse, plain } from "./markdown.js";
-import { named, withMentions } from "./mentions.js";
+import { elements, lineOf, parse, words } from "./markdown.js";
+import { named } from "./mentions.js";
 import { counts, mentions, nameOf, shown, withoutText } from "./state.js";
 import { isStarred } from "./starred.js";
 import { dayOf, listOf, momentOf, refused, t, timeOf } from "./texts.js";
 
 const TOGETHER_MS = 5 * 60_000;
+// Characters by which a screen reader tells the message of a button.
+const MOST_BRIEF = 40;
 
 /**
  * The items to show for the rows and outbox items of one conversation. `freshAfter`: the row after which "New"
@@ -22,6 +25,8 @@ export function itemsOf(store, rows, outbox, freshAfter, start, quoted = new Map
   const items = start ? [{ key: "start", sig: start, line: "start" }] : [];
   let before = null;
   let day = null;
+  // A day may begin again, where a row of an earlier one stands behind it: each of its lines has a key of its own.
+  const begun = new Map();
   let fresh = freshAfter === null;
   const readers = store.readers(rows);
   // Beside the newest that somebody has read it stands in words.
@@ -29,7 +34,11 @@ export function itemsOf(store, rows, outbox, freshAfter, start, quoted = new Map
   for (const row of [...rows, ...waiting]) {
     const today = new Date(row.sent_at).toDateString();
     const newDay = today !== day;
-    if (newDay) items.push({ key: today, sig: dayOf(row.sent_at), line: "day" });
+    if (newDay) {
+      const times = begun.get(today) ?? 0;
+      begun.set(today, times + 1);
+      items.push({ key: times ? `${today} ${times}` : today, sig: dayOf(row.sent_at), line: "day" });
+    }
     day = today;
     const firstFresh = !fresh && row.message_id > freshAfter && counts(row, store.self.uid);
     if (firstFresh) {
@@ -60,22 +69,23 @@ function messageOf(store, row, first, quotes, { readers, inWords }) {
   const { body, kind, reactions, quote, change } = row;
   const of = body?.reply_to?.of ?? quote?.of;
   const said = of && { of, ...quoteOf(store, of, quotes.get(nameOf(of))) };
+  const author = body?.forwarded_from ?? row.forwarded_from;
+  const from = author && (author === store.self.uid ? t("row.forwarded_own") : t("row.forwarded", { name: isolate(store.name(author)) }));
   const smileys = tally(store, reactions);
   const hue = first && !own ? store.profile(row.sender).hue : undefined;
   const starred = Boolean(row.message_id) && isStarred(store, row);
   const names = named(store, row);
   const recalled = kind === "recalled" && store.recalled(row);
-  const sig = JSON.stringify([recalled, names, hue, starred, readBy, brief, state, first, name, row.reason, row.code, kind, body, said, smileys, change?.state, change?.reason, change?.frame.body]);
-  return { key, id: row.message_id, sig, row, own, first, starred, state, readBy, brief, name, said, smileys, names, isToMe: mentions(row, store.self.uid), recalled };
+  const sig = JSON.stringify([recalled, names, from, hue, starred, readBy, brief, state, first, name, row.reason, row.code, kind, body, said, smileys, change?.state, change?.reason, change?.frame.body]);
+  return { key, id: row.message_id, sig, row, own, first, starred, state, readBy, brief, name, said, from, smileys, names, isToMe: mentions(row, store.self.uid), recalled };
 }
 
 /** The author and the text that a reply quotes; only the author of a message that is not in this browser. */
 function quoteOf(store, { sender }, message) {
   const name = sender === store.self.uid ? t("you") : store.name(sender);
-  const text = !message ? "…" : message.kind === "recalled" ? (message.body?.by ? store.recalled(message) : t("row.quote_recalled")) : plain(message.body.text);
-  const label = sender === store.self.uid ? t("composer.reply_own", { text: isolate(text) })
-    : t("composer.reply", { name: isolate(name), text: isolate(text) });
-  return { name, text, label };
+  const text = !message ? "…" : message.kind !== "recalled" ? lineOf(store, message)
+    : message.body?.by ? store.recalled(message) : t("row.quote_recalled");
+  return { name, text };
 }
 
 /** Emoji with those who chose them: [{emoji, names, own}]. */
@@ -106,7 +116,8 @@ const amended = (uid) => (row, change) => {
   const { state, frame: { type, body, emoji } } = change;
   if (state === "failed") return { ...row, change };
   switch (type) {
-    case "edit": return { ...row, body: { ...row.body, ...body, edited: true }, change };
+    // The text is not the first author's any more.
+    case "edit": return { ...row, body: { ...row.body, ...body, edited: true, forwarded_from: undefined }, change };
     case "delete": return { ...row, kind: "deleted", body: {} };
     case "recall": return { ...row, kind: "recalled", body: withoutText(row, uid) };
     case "pin": case "star": return { ...row, change };
@@ -125,12 +136,17 @@ export const make = () => h("div");
 export function fill(item, element, acts) {
   if (item.line) {
     element.className = `line ${item.line}`;
+    if (item.id) element.dataset.row = item.id;
     return element.replaceChildren(h("span", {}, item.sig));
   }
   const { row, own, first, state, name } = item;
   const act = element.contains(document.activeElement) && document.activeElement.dataset.act;
   element.className = `msg${own ? " own" : ""}${first ? " first" : ""}${state === "failed" ? " failed" : ""}${item.isToMe ? " to-me" : ""}`;
   element.dataset.row = row.message_id ?? "";
+  element.role = "article";
+  const tree = parse(row.body?.text ?? "", item.names);
+  const brief = cut(words(tree).replace(/\s+/g, " "), MOST_BRIEF);
+  element.ariaLabel = row.kind === "recalled" ? item.recalled : t("list.of", { name, text: brief });
   const time = h("time", { datetime: row.sent_at }, timeOf(row.sent_at));
   const parts = [];
   if (first && !own) parts.push(disc(`u:${row.sender}`, name));
@@ -140,16 +156,16 @@ export function fill(item, element, acts) {
     return element.replaceChildren(...parts);
   }
   if (item.said) parts.push(quote(item.said, acts));
-  const words = h("div.words", { dir: "auto", "data-by": first ? null : `${name}:` }, 
-    ...elements(withMentions(parse(row.body?.text ?? ""), item.names)));
-  if (row.body?.edited) words.append(" ", h("small.edited", {}, t("row.edited")));
-  if (item.starred) words.append(" ", h("i.icon.star", { role: "img", "aria-label": t("star.starred") }));
+  if (item.from) parts.push(h("p.forwarded", {}, item.from));
+  const said = h("div.words", { dir: "auto", "data-by": first ? null : `${name}:` }, ...elements(tree));
+  if (row.body?.edited) said.append(" ", h("small.edited", {}, t("row.edited")));
+  if (item.starred) said.append(" ", h("i.icon.star", { role: "img", "aria-label": t("star.starred") }));
   // Above the first of several stands when that was; a screen reader would say it twice.
-  if (!first) words.title = momentOf(row.sent_at);
-  parts.push(words);
+  if (!first) said.title = momentOf(row.sent_at);
+  parts.push(said);
   const isStored = row.message_id && row.client_id;
   if (isStored) {
-    parts.push(h("button.more", { type: "button", "data-act": "menu", "aria-haspopup": "menu", "aria-label": t("row.actions", { text: brief(row) }),
+    parts.push(h("button.more", { type: "button", "data-act": "menu", "aria-haspopup": "menu", "aria-label": t("row.actions", { text: brief }),
       onclick: (event) => acts.menu(row, event.currentTarget) }, icon("dots")));
   }
   const label = own && (item.readBy || t(`state.${state}`));
@@ -170,12 +186,12 @@ export function fill(item, element, acts) {
   if (act) (element.querySelector(`[data-act="${CSS.escape(act)}"]`) ?? element.querySelector(".more"))?.focus({ preventScroll: true });
 }
 
-const brief = (row) => [...plain(row.body.text).replace(/\s+/g, " ")].slice(0, 40).join("");
-
-const quote = ({ of, name, text, label }, acts) =>
-  h("button.quote", { type: "button", "aria-label": label, onclick: () => acts.reveal(of) }, h("b", { dir: "auto" }, name), " ", h("bdi", {}, text));
+// Its name is what is seen, so that people who speak to the page can say it.
+const quote = ({ of, name, text }, acts) =>
+  h("button.quote", { type: "button", "data-by": t("row.reply_to"), onclick: () => acts.reveal(of) },
+    h("b", { dir: "auto" }, name), " ", h("bdi", {}, text));
 
 const smileys = ({ row, smileys }, acts) => h("p.smileys", {}, ...smileys.map(({ emoji, names, own }) =>
   h("button.smiley", { type: "button", "data-act": emoji, "aria-pressed": String(own), title: listOf(names),
     onclick: () => acts.toggle(row, emoji) },
-  `${emoji} ${names.length}`)));
+  h("span.glyph", {}, emoji), ` ${names.length}`)));

@@ -1,7 +1,9 @@
 // Starred messages: what a person wants to find again, on all devices. Each star is a row of its own, so that devices which star
 // different messages while they are offline do not undo each other's.
 
+import { cut } from "./characters.js";
 import { $, disc, h, isolate } from "./dom.js";
+import { lineOf } from "./markdown.js";
 import { t, whenOf } from "./texts.js";
 
 // Messages that are shown at once; there are more behind a button.
@@ -39,7 +41,7 @@ export function starredDialog(store, call, lead) {
       lead(row);
     } }, h("b", { dir: "auto" }, store.title(row.conversation)), " ", h("span.quiet", {}, whenOf(row.sent_at)),
     h("span.block", {}, store.line(row, row.conversation.startsWith("g:"))));
-    const away = h("button.tool", { type: "button", "aria-label": t("star.remove_of", { text: isolate(store.line(row, false).slice(0, 40)) }),
+    const away = h("button.tool", { type: "button", "aria-label": t("star.remove_of", { text: isolate(cut(lineOf(store, row), 40)) }),
       title: t("star.remove"), onclick: async () => {
         of = starredIds(store).filter((id) => id !== row.message_id).join();
         await store.star(row, false);

@@ -10,6 +10,9 @@ export const done = (request) => new Promise((resolve, reject) => {
 /** The name that all copies of a message share. */
 export const nameOf = ({ sender, client_id }) => `${sender} ${client_id}`;
 
+/** The person that wrote the text of a row first. */
+export const authorOf = (row) => row?.body.forwarded_from ?? row?.sender;
+
 /** The length of a text as limits count it: in code points. `length` counts most emoji twice. */
 export const characters = (text) => [...text].length;
 
@@ -38,8 +41,9 @@ export const isState = ({ kind }) => STATE.includes(kind);
 export async function keepState({ kind, conversation, sender, body }, { settings, friends, drafts, people, stars }, { uid, textCharacters }, isOwn = false) {
   if (kind === "setting") {
     const { name, value } = body;
-    // An own draft may have been changed here since, and one that is too long to be told is nowhere else.
-    if (name === "draft" && !isOwn && characters((await done(drafts.get(conversation)))?.text ?? "") <= textCharacters) {
+    const mine = name === "draft" && await done(drafts.get(conversation));
+    // An own draft may have been changed here since, and one that is not told yet, or too long for that, is nowhere else.
+    if (name === "draft" && !isOwn && !mine?.untold && characters(mine?.text ?? "") <= textCharacters) {
       value ? drafts.put({ id: conversation, text: value.text }) : drafts.delete(conversation);
     }
     value ? settings.put({ name, conversation, value }) : settings.delete([name, conversation]);
@@ -54,6 +58,12 @@ export async function keepState({ kind, conversation, sender, body }, { settings
     if (body.deleted) people.put({ deleted: true, at: Date.now() }, `profile ${sender}`);
     friend.mine || friend.theirs ? friends.put(friend) : friends.delete(other);
   }
+}
+
+/** Other devices have been told of a draft. */
+export async function told(drafts, id) {
+  const { text, untold } = (await done(drafts.get(id))) ?? {};
+  if (untold) text ? drafts.put({ id, text }) : drafts.delete(id);
 }
 
 /** The row with what came before it, which is not kept any longer. */
@@ -168,14 +178,15 @@ export function unpinned(conversation, { message_id, body: { of } }) {
   if (conversation.pins?.some((pin) => nameOf(pin) === nameOf(of))) conversation.pins = null;
 }
 
-/** The newest row of a conversation to show; the one that stood for it, where that may be in the history that is not here. */
+/** The newest row of a conversation to show; the one that stood for it, where that may be in the history that is not here. Rows below the
+ * floor may have others above them that are not here. */
 export function newest(rows, { id, last, floor }) {
   return new Promise((resolve, reject) => {
     const request = rows.index("conversation").openCursor(IDBKeyRange.bound([id, 0], [id, Infinity]), "prev");
     request.onerror = () => reject(request.error);
     request.onsuccess = () => {
       const cursor = request.result;
-      if (!cursor) resolve(floor > 1 ? last : null);
+      if (!cursor || cursor.value.message_id < floor) resolve(floor > 1 ? last : null);
       else if (shown(cursor.value)) resolve(cursor.value);
       else cursor.continue();
     };

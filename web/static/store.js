@@ -1,11 +1,13 @@
 // The state that the page shows, read from the database and read again when it changed: conversations, names, drafts, the outbox.
-// Writes go to the database first, but for a message, which goes out first (`post`). Other tabs are notified through `nudge`.
+// Writes go to the database first, but for a message (`sending`). Other tabs are notified through `nudge`.
 
 import { hues, isolate } from "./dom.js";
 import { Drafts } from "./drafts.js";
 import { called, eventOf } from "./groups.js";
-import { plain } from "./markdown.js";
-import { MOMENTS } from "./state.js";
+import { History } from "./history.js";
+import { lineOf } from "./markdown.js";
+import { Sending } from "./sending.js";
+import { MOMENTS, authorOf } from "./state.js";
 import { t } from "./texts.js";
 
 // For how long what is known of a person is taken as right, and how long others are waited for to be asked about together.
@@ -18,11 +20,12 @@ const MOST_TRIES = 3;
 
 export class Store {
   /**
-   * `nudge(conversations)`: something was written here that sync and other tabs should know. `send(item)`: a message is about to be put
-   * into the outbox; true: it is under way. `hold(item)`: such a one has to come again from memory until it is answered.
+   * `nudge(conversations)`: something was written here that sync and other tabs should know. `send` and `hold`: those of sending.js.
    */
   constructor({ db, call, self, nudge, send, hold }) {
-    Object.assign(this, { db, call, self, nudge, send, hold });
+    Object.assign(this, { db, call, self, nudge });
+    // Rows below this id were never synced (db.js).
+    this.base = 0;
     // The id of the open conversation.
     this.open = null;
     this.asked = new Set();
@@ -31,13 +34,9 @@ export class Store {
     this.unknown = new Set();
     // Conversations with nobody: no user has the number, or no group that one may see.
     this.nobody = new Set();
-    // Messages that are on their way into the outbox, by client_id: their ids, once the server has stored them.
-    this.leaving = new Map();
-    // Messages that were under way when the browser refused to keep them, by client_id: nobody but this page has them.
-    this.unkept = new Map();
     this.box = new Drafts(this);
-    /** `unsent(item, reason)`: the server has refused a message of `unkept`. */
-    this.unsent = () => {};
+    this.history = new History(this);
+    this.sending = new Sending(this, { send, hold });
     this.watchers = new Set();
     this.loading = Promise.resolve();
     // The load that has not begun yet.
@@ -60,7 +59,8 @@ export class Store {
     this.loading = this.loading.catch(() => {}).then(async () => {
       this.next = null;
       Object.assign(this, await this.db.overview());
-      this.addUnkept(next.ids);
+      this.sending.add(next.ids);
+      this.box.show();
       this.names.set(this.self.uid, this.self.name);
       for (const [uid, { hue }] of this.profiles ?? []) hue === undefined ? hues.delete(uid) : hues.set(uid, hue);
       const own = this.setting("profile")?.hue;
@@ -70,16 +70,6 @@ export class Store {
       this.show(next.ids);
     });
     return this.loading;
-  }
-
-  /** Adds what only this page has. A message of `unkept` goes when its row is here; after a new beginning (no `ids`) it may never come. */
-  addUnkept(ids) {
-    for (const [client_id, { conversation, message_id }] of this.unkept) {
-      const isHere = this.conversations.get(conversation)?.last?.message_id >= message_id;
-      if (message_id && (isHere || !ids)) this.unkept.delete(client_id);
-    }
-    if (this.unkept.size) this.outbox.push(...this.unkept.values());
-    this.box.show();
   }
 
   /** Shows again what is in memory. */
@@ -207,7 +197,7 @@ export class Store {
     if (row.kind === "membership") return eventOf(this, row);
     if (row.kind === "recalled") return this.recalled(row);
     if (row.kind === "deleted") return t("row.deleted");
-    const text = plain(String(row.body?.text ?? "").slice(0, 600)).replace(/\s+/g, " ").slice(0, 200);
+    const text = lineOf(this, row);
     if (row.sender === this.self.uid) return t("list.own", { text: isolate(text) });
     return group ? t("list.of", { name: isolate(this.name(row.sender)), text: isolate(text) }) : isolate(text);
   }
@@ -249,53 +239,16 @@ export class Store {
   hide(id) { return this.set("hide", id, { up_to: this.conversations.get(id).last.message_id }); }
 
   /**
-   * Puts a message into the outbox; it is sent from there. `quoted`: the row that it replies to; `mentions`: whom it names. Where the
-   * browser refuses to keep it, this fails, unless the message is under way: somebody may have it already, so nothing else is made of it.
+   * Sends a message. `quoted`: the row that it replies to; `mentions`: whom it names; `forwarded`: the row whose text it has.
    */
-  async post(id, text, quoted = null, mentions = null) {
+  post(id, text, quoted = null, mentions = null, forwarded = null) {
     const number = Number(id.slice(2));
     const to = id.startsWith("u:") ? { user: number } : { group: number };
-    const body = { text, ...(quoted && { reply_to: quoted.message_id }), ...(mentions && { mentions }) };
+    const about = { ...(quoted && { reply_to: quoted.message_id }), ...(forwarded && { forward: forwarded.message_id }) };
+    const body = { text, ...about, ...(mentions && { mentions }) };
     const quote = quoted && { of: { sender: quoted.sender, client_id: quoted.client_id } };
-    const client_id = uuid();
-    const item = { client_id, conversation: id, to, body, quote, sent_at: new Date().toISOString() };
-    this.leaving.set(client_id, null);
-    // Before anything else, since somebody waits for it.
-    const isOut = this.send(item);
-    this.box.put(id, "");
-    try {
-      await this.write(id, async (db) => {
-        await db.post(item);
-        this.box.written(id, "");
-      });
-    } catch (problem) {
-      if (!isOut) throw problem;
-      const message_id = this.leaving.get(client_id);
-      this.unkept.set(client_id, { ...item, n: 0, state: message_id ? "sent" : "waiting", message_id, quoted });
-      if (!message_id) this.hold(item);
-      await this.box.keepEmpty(id);
-      return void await this.load([id]);
-    } finally {
-      this.leaving.delete(client_id);
-    }
-    await this.box.tell(id)?.catch((problem) => console.error(problem));
-  }
-
-  /** The server has stored a message. */
-  sent(client_id, message_id) {
-    if (this.leaving.has(client_id)) this.leaving.set(client_id, message_id);
-    const item = this.unkept.get(client_id);
-    if (!item) return;
-    Object.assign(item, { state: "sent", message_id });
-    this.load([item.conversation]);
-  }
-
-  /** The server has refused a message that is not in the outbox. */
-  async notSent(client_id, reason) {
-    const item = this.unkept.get(client_id);
-    if (!this.unkept.delete(client_id)) return;
-    await this.load([item.conversation]);
-    this.unsent(item, reason);
+    const item = { client_id: uuid(), conversation: id, to, body, quote, forwarded_from: authorOf(forwarded), sent_at: new Date().toISOString() };
+    return this.sending.post(item, quoted);
   }
 
   /** How far an own message has come, as far as the other person tells. */
@@ -392,6 +345,12 @@ export class Store {
     return this.write(conversation, (db) => db.queue(item));
   }
 
+  /** What is nowhere else, for a database that the browser has emptied. */
+  kept() {
+    const { drafts = new Map(), outbox = [] } = this;
+    return { drafts, outbox: outbox.filter(({ client_id }) => !this.sending.has(client_id)) };
+  }
+
   /** Keeps what somebody writes there. */
   draft(id, text) { return this.box.save(id, text); }
 
@@ -404,18 +363,6 @@ export class Store {
     if (!await this.db.markRead(id, upTo)) return;
     await this.load([id]);
     this.nudge([id]);
-  }
-
-  /** Fetches one more page of history; false when there is no more. */
-  async fetchOlder(id) {
-    const { history, base } = await this.db.position();
-    const floor = this.conversations.get(id)?.floor ?? base;
-    if (!floor || !history) return false;
-    const path = `/conversations/${id}/messages?before=${floor}&limit=200`;
-    const { rows, next_before } = await this.call("GET", path);
-    await this.db.older(id, rows, next_before ?? 0);
-    await this.load([]);
-    return rows.length > 0;
   }
 }
 

@@ -89,6 +89,13 @@ export class Sync {
     this.socket.start();
   }
 
+  /** The browser has lost all that was kept: it is fetched again over a new connection. */
+  anew() {
+    this.learned = false;
+    this.tell({ cursor: 0, history: undefined });
+    this.socket.connect();
+  }
+
   stop() { this.socket.stop(); }
 
   /** Connects at once instead of waiting. */
@@ -244,7 +251,7 @@ export class Sync {
     const friends = await this.pages("friends", "friends");
     const moments = await this.call("GET", "/moments");
     await this.db.learnState(rows, friends);
-    await this.db.older(MOMENTS, moments.rows, moments.next_before ?? 0);
+    await this.db.keepHistory(MOMENTS, moments.rows, { from: moments.next_before ?? 0, to: Infinity, life: this.state.history });
     await this.db.patch(MOMENTS, { read_to: moments.read_to, acked: moments.read_to, unread: this.unreadOf(moments),
       counted: moments.rows[0]?.message_id ?? 0 });
   }

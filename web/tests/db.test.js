@@ -139,3 +139,53 @@ test("what is new in the feed is counted from what is here, where the read marke
   assert.equal((await db.entries([row(44, "moment", { text: "ha" })], 43, 44)).stale, false);
   assert.equal((await db.overview()).conversations.get("u:0").unread, 3);
 });
+
+test("what was taken back before it was ever here is counted anew", async () => {
+  const db = await openDb({ uid: 10_001, name: "Ann" });
+  const row = (message_id, kind, body) => ({ message_id, kind, conversation: "g:7", sender: 10_002, client_id: `k${message_id}`, body });
+  const of = (n) => ({ of: { sender: 10_002, client_id: `k${n}` } });
+  const last = row(40, "message", { text: "hi" });
+  const line = { id: "g:7", title: "Walk", last, unread: 3, mentions: 0, read_to: 20, acked: 20, counted: 40, floor: 41 };
+  await db.write(["meta", "conversations"], (meta, conversations) => {
+    meta.put({ cursor: 40, history: "one", base: 41 }, "position");
+    conversations.put(line);
+  });
+  assert.equal((await db.entries([row(41, "reaction", { ...of(30), emoji: ["👍"] })], 40, 41)).stale, false);
+  assert.equal((await db.entries([row(42, "recall", of(30))], 41, 42)).stale, true);
+  await db.recount([{ id: "g:7", last, unread: 2, mentions: 0, read_to: 20 }]);
+  assert.equal((await db.overview()).conversations.get("g:7").unread, 2);
+  assert.equal((await db.entries([row(43, "delete", of(31))], 42, 43)).stale, true);
+  await db.recount([{ id: "g:7", last, unread: 1, mentions: 0, read_to: 20 }]);
+  // The newest is known from the list: there is nothing to ask.
+  const { stale } = await db.entries([row(44, "recall", of(40))], 43, 44);
+  assert.deepEqual([stale, (await db.overview()).conversations.get("g:7").unread], [false, 0]);
+});
+
+test("what was read of a part in the middle is taken off the count, and a marker elsewhere has it asked for", async () => {
+  const db = await openDb({ uid: 10_001, name: "Ann" });
+  const row = (message_id, fields = {}) => ({ message_id, kind: "message", conversation: "g:8", sender: 10_002, client_id: `k${message_id}`,
+    body: { text: "hi", ...(message_id % 10 === 0 && { mentions: { all: true } }) }, ...fields });
+  const line = { id: "g:8", last: row(400), unread: 300, mentions: 30, read_to: 100, acked: 100, counted: 400, floor: 401 };
+  await db.write(["meta", "conversations"], (meta, conversations) => {
+    meta.put({ cursor: 400, history: "one", base: 401 }, "position");
+    conversations.put(line);
+  });
+  const of = async () => {
+    const { unread, mentions, read_to, stale = false } = (await db.overview()).conversations.get("g:8");
+    return { unread, mentions, read_to, stale };
+  };
+  const page = Array.from({ length: 100 }, (_, at) => row(80 + at)).reverse();
+  await db.keepHistory("g:8", page, { from: 80, to: 179, life: "another" });
+  assert.equal(await db.row(150), undefined, "that was another life of the data");
+  await db.keepHistory("g:8", page, { from: 80, to: 179, life: "one" });
+  assert.equal(await db.markRead("g:8", 150), true);
+  assert.deepEqual(await of(), { unread: 250, mentions: 25, read_to: 150, stale: false });
+  assert.equal(await db.markRead("g:8", 140), false, "it never goes back");
+  await db.markRead("g:8", 200);
+  assert.deepEqual(await of(), { unread: 250, mentions: 25, read_to: 200, stale: true });
+  await db.recount([{ id: "g:8", last: row(400), unread: 200, mentions: 20, read_to: 200 }]);
+  await db.markRead("g:8", 400);
+  assert.deepEqual(await of(), { unread: 0, mentions: 0, read_to: 400, stale: false });
+  await db.keepPlace("g:8", { id: 150, offset: 12 });
+  assert.deepEqual((await db.overview()).conversations.get("g:8").place, { id: 150, offset: 12 });
+});

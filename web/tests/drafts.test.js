@@ -17,7 +17,7 @@ test("other devices are told a draft, and have none where it is too long for the
     told.push([name, id, value]);
     known = value;
   };
-  const store = { self: ME, drafts: new Map(), setting: () => known, set };
+  const store = { self: ME, drafts: new Map(), setting: () => known, set, db: { told() {} } };
   const drafts = new Drafts(store);
   for (const text of ["half a", LONG, `${LONG}x`, LONG.slice(1), `${EMOJI}x`, EMOJI]) {
     store.drafts.set(ID, text);
@@ -27,8 +27,8 @@ test("other devices are told a draft, and have none where it is too long for the
 });
 
 /** The draft that is kept once a device is told of `value`, where `here` is kept. */
-async function after(here, value, isOwn) {
-  const drafts = new Map(here ? [[ID, { id: ID, text: here }]] : []);
+async function after(here, value, isOwn, untold) {
+  const drafts = new Map(here === undefined ? [] : [[ID, { id: ID, text: here, untold }]]);
   const store = (rows, keyOf) => ({
     get: (key) => {
       const request = {};
@@ -54,4 +54,7 @@ test("what a device is told takes the place of its draft, unless it said so itse
   assert.equal(await after(LONG.slice(1), null), undefined);
   assert.equal(await after(EMOJI, null), undefined);
   assert.equal(await after(`${EMOJI}x`, null), `${EMOJI}x`);
+  // What was typed, or emptied, just before a page was left.
+  assert.equal(await after("half a line", { text: "half a" }, false, true), "half a line");
+  assert.equal(await after("", { text: "half a" }, false, true), "");
 });

@@ -7,6 +7,11 @@ import { webcrypto } from "node:crypto";
 // They are no globals of Node.js 18.
 globalThis.crypto ??= webcrypto;
 globalThis.navigator ??= {};
+Map.groupBy ??= (items, keyOf) => {
+  const groups = new Map();
+  for (const item of items) groups.set(keyOf(item), [...groups.get(keyOf(item)) ?? [], item]);
+  return groups;
+};
 
 // The page's texts, as the server's script would bring them.
 globalThis.tidemarkTexts = JSON.parse(readFileSync(new URL("../languages/en.json", import.meta.url), "utf8"));

@@ -9,6 +9,9 @@ const ORIGIN = "https://chat.example";
 let caches;
 let server;
 let listeners;
+/** What was done with the pages that are open. */
+let done;
+let pages;
 
 class Caches {
   all = new Map();
@@ -29,7 +32,10 @@ function start(hash = "new") {
   listeners = {};
   const self = {
     addEventListener: (type, listener) => { listeners[type] = listener; },
-    skipWaiting: async () => {}, registration: {}, clients: { claim: async () => {} },
+    skipWaiting: async () => {}, registration: {},
+    clients: {
+      claim: async () => {}, matchAll: async () => pages, get: async (id) => pages.find((each) => each.id === id), openWindow: async (path) => { done.push(["opened", path]); },
+    },
   };
   const run = new Function("self", "caches", "fetch", "location", "HASH", "FILES", source);
   run(self, caches, (request) => server(request.url ?? request), { origin: ORIGIN }, hash, [`/static/${hash}/chat.js`]);
@@ -45,10 +51,16 @@ async function happens(type, more = {}) {
 }
 
 const visit = (path, mode = "navigate", method = "GET") =>
-  happens("fetch", { request: { method, mode, url: ORIGIN + path } }).then((response) => response?.text() ?? null);
+  happens("fetch", { request: { method, mode, url: ORIGIN + path }, resultingClientId: "new" }).then((response) => response?.text() ?? null);
 const page = (name, hash = "new") => new Response(`${name} /static/${hash}/chat.js`);
 
+const tab = (path, visibilityState = "hidden") => ({
+  url: ORIGIN + path, visibilityState,
+  postMessage: (message) => done.push([path, message]), focus: async () => { done.push([path, "focus"]); },
+});
+
 beforeEach(async () => {
+  [done, pages] = [[], []];
   caches = new Caches();
   server = async (path) => (path === "/" ? page("Ada") : new Response(path));
   start();
@@ -76,10 +88,31 @@ test("a proxy without a server behind it is no answer", async () => {
   assert.equal(await visit("/"), "Ada /static/new/chat.js");
 });
 
-test("the server's page comes first, and is the one that is kept", async () => {
+const told = () => done.splice(0).filter(([, message]) => message.renewed).length;
+
+test("the page that is kept comes at once, and the server's is the next one", async () => {
+  pages = [Object.assign(tab("/c/u:1"), { id: "new" })];
+  let answered = false;
+  server = async () => {
+    await new Promise((resolve) => setImmediate(resolve));
+    answered = true;
+    return page("Ben");
+  };
+  const waits = [];
+  let shown;
+  listeners.fetch({ request: { method: "GET", mode: "navigate", url: `${ORIGIN}/c/u:1` }, resultingClientId: "new",
+    waitUntil: (work) => waits.push(work), respondWith: (response) => { shown = response; } });
+  assert.equal(await (await shown).text(), "Ada /static/new/chat.js");
+  assert.equal(answered, false, "nobody waits for the server");
+  await Promise.all(waits);
+  assert.equal(told(), 1, "the page is another one");
+  assert.equal(await visit("/"), "Ben /static/new/chat.js");
+  assert.equal(told(), 0);
+});
+
+test("a form that is sent may change the page, so the next one is the server's", async () => {
+  await visit("/language", "navigate", "POST");
   server = async () => page("Ben");
-  assert.equal(await visit("/c/u:1"), "Ben /static/new/chat.js");
-  server = down;
   assert.equal(await visit("/"), "Ben /static/new/chat.js");
 });
 
@@ -95,9 +128,11 @@ test("being sent elsewhere, or seeing a card, means that no page is kept", async
   }
 });
 
-test("a page of another version is shown and not kept, since its files are not here", async () => {
+test("a page of another version is not kept, since its files are not here", async () => {
+  pages = [Object.assign(tab("/"), { id: "new" })];
   server = async () => page("Ada", "newer");
-  assert.equal(await visit("/"), "Ada /static/newer/chat.js");
+  assert.equal(await visit("/"), "Ada /static/new/chat.js");
+  assert.equal(told(), 0);
   server = down;
   assert.equal(await visit("/"), "Ada /static/new/chat.js");
 });
@@ -107,10 +142,26 @@ test("a new version drops what the one before kept, once it has all its own", as
   start("newer");
   await happens("install");
   assert.deepEqual(await caches.keys(), ["assets-new", "page-new", "assets-newer", "page-newer"]);
+  pages = [tab("/")];
   await happens("activate");
   assert.deepEqual(await caches.keys(), ["assets-newer", "page-newer"]);
+  assert.equal(told(), 1, "a page of the version before");
   start("newest");
   server = down;
   await assert.rejects(happens("install"));
   assert.ok((await caches.keys()).includes("assets-newer"));
+});
+
+const press = () => happens("notificationclick", { notification: { tag: "u:10002", close: () => done.push("closed") } });
+
+test("a notification that is pressed opens its conversation, in a page that is there", async () => {
+  pages = [tab("/docs", "visible"), tab("/moments"), tab("/c/u:7", "visible")];
+  await press();
+  assert.deepEqual(done.splice(0), ["closed", ["/c/u:7", { open: "u:10002" }], ["/c/u:7", "focus"]]);
+  pages = [tab("/docs"), tab("/")];
+  await press();
+  assert.deepEqual(done.splice(0), ["closed", ["/", { open: "u:10002" }], ["/", "focus"]]);
+  pages = [tab("/login", "visible")];
+  await press();
+  assert.deepEqual(done, ["closed", ["opened", "/c/u:10002"]]);
 });

@@ -4,6 +4,7 @@ import { beforeEach, test } from "node:test";
 import { eventOf, muteIn, waitIn } from "../static/groups.js";
 import { itemsOf } from "../static/rows.js";
 import { isStarred, starredIds } from "../static/starred.js";
+import { authorOf } from "../static/state.js";
 import { Store, uuid } from "../static/store.js";
 import { settled } from "./page.js";
 
@@ -104,70 +105,6 @@ test("drafts and the open conversation are listed without a message", () => {
   store.drafts.set("u:8", "half a");
   store.open = "u:7";
   assert.deepEqual(store.sorted(), ["u:1", "u:7", "u:8"]);
-});
-
-/** A database that refuses to keep messages, and drafts if `drafts` says so. */
-function full(drafts = new Map()) {
-  const problem = new Error("no room");
-  const rows = { conversations: new Map(), outbox: [] };
-  const draft = async (id, text) => {
-    if (!drafts) throw problem;
-    text ? drafts.set(id, text) : drafts.delete(id);
-  };
-  const overview = async () => ({ ...rows, conversations: new Map(rows.conversations), outbox: [...rows.outbox], drafts: new Map(drafts) });
-  store.db = { post: async () => { throw problem; }, overview, draft, queue: async () => {} };
-  return { problem, rows };
-}
-
-test("a message that the browser refuses to keep and that is not under way is not sent", async () => {
-  const { problem } = full();
-  const held = [];
-  Object.assign(store, { send: () => false, hold: (item) => held.push(item) });
-  store.drafts.set("u:10002", "h");
-  await assert.rejects(store.post("u:10002", "hi"), problem);
-  assert.deepEqual(held, []);
-  assert.deepEqual(store.pending("u:10002"), []);
-  assert.equal(store.drafts.has("u:10002"), false, "half of it is no draft of another one");
-});
-
-test("a message that was under way when the browser refused to keep it is one message until it is answered", async () => {
-  const { rows } = full();
-  const held = [];
-  const unsent = [];
-  Object.assign(store, { send: () => true, hold: (item) => held.push(item.client_id), unsent: (item, reason) => unsent.push([item.body.text, reason]) });
-  await store.post("u:10002", "hi");
-  await store.post("u:10002", "ho");
-  const [hi, ho] = store.pending("u:10002");
-  assert.deepEqual([hi.body.text, hi.state, ho.body.text, ho.state], ["hi", "waiting", "ho", "waiting"]);
-  assert.deepEqual(held, [hi.client_id, ho.client_id]);
-  store.sent(hi.client_id, 9);
-  await store.load([]);
-  assert.deepEqual(store.pending("u:10002").map(({ state }) => state), ["sent", "waiting"]);
-  rows.conversations.set("u:10002", { last: row(9) });
-  await store.load([]);
-  assert.deepEqual(store.pending("u:10002").map(({ body }) => body.text), ["ho"], "its row is here");
-  await store.notSent(ho.client_id, { code: "blocked" });
-  assert.deepEqual(store.pending("u:10002"), []);
-  assert.deepEqual(unsent, [["ho", { code: "blocked" }]]);
-  // The answer may come before the refusal.
-  store.send = ({ client_id }) => {
-    store.sent(client_id, 10);
-    return true;
-  };
-  await store.post("u:10002", "he");
-  assert.deepEqual(store.pending("u:10002").map(({ state }) => state), ["sent"]);
-  assert.equal(held.length, 2);
-});
-
-test("a draft that the browser refuses to keep is there as long as the page is", async () => {
-  const { problem } = full(null);
-  await assert.rejects(store.draft("u:10002", "half"), problem);
-  await store.load([]);
-  assert.equal(store.drafts.get("u:10002"), "half");
-  store.db.draft = async () => {};
-  await store.draft("u:10002", "half a");
-  await store.load([]);
-  assert.equal(store.drafts.has("u:10002"), false, "what is kept counts again");
 });
 
 test("a line is one line, and says who spoke", () => {
@@ -273,6 +210,13 @@ test("each day has a line of its own, and whoever speaks first on it is named ag
   assert.deepEqual(items.filter(({ line }) => line).map(({ sig }) => sig), ["Wednesday, March 4, 2026", "Thursday, March 5, 2026"]);
 });
 
+test("a day that begins again behind another one has a line of its own, with a key of its own", () => {
+  const at = (message_id, day) => row(message_id, { sent_at: new Date(2026, 2, day, 12).toISOString() });
+  const lines = itemsOf(store, [at(1, 4), at(2, 5), at(3, 4), at(4, 5)], [], null, null).filter(({ line }) => line);
+  assert.deepEqual(lines.map(({ sig }) => sig.match(/\d+(?=,)/)[0]), ["4", "5", "4", "5"]);
+  assert.equal(new Set(lines.map(({ key }) => key)).size, 4);
+});
+
 test("a star is what waits to go out, or the row about the message", () => {
   const said = (message_id) => row(message_id, { conversation: "u:2" });
   const starred = () => [1, 2, 3, 4].filter((id) => isStarred(store, said(id)));
@@ -287,4 +231,16 @@ test("a star is what waits to go out, or the row about the message", () => {
   assert.deepEqual([starred(), starredIds(store)], [[2], [2]]);
   store.outbox.length = 0;
   assert.deepEqual([starred(), starredIds(store)], [[2, 3], [3, 2]]);
+});
+
+test("a forwarded message names its first author, also while it waits", () => {
+  const rows = [
+    row(3, { body: { text: "a", forwarded_from: 10_002 } }),
+    row(4, { body: { text: "b", forwarded_from: ME.uid } }),
+    row(5),
+  ];
+  const item = { client_id: "c", conversation: "u:10002", body: { text: "d", forward: 3 }, forwarded_from: 10_002, sent_at: "2026-03-04T10:00:09Z" };
+  const from = itemsOf(store, rows, [item], 9, "").flatMap(({ row, from }) => (row ? [from ?? null] : []));
+  assert.deepEqual(from, ["Forwarded from Bob", "Forwarded from you", null, "Forwarded from Bob"]);
+  assert.deepEqual([authorOf(rows[0]), authorOf(rows[2]), authorOf(null)], [10_002, 10_002, undefined]);
 });

@@ -220,3 +220,13 @@ test("a connection that never opens ends only when the session is over", async (
   await settled();
   assert.equal(sync.state.phase, "ended");
 });
+
+test("a browser that has lost all that it kept begins anew over a new connection", async () => {
+  const { length } = world.made;
+  const { begun } = db;
+  sync.anew();
+  assert.equal(world.made.length, length + 1);
+  await welcome();
+  assert.equal(db.begun, begun + 1, "although the history is the same");
+  assert.equal(sync.state.cursor, 40);
+});

@@ -17,7 +17,7 @@ class Kept {
     Object.assign(this, { cursor, history });
   }
   async learnState() {}
-  async older() {}
+  async keepHistory() {}
   async patch() {}
   async isQuiet() { return false; }
   async lastOfOther() { return null; }

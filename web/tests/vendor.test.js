@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import "./page.js";
-import { matching } from "../static/emoji.js";
+import { matching, naming, toned } from "../static/emoji.js";
 import english from "../static/emoji-en.js";
 import groups from "../static/emoji-list.js";
 import chinese from "../static/emoji-zh.js";
@@ -43,4 +43,23 @@ test("a search finds by the beginnings of names first, and by all its words", ()
   assert.equal(found(" Cat  sca"), "🙀");
   assert.equal(found("dog"), "");
   assert.equal(matching(all, " "), all);
+});
+
+test("a tone of skin colours the people of an emoji, where there is such an emoji", () => {
+  for (const [emoji, shown] of [["👍", "👍🏽"], ["☝️", "☝🏽"], ["🧑‍🚀", "🧑🏽‍🚀"], ["👩‍❤️‍👨", "👩🏽‍❤️‍👨🏽"], ["👨‍👩‍👧", "👨‍👩‍👧"], ["🕵️‍♀️", "🕵🏽‍♀️"], ["🐱", "🐱"], ["❤️", "❤️"]]) {
+    assert.equal(toned(emoji, "🏽"), shown, emoji);
+    assert.equal(toned(emoji, ""), emoji);
+  }
+});
+
+test("names of emoji are offered behind a colon, and not within times, faces and sentences", async () => {
+  globalThis.localStorage = { getItem: () => null, setItem() {} };
+  globalThis.document = { documentElement: { lang: "en" }, createElement: () => ({ setAttribute() {}, append() {} }) };
+  const offered = await new Promise((resolve) => {
+    const source = naming(() => resolve((typed) => source.find(typed).map(({ text }) => text)));
+    assert.deepEqual(source.find("cat"), [], "the names are fetched first");
+  });
+  assert.ok(offered("cat_face").includes("🐱"));
+  assert.ok(offered("red_he").includes("❤️"));
+  for (const typed of ["", "d", "-)", " cat", "cat face", "//a.example", "3"]) assert.deepEqual(offered(typed), [], typed);
 });

@@ -17,9 +17,13 @@ const PROGRAMS: [&str; 2] = ["tidemark", "seqsvr"];
 const ROLES: [&str; 4] = ["store", "alloc", "arbiter", "issuer"];
 
 /// The package has these documents, and those in `docs/operating`.
-const DOCUMENTS: [&str; 7] = [
+const DOCUMENTS: [&str; 11] = [
+    "API.md",
+    "CLUSTER-CLIENT.md",
     "CLUSTER.md",
     "EXPORT.md",
+    "FACTS.md",
+    "FAILOVER.md",
     "ISSUER.md",
     "OPERATING-CLUSTER.md",
     "OPERATING.md",

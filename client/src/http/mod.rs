@@ -20,8 +20,9 @@ use uuid::Uuid;
 use crate::error::Error;
 use crate::servers::Servers;
 use crate::wire::{
-    Account, BatchAnswer, BatchOutcome, BatchRequest, Conversation, ConversationPage, ConversationSummary,
-    Direction, Draft, Group, GroupMade, Me, Person, RangePage, RangeQuery, Role, Sent, Seq, Ticket,
+    Account, BatchAnswer, BatchOutcome, BatchRequest, Conversation, ConversationPage, ConversationPlace,
+    ConversationSummary, Direction, Draft, Group, GroupMade, Me, Person, RangePage, RangeQuery, Role, Sent,
+    Seq, Ticket,
 };
 use call::HttpCall;
 
@@ -226,6 +227,28 @@ impl Http {
         if let Some(before) = before {
             call = call.query("before", before);
         }
+        if let Some(limit) = limit {
+            call = call.query("limit", limit);
+        }
+        self.read(call).await
+    }
+
+    /// A page of one conversation at a place, newest first.
+    pub async fn conversation_at(
+        &self,
+        conversation: Conversation,
+        place: ConversationPlace,
+        limit: Option<u32>,
+    ) -> Result<ConversationPage, Error> {
+        let call = HttpCall::new(Method::GET, format!("conversations/{conversation}/messages"));
+        let mut call = match place {
+            ConversationPlace::After(id) => call.query("after", id),
+            ConversationPlace::Around(id) => call.query("around", id),
+            ConversationPlace::Since(time) => call.query("since", time),
+            ConversationPlace::Message { sender, client_id } => {
+                call.query("sender", sender).query("client_id", client_id)
+            }
+        };
         if let Some(limit) = limit {
             call = call.query("limit", limit);
         }

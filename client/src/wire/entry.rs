@@ -75,6 +75,11 @@ impl Entry {
         (self.kind == Kind::Recalled).then(|| self.field("by"))?
     }
 
+    /// The user that wrote the text of a forwarded message first.
+    pub fn forwarded_from(&self) -> Option<u32> {
+        (self.kind == Kind::Message).then(|| self.field("forwarded_from"))?
+    }
+
     /// Whether a star stands from then on; `None` for other kinds.
     pub fn starred(&self) -> Option<bool> {
         (self.kind == Kind::Star).then(|| self.field("starred"))?
@@ -270,6 +275,13 @@ impl Draft {
                 .expect("a JSON value can always be written");
         Draft { client_id, to, body }
     }
+
+    /// The same that forwards `forward`, a row of the caller's inbox with this text.
+    pub fn forward_as(client_id: Uuid, to: Recipient, text: &str, forward: u64) -> Draft {
+        let body = serde_json::value::to_raw_value(&serde_json::json!({ "text": text, "forward": forward }))
+            .expect("a JSON value can always be written");
+        Draft { client_id, to, body }
+    }
 }
 
 /// Where a sent message stands.
@@ -378,5 +390,7 @@ mod tests {
         );
         let reply = Draft::reply_as(Uuid::nil(), Recipient::Group(7), "x", 5);
         assert_eq!(reply.body.get(), r#"{"reply_to":5,"text":"x"}"#);
+        let forward = Draft::forward_as(Uuid::nil(), Recipient::Group(3), "x", 5);
+        assert_eq!(forward.body.get(), r#"{"forward":5,"text":"x"}"#);
     }
 }

@@ -165,8 +165,29 @@ pub struct ConversationSummary {
 pub struct ConversationPage {
     /// The rows.
     pub rows: Vec<Entry>,
-    /// Ask for what is before this id; `None` = that was all.
+    /// Ask for what is before this id; `None` = that was all, or [`ConversationPlace::After`] was asked for.
     pub next_before: Option<u64>,
+    /// Ask for what is after this id; `None` = that was all, or no place was asked for.
+    #[serde(default)]
+    pub next_after: Option<u64>,
+}
+
+/// Which rows of a conversation are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConversationPlace {
+    /// Those that follow this id.
+    After(u64),
+    /// Those on both sides of this id.
+    Around(u64),
+    /// Those on both sides of the first row that was sent at this time or later: milliseconds since 1970-01-01 UTC.
+    Since(u64),
+    /// Those on both sides of the caller's copy of this message.
+    Message {
+        /// The user who sent it.
+        sender: u32,
+        /// The key under which it was sent.
+        client_id: Uuid,
+    },
 }
 
 /// A group and who is in it.

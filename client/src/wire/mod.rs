@@ -12,8 +12,8 @@ pub use entry::{Conversation, Draft, Entry, Kind, MessageKey, Recipient, Sent};
 pub use frame::{ClientFrame, Entries, Progress, ServerFrame};
 pub use group_message::{Mentions, ReadCount};
 pub use http::{
-    Account, BatchOutcome, Consumed, ConversationPage, ConversationSummary, Direction, Group, History, Me,
-    Member, Muted, Person, RangeEnd, RangePage, RangeQuery, Reason, Report, ReportPage, ReportedMessage,
-    Role, Seq,
+    Account, BatchOutcome, Consumed, ConversationPage, ConversationPlace, ConversationSummary, Direction,
+    Group, History, Me, Member, Muted, Person, RangeEnd, RangePage, RangeQuery, Reason, Report, ReportPage,
+    ReportedMessage, Role, Seq,
 };
 pub(crate) use http::{BatchAnswer, BatchRequest, Description, GroupMade, NewValue, Ticket};

@@ -78,6 +78,45 @@ fn processes_under_sigkill_on_one_database_give_no_number_twice() {
     assert!(all.iter().all(|number| *number >= 100));
 }
 
+/// The folder of each version since 0.1.0 has the database that its program left after it had issued 100 to 129.
+#[test]
+fn the_database_of_each_version_goes_on_where_it_was() {
+    let mut opened = 0;
+    for version in std::fs::read_dir(versions()).unwrap() {
+        let folder = tempfile::tempdir().unwrap();
+        tar("-xzf", &version.unwrap().path().join("issuer.tar.gz"), folder.path(), &[]);
+        let process = Process::start(&configured(folder.path()));
+        let numbers = take(&process.addr, 30).expect("it runs");
+        assert!(numbers[0] > 129 && numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
+        opened += 1;
+    }
+    assert!(opened > 0);
+}
+
+/// `FIXTURES=yes cargo xtask test writes_what_this_version_leaves` writes the one of this version, when it is released.
+#[test]
+fn writes_what_this_version_leaves() {
+    if std::env::var_os("FIXTURES").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut process = Process::start(&configured(folder.path()));
+    assert_eq!(take(&process.addr, 30).expect("it runs"), (100..130).collect::<Vec<_>>());
+    process.kill();
+    let written = versions().join(env!("CARGO_PKG_VERSION"));
+    std::fs::create_dir_all(&written).unwrap();
+    tar("-czf", &written.join("issuer.tar.gz"), folder.path(), &["--exclude=issuer.toml", "."]);
+}
+
+fn tar(how: &str, archive: &Path, folder: &Path, what: &[&str]) {
+    let mut command = std::process::Command::new("tar");
+    assert!(command.arg(how).arg(archive).arg("-C").arg(folder).args(what).status().unwrap().success());
+}
+
+fn versions() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/versions")
+}
+
 #[test]
 fn a_wrong_configuration_is_one_line_and_exit_code_2() {
     let folder = tempfile::tempdir().unwrap();

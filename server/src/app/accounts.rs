@@ -10,12 +10,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
-use self::rules::{PASSWORD_CHARACTERS, check_password, checked_name, has_length_of_name};
+use self::rules::{check_password, checked_name, has_length_of_name, is_too_long};
 use super::passwords::{PASSWORD_TURNS, Passwords};
 use super::sessions::{LiveSession, SessionCache};
 use super::tickets::Tickets;
 use super::tokens::{Token, hash_of};
-use crate::domain::{Clock, Timestamp, Uid, is_official, is_reserved};
+use crate::domain::{Clock, Timestamp, Uid, is_official, is_reserved, normal_name};
 use crate::notify::{Hint, Hints};
 use crate::seq::Ids;
 use crate::store::{
@@ -207,7 +207,7 @@ impl Accounts {
 
     /// Why `name` is not free.
     async fn why_not(&self, name: &str) -> Result<AccountError, StoreError> {
-        Ok(match self.0.directory.account_by_name(name.trim()).await? {
+        Ok(match self.0.directory.account_by_name(&normal_name(name)).await? {
             Some(_) => AccountError::NameTaken,
             None => AccountError::NameResembles,
         })
@@ -215,7 +215,7 @@ impl Accounts {
 
     /// An account that can be made, unless somebody else takes the name first.
     async fn new_account(&self, name: &str, password: String) -> Result<NewAccount, AccountError> {
-        let name = checked_name(name)?.to_owned();
+        let name = checked_name(name)?;
         check_password(&password, &name)?;
         // Asked before the costly hash; the directory decides.
         if self.0.directory.account_by_name(&name).await?.is_some() {
@@ -228,6 +228,14 @@ impl Accounts {
         Ok(NewAccount { name, password_hash, created_at: self.0.clock.now() })
     }
 
+    /// The account of this name. Not by the rule for new names: imported accounts keep theirs.
+    async fn account_called(&self, name: &str) -> Result<Option<Account>, StoreError> {
+        match normal_name(name) {
+            name if has_length_of_name(&name) => self.0.directory.account_by_name(&name).await,
+            _ => Ok(None),
+        }
+    }
+
     /// Begins a session on a device that is called `label`, and keeps `device` if it is known by that. An unknown name costs as much as a
     /// wrong password.
     pub async fn log_in(
@@ -237,16 +245,11 @@ impl Accounts {
         label: String,
         device: Option<DeviceToken>,
     ) -> Result<SignedIn, AccountError> {
-        if password.chars().count() > *PASSWORD_CHARACTERS.end() {
+        if is_too_long(&password) {
             return Err(AccountError::WrongCredentials);
         }
-        // Not by the rule for new names: imported accounts keep theirs.
-        let account = match name.trim() {
-            name if has_length_of_name(name) => self.0.directory.account_by_name(name).await?,
-            _ => None,
-        };
         // A deleted one costs as much as an unknown one.
-        let account = account.filter(|account| account.deleted_at.is_none());
+        let account = self.account_called(name).await?.filter(|account| account.deleted_at.is_none());
         let stored = account.as_ref().map(|account| account.password_hash.clone());
         let right = self.0.passwords.matches(password.clone(), stored).await?;
         match account {

@@ -4,11 +4,39 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::domain::{
-    Conversation, Entry, Kind, MOST_PINS, MessageId, Progress, Uid, pins, read_counts_key, seen_key,
+    Conversation, Entry, IdempotencyKey, Kind, MOST_PINS, MessageId, Progress, RangeQuery, Timestamp, Uid,
+    pins, read_counts_key, seen_key,
 };
 
 use crate::store::marked::marked;
 use crate::store::{Directory, MessageStore, Page, ShownName, StoreError, Summary};
+
+/// Which rows of a conversation are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The newest.
+    End,
+    /// Those that follow this id.
+    After(MessageId),
+    /// Those on both sides of this id.
+    Around(MessageId),
+    /// Those on both sides of the first row that was sent at this time or later. Times grow with ids, but for rows from before one
+    /// joined a group.
+    Since(Timestamp),
+    /// Those on both sides of the caller's copy of this message.
+    Message(IdempotencyKey),
+}
+
+/// A part of a conversation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// Its rows, newest first.
+    pub rows: Vec<Entry>,
+    /// Whether there are older rows; never said of [`Place::After`].
+    pub has_older: bool,
+    /// Whether there are newer rows, below the bound that was given; never said of [`Place::End`].
+    pub has_newer: bool,
+}
 
 /// A conversation of the list, with the name that people know it by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,15 +140,82 @@ impl Conversations {
         Ok(messages)
     }
 
-    /// Rows of one conversation, newest first, with ids below `before`.
-    pub async fn messages(
+    /// Rows of one conversation with ids below `before`, at most `limit`; `None`: the caller has no copy of the message there.
+    ///
+    /// # Errors
+    /// The store's errors.
+    pub async fn history(
         &self,
         who: Uid,
         conversation: Conversation,
+        place: Place,
         before: Option<MessageId>,
         limit: usize,
-    ) -> Result<Page, StoreError> {
-        self.store.conversation(who, conversation, before, limit).await
+    ) -> Result<Option<History>, StoreError> {
+        let (at, older) = match place {
+            Place::End => {
+                let Page { rows, more } =
+                    self.store.conversation(who, conversation, RangeQuery::before(before, limit)).await?;
+                return Ok(Some(History { rows, has_older: more, has_newer: false }));
+            }
+            Place::After(id) => (MessageId::new(id.get() + 1), 0),
+            Place::Around(id) => (Some(id), limit / 2),
+            Place::Since(time) => {
+                (MessageId::new(self.first_since(who, conversation, time).await?), limit / 2)
+            }
+            Place::Message(key) => {
+                let Some(id) = self.copy(who, conversation, key).await? else { return Ok(None) };
+                (Some(id), limit / 2)
+            }
+        };
+        // Beyond every row.
+        let at = at.unwrap_or(MessageId::MAX);
+        let below = match older {
+            0 => Page::default(),
+            older => {
+                let end = before.map_or(at, |before| before.min(at));
+                self.store.conversation(who, conversation, RangeQuery::before(Some(end), older)).await?
+            }
+        };
+        let from = MessageId::new(at.get().saturating_sub(1)).unwrap_or_default();
+        let above = RangeQuery::after(from, limit - below.rows.len()).up_to(before);
+        let Page { mut rows, more } = self.store.conversation(who, conversation, above).await?;
+        rows.reverse();
+        rows.extend(below.rows);
+        Ok(Some(History { rows, has_older: below.more, has_newer: more }))
+    }
+
+    /// The caller's copy of a message, if it is one of this conversation.
+    async fn copy(
+        &self,
+        who: Uid,
+        conversation: Conversation,
+        key: IdempotencyKey,
+    ) -> Result<Option<MessageId>, StoreError> {
+        let Some(id) = self.store.copies(key, &[who]).await?.pop().flatten() else { return Ok(None) };
+        let row = self.store.entry(who, id).await?;
+        Ok(row.filter(|row| row.conversation() == conversation).map(|row| row.message_id))
+    }
+
+    /// An id at or below that of the first row that was sent at `time` or later, and above all rows before it. It halves the ids until
+    /// one is left: at most 53 reads of one row.
+    async fn first_since(
+        &self,
+        who: Uid,
+        conversation: Conversation,
+        time: Timestamp,
+    ) -> Result<u64, StoreError> {
+        let (mut low, mut high) = (0, self.store.watermark(who).await?.get() + 1);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let from = MessageId::new(middle.saturating_sub(1)).unwrap_or_default();
+            let page = self.store.conversation(who, conversation, RangeQuery::after(from, 1)).await?;
+            match page.rows.first() {
+                Some(row) if row.content.sent_at < time => low = row.message_id.get() + 1,
+                _ => high = middle,
+            }
+        }
+        Ok(low)
     }
 }
 

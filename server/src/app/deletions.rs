@@ -18,7 +18,9 @@ use uuid::Uuid;
 
 use self::group_walk::GroupWalk;
 use super::{Accounts, Moments, People};
-use crate::domain::{Body, ClientId, Clock, Conversation, Entry, FRIENDS, GroupId, Kind, Timestamp, Uid};
+use crate::domain::{
+    Body, ClientId, Clock, Conversation, Entry, FRIENDS, GroupId, Kind, RangeQuery, Timestamp, Uid,
+};
 use crate::queue::{GroupAction, Publish, Queues, Request, SendError};
 use crate::store::{Directory, Forgotten, MessageStore, StoreError};
 
@@ -156,7 +158,8 @@ impl Deletions {
         known.extend(former);
         let mut before = None;
         loop {
-            let page = self.store.conversation(uid, Conversation::MOMENTS, before, PAGE).await?;
+            let page =
+                self.store.conversation(uid, Conversation::MOMENTS, RangeQuery::before(before, PAGE)).await?;
             for row in page.rows.iter().filter(|row| row.content.sender == uid) {
                 let body = match row.content.kind {
                     Kind::Moment | Kind::Comment => {

@@ -7,7 +7,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::People;
-use crate::domain::{Body, ClientId, Content, Conversation, IdempotencyKey, Kind, MessageId, Uid};
+use crate::domain::{
+    Body, ClientId, Content, Conversation, IdempotencyKey, Kind, MessageId, RangeQuery, Uid,
+};
 use crate::queue::{Publish, Queues, Request, SendAck, SendError};
 use crate::store::{KeyState, MessageStore, Page, PendingKey, StoreError};
 
@@ -115,7 +117,8 @@ impl Moments {
     /// # Errors
     /// The store's errors.
     pub async fn feed(&self, who: Uid, before: Option<MessageId>, limit: usize) -> Result<Feed, StoreError> {
-        let page = self.store.conversation(who, Conversation::MOMENTS, before, limit).await?;
+        let page =
+            self.store.conversation(who, Conversation::MOMENTS, RangeQuery::before(before, limit)).await?;
         Ok(Feed { page, read_to: self.store.read_to(who, Conversation::MOMENTS).await? })
     }
 

@@ -13,6 +13,8 @@ use argon2::{Algorithm, Argon2, Block, Params, Version};
 use rand::Rng as _;
 use tokio::sync::oneshot;
 
+use crate::domain::normal_password;
+
 /// Passes over the memory of a hash.
 const PASSES: u32 = 2;
 
@@ -67,17 +69,21 @@ impl Passwords {
 
     /// The hash of `password` under a new salt, in PHC form.
     pub(super) async fn hash(&self, password: String) -> Result<String, Busy> {
-        let argon2 = self.argon2.clone();
+        let (argon2, password) = (self.argon2.clone(), normal_password(&password));
         self.run(move |memory| hash(&argon2, &password, memory)).await
     }
 
-    /// Whether `password` is the one behind `stored`. Without a stored hash the answer is no, after the same work.
+    /// Whether `password` is the one behind `stored`, in its normal form or, of an older hash, as it was typed. Without a stored hash the
+    /// answer is no, after the same work.
     pub(super) async fn matches(&self, password: String, stored: Option<String>) -> Result<bool, Busy> {
         let decoy = Arc::clone(&self.decoy);
         self.run(move |memory| {
             let known = stored.is_some();
-            let right = verify(stored.as_deref().unwrap_or(&decoy), &password, memory);
-            known && right.unwrap_or(false)
+            let stored = stored.as_deref().unwrap_or(&decoy);
+            let normal = normal_password(&password);
+            let mut is_right = |form: &str| verify(stored, form, memory).unwrap_or(false);
+            let right = is_right(&normal) || (normal != password && is_right(&password));
+            known && right
         })
         .await
     }
@@ -85,6 +91,7 @@ impl Passwords {
     /// Another hash of the password behind `stored`, at the configured cost and under the same salt.
     pub(super) async fn hash_anew(&self, password: String, stored: &str) -> Result<String, Busy> {
         let (argon2, salt) = (self.argon2.clone(), PasswordHash::new(stored).ok().and_then(|hash| hash.salt));
+        let password = normal_password(&password);
         self.run(move |memory| match salt {
             Some(salt) => hash_with(&argon2, &password, &salt, memory),
             None => hash(&argon2, &password, memory),
@@ -206,6 +213,20 @@ mod tests {
         assert_eq!(matches("correct horsf", Some(stored)).await, Ok(false));
         assert_eq!(matches("nobody has this password", None).await, Ok(false));
         assert_eq!(matches("anything", Some("no hash".into())).await, Ok(false));
+    }
+
+    #[tokio::test]
+    async fn a_password_matches_in_every_normal_form_and_an_older_hash_as_it_was_typed() {
+        let passwords = Passwords::new(8, 4);
+        let stored = passwords.hash("cafe\u{301}\u{a0}au lait".into()).await.expect("room");
+        let matches = |text: &str, stored: &str| passwords.matches(text.into(), Some(stored.to_owned()));
+        for typed in ["caf\u{e9} au lait", "cafe\u{301} au lait", "caf\u{e9}\u{3000}au\u{a0}lait"] {
+            assert_eq!(matches(typed, &stored).await, Ok(true), "{typed:?}");
+        }
+        assert_eq!(matches("cafe au lait", &stored).await, Ok(false));
+        let older = hash(&passwords.argon2, "cafe\u{301}\u{a0}au lait", &mut HashMemory::new());
+        assert_eq!(matches("cafe\u{301}\u{a0}au lait", &older).await, Ok(true));
+        assert_eq!(matches("caf\u{e9} au lait", &older).await, Ok(false));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::ExitError;
 use crate::app::{Accounts, OpenSignUpInvite};
 use crate::boot::{BootError, Hinting, Storage, numbers_of_users};
 use crate::config::Config;
-use crate::domain::{Clock, Uid};
+use crate::domain::{Clock, Uid, normal_name};
 use crate::store::Directory;
 
 /// Accounts read at a time.
@@ -149,7 +149,7 @@ pub(super) async fn run(User { what, json }: User, config: &Config) -> Result<()
 /// Whether the operator writes the name once more.
 fn is_repeated(name: &str) -> Result<bool, ExitError> {
     eprint!("This cannot be undone. Type the name {name:?} again to delete the account: ");
-    Ok(first_line_of_input()?.trim() == name.trim())
+    Ok(normal_name(&first_line_of_input()?) == normal_name(name))
 }
 
 /// Without the end of the line.

@@ -6,7 +6,9 @@
 pub mod amendment;
 pub mod compaction;
 pub mod conversation;
+pub mod emoji;
 pub mod entry;
+pub mod forward;
 pub mod group;
 pub mod ids;
 pub mod invite;
@@ -14,6 +16,7 @@ pub mod kinds;
 pub mod mention;
 pub mod message;
 pub mod name;
+pub mod password;
 pub mod range;
 pub mod relation;
 pub mod report;
@@ -21,9 +24,10 @@ pub mod setting;
 pub mod social;
 pub mod time;
 
-pub use amendment::{Amendment, Change, EmojiError, MOST_PINS, check_emoji};
+pub use amendment::{Amendment, Change, MOST_PINS};
 pub use compaction::{FRIENDS, SETTINGS, STARS, amendment_key, friend_key, pins, setting_key};
 pub use conversation::Conversation;
+pub use emoji::{EmojiError, check_emoji, normal_emoji};
 pub use entry::{Content, Entry, IdempotencyKey};
 pub use group::{
     Group, GroupChange, GroupSetting, GroupSettings, GroupStep, History, MOST_MUTED, Member, MembershipEpoch,
@@ -34,7 +38,10 @@ pub use invite::{Invite, LONGEST_INVITE_SECONDS, MOST_INVITE_USES};
 pub use kinds::{Kind, WrittenBy};
 pub use mention::{MOST_MENTIONS, Mentions};
 pub use message::{AppBodyError, AppKind, Body, Digest, TextError};
-pub use name::{DELETED_ACCOUNT, is_official, is_reserved, is_visible, name_endings, name_key, skeletons};
+pub use name::{
+    DELETED_ACCOUNT, is_official, is_reserved, is_visible, name_endings, name_key, normal_name, skeletons,
+};
+pub use password::normal_password;
 pub use range::{Bound, Direction, PageLimit, RangeError, RangeQuery};
 pub use relation::Relation;
 pub use report::{Complaint, LONGEST_REPORT, MOST_REPORTS, NewReport, Reason, Report, ReportedMessage};

@@ -16,14 +16,14 @@ const EMOJI_FORM: char = '\u{fe0f}';
 /// The text that others see in place of the name of a deleted account. The page shows it in the viewer's language.
 pub const DELETED_ACCOUNT: &str = "Deleted account";
 
-/// Names that no new account can have, since they stand for deleted accounts: one for each language of the page.
-const RESERVED: [&str; 2] = [DELETED_ACCOUNT, "已注销账号"];
+/// Names that no new account can have, since they stand for deleted accounts, or for everybody where a message mentions people: one of
+/// each for each language of the page.
+const RESERVED: [&str; 4] = [DELETED_ACCOUNT, "已注销账号", "all", "所有人"];
 
 /// Names that stand for a server's operators, or for all its people: an operator alone gives them to accounts.
-const OFFICIAL: [&str; 22] = [
+const OFFICIAL: [&str; 20] = [
     "admin",
     "administrator",
-    "all",
     "everybody",
     "everyone",
     "help",
@@ -40,7 +40,6 @@ const OFFICIAL: [&str; 22] = [
     "team",
     "tidemark",
     "webmaster",
-    "所有人",
     "管理员",
     "系统",
 ];
@@ -102,9 +101,14 @@ pub fn skeletons(name: &str) -> BTreeSet<String> {
     forms.iter().map(|form| unicode_security::skeleton(form).collect()).collect()
 }
 
-/// The form in which names are compared and looked for.
+/// A name as it is kept: without spaces around it, and with composed letters (NFC). Keyboards write the same letters in different ways.
+pub fn normal_name(name: &str) -> String {
+    name.trim().nfc().collect()
+}
+
+/// The form in which names are compared and looked for. Of imported names, too, which stay as they were.
 pub fn name_key(name: &str) -> String {
-    name.to_lowercase()
+    name.nfc().collect::<String>().to_lowercase()
 }
 
 /// The endings of a name's lower-case form that begin inside it and have two characters or more: a part of the name is the beginning
@@ -227,12 +231,20 @@ mod tests {
 
     #[test]
     fn names_of_those_who_run_a_server_are_known_in_any_form() {
-        for name in ["Administrator", "ADMIN", "Ro0t", "Supp\u{43e}rt", "管理员", "All"] {
+        for name in ["Administrator", "ADMIN", "Ro0t", "Supp\u{43e}rt", "管理员", "Everybody"] {
             assert!(is_official(name), "{name:?}");
         }
         for name in ["Adam", "Ally", "Rooty", "Ann Admin"] {
             assert!(!is_official(name), "{name:?}");
         }
+    }
+
+    #[test]
+    fn a_word_for_everybody_is_the_name_of_nobody() {
+        for name in ["all", "All", "ALL", "a\u{406}l", "\u{ff41}ll", "所有人", "Deleted account"] {
+            assert!(is_reserved(name), "{name:?}");
+        }
+        assert!(!is_reserved("Ally") && !is_reserved("alle"));
     }
 
     #[test]
@@ -272,12 +284,21 @@ mod tests {
     }
 
     #[test]
+    fn a_name_is_the_same_whatever_keyboard_writes_it() {
+        assert_eq!(normal_name(" Zoe\u{308} "), "Zo\u{eb}");
+        assert_eq!(name_key("ZOE\u{308}"), name_key("zo\u{eb}"));
+        assert_eq!(name_key("\u{1112}\u{1161}\u{11ab}"), "\u{d55c}");
+        assert_ne!(name_key("Zoe"), name_key("Zo\u{eb}"));
+    }
+
+    #[test]
     fn a_name_has_an_ending_for_each_place_inside_it_where_a_part_can_begin() {
         let endings = |name: &str| name_endings(name).into_iter().collect::<Vec<_>>();
         assert_eq!(endings("Ann Lee"), ["ee", "lee", "n lee", "nn lee"]);
         assert_eq!(endings("王小明"), ["小明"]);
         assert_eq!(endings("nene"), ["ene", "ne"]);
         assert_eq!(endings("e\u{301}a"), Vec::<String>::new());
+        assert_eq!(endings("Zoe\u{308}"), endings("zo\u{eb}"));
         assert_eq!(endings("A👩\u{200d}💻"), ["👩\u{200d}💻"]);
         assert_eq!(endings("A"), Vec::<String>::new());
     }

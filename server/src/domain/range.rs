@@ -95,6 +95,24 @@ impl RangeQuery {
         }
     }
 
+    /// Everything older than `before`, newest first; `None`: from the newest on.
+    pub fn before(before: Option<MessageId>, limit: usize) -> RangeQuery {
+        let start =
+            before.map_or(Bound::InfMax, |id| id.get().checked_sub(1).map_or(Bound::InfMin, Bound::Id));
+        RangeQuery {
+            start,
+            end: Bound::InfMin,
+            direction: Direction::Backward,
+            limit: PageLimit::of_rows(limit.clamp(1, Self::MAX_ROWS)),
+        }
+    }
+
+    /// The same, no further than below `end` (exclusive, forward) or above it (exclusive, backward).
+    pub fn up_to(mut self, end: Option<MessageId>) -> RangeQuery {
+        self.end = end.map_or(self.end, |end| Bound::Id(end.get()));
+        self
+    }
+
     /// Which way the rows come.
     pub fn direction(&self) -> Direction {
         self.direction

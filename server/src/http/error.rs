@@ -294,6 +294,7 @@ impl From<SendError> for Problem {
             SendError::Text(_)
             | SendError::NotInConversation
             | SendError::NoMessage
+            | SendError::OtherText
             | SendError::Emoji(_)
             | SendError::Setting(_)
             | SendError::Social(_)

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::error::Problem;
 use crate::app::{Attempt, KnownDevice};
 use crate::config::LimitsSection;
-use crate::domain::Uid;
+use crate::domain::{Uid, name_key};
 
 /// A burst is this many times the rate.
 const BURST: u32 = 10;
@@ -241,7 +241,7 @@ impl Rates {
         name: &str,
         device: Option<&KnownDevice>,
     ) -> Result<Vec<Attempt>, Problem> {
-        let name = name_key(name);
+        let name = counted_as(name);
         let Some(KnownDevice { name: device, .. }) = device else {
             let mut attempts = self.try_name(address, &name)?;
             attempts.push(self.log_ins_by_name.rate.attempt(format!("log-in as {name}")));
@@ -257,7 +257,7 @@ impl Rates {
 
     /// The same for an access key, whose secret nobody guesses: without a limit over all addresses, by which strangers could shut it.
     pub(super) fn sign_in(&self, address: IpAddr, access_key: &str) -> Result<Vec<Attempt>, Problem> {
-        self.try_name(address, &name_key(&format!("access key {access_key}")))
+        self.try_name(address, &counted_as(&format!("access key {access_key}")))
     }
 
     fn try_name(&self, address: IpAddr, name: &str) -> Result<Vec<Attempt>, Problem> {
@@ -338,8 +338,8 @@ impl Rates {
 }
 
 /// As what a name is counted. No account has a longer one, and memory is bounded by the number of names alone.
-fn name_key(name: &str) -> String {
-    name.trim().chars().take(64).collect::<String>().to_lowercase()
+fn counted_as(name: &str) -> String {
+    name_key(name.trim()).chars().take(64).collect()
 }
 
 #[cfg(test)]

@@ -166,6 +166,7 @@ fn pages() -> Router<HttpState> {
     Router::new()
         .route("/",                       get(pages::shell))
         .route("/c/{conversation}",       get(pages::shell))
+        .route("/c/{conversation}/m/{message}", get(pages::shell))
         .route("/moments",                get(pages::shell))
         .route("/contacts",               get(pages::shell))
         .route("/invites/{code}",         get(invite_pages::look).post(invite_pages::join))

@@ -67,6 +67,9 @@ enum BodyForm {
         /// The message that it replies to.
         #[schema(nullable = false)]
         reply_to: Option<QuoteForm>,
+        /// The user that wrote the text first, where the message forwards it.
+        #[schema(nullable = false)]
+        forwarded_from: Option<u32>,
         /// Mentions, in a group.
         #[schema(nullable = false)]
         mentions: Option<MentionsForm>,

@@ -11,8 +11,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::domain::{
-    Content, Conversation, Entry, Group, IdempotencyKey, Kind, MOST_PINS, MessageId, Standing, Uid,
-    amendment_key, pins,
+    Content, Conversation, Entry, Group, IdempotencyKey, Kind, MOST_PINS, MessageId, RangeQuery, Standing,
+    Uid, amendment_key, pins,
 };
 use crate::store::marked::{self, marked};
 use crate::store::{KeyState, MessageStore, Recipient, StoreError};
@@ -75,6 +75,10 @@ impl LookBack<'_> {
         let shown: HashSet<IdempotencyKey> = messages.iter().filter_map(|message| message.key()).collect();
         let mut reactions = seen.reactions;
         reactions.retain(|row| row.of().is_some_and(|of| shown.contains(&of)));
+        // Those of an earlier membership came without their messages, where the group did not show its history then.
+        if to.epoch.0 > 1 {
+            self.leave_out_known(&mut reactions, to.uid).await?;
+        }
         let full = reactions.iter().take(self.rows).position(|row| !fits(row, &mut room));
         reactions.truncate(full.unwrap_or(self.rows));
 
@@ -112,7 +116,8 @@ impl LookBack<'_> {
     ) -> Result<EarlierRows, StoreError> {
         let (mut seen, mut before, mut looked) = (EarlierRows::default(), before, 0);
         loop {
-            let page = self.store.conversation(member, conversation, Some(before), PAGE).await?;
+            let query = RangeQuery::before(Some(before), PAGE);
+            let page = self.store.conversation(member, conversation, query).await?;
             looked += page.rows.len();
             for row in page.rows {
                 before = row.message_id;
@@ -131,16 +136,16 @@ impl LookBack<'_> {
         }
     }
 
-    /// Leaves out the messages that `to` has: a member that comes back gets nothing twice.
-    async fn leave_out_known(&self, messages: &mut Vec<Arc<Content>>, to: Uid) -> Result<(), StoreError> {
-        let mut unknown = Vec::with_capacity(messages.len());
-        for message in messages.drain(..) {
-            let Some(key) = message.key() else { continue };
+    /// Leaves out the rows that `to` has: a member that comes back gets nothing twice.
+    async fn leave_out_known(&self, rows: &mut Vec<Arc<Content>>, to: Uid) -> Result<(), StoreError> {
+        let mut unknown = Vec::with_capacity(rows.len());
+        for row in rows.drain(..) {
+            let Some(key) = row.key() else { continue };
             if self.store.copies(key, &[to]).await? == [None] {
-                unknown.push(message);
+                unknown.push(row);
             }
         }
-        *messages = unknown;
+        *rows = unknown;
         Ok(())
     }
 

@@ -41,6 +41,9 @@ pub enum SendError {
     /// The row is there, and it is no message that others could be told of.
     #[error("this row is not a message that can be edited, recalled, answered or reacted to")]
     NoMessage,
+    /// The message that is to be forwarded has another text.
+    #[error("the message that is forwarded has another text by now; forward it as it is")]
+    OtherText,
     /// The message was taken back.
     #[error("this message was recalled")]
     Recalled,
@@ -200,6 +203,7 @@ impl SendError {
             SendError::Text(TextError::Nul) => "text_nul",
             SendError::NotInConversation => "not_in_conversation",
             SendError::NoMessage => "no_message",
+            SendError::OtherText => "other_text",
             SendError::Recalled => "recalled",
             SendError::NotYours => "not_yours",
             SendError::TooLate(_) => "too_late",

@@ -75,10 +75,10 @@ fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
     let (mut facts, mut people): (Vec<Fact>, &[Uid]) = (Vec::with_capacity(4), &[]);
     facts.push(Fact::Person(who));
     match &queued.request {
-        Request::Message(OutgoingMessage { client_id, to, reply_to, .. }) => {
+        Request::Message(OutgoingMessage { client_id, to, reply_to, forward, .. }) => {
             facts.extend([Fact::Key((who, *client_id)), receivers(*to)]);
             facts.extend(permission(who, *to));
-            facts.extend(reply_to.map(|row| Fact::Row(who, row)));
+            facts.extend([*reply_to, *forward].into_iter().flatten().map(|row| Fact::Row(who, row)));
             if let Conversation::Group(gid) = to {
                 facts.push(Fact::Spoke(who, *gid));
             }

@@ -100,6 +100,7 @@ mod tests {
             to,
             text: "hi".into(),
             reply_to: None,
+            forward: None,
             mentions: Mentions::default(),
         })
     }

@@ -11,7 +11,6 @@ use tokio::sync::{Mutex, mpsc};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tracing::error;
 
 use super::delayed_wakes::DelayedWakes;
 use super::fan_out::FanOut;
@@ -23,9 +22,9 @@ use super::read_counts::Marks;
 use super::request::Queued;
 use super::shard::{QueueWriter, Shard};
 use super::slices::Slices;
-use super::{FIRST_PAUSE, LONGEST_PAUSE, Options, QueueParts, daily_limit};
+use super::{Options, QueueParts, daily_limit};
 use crate::log_limit::LogLimit;
-use crate::workers::watched;
+use crate::workers::replaced_after_panics;
 
 /// Deliveries from other queues that may wait in one; beyond it those queues accept no more.
 const DELIVERIES: usize = 1_024;
@@ -34,12 +33,11 @@ const DELIVERIES: usize = 1_024;
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// The parts that the writers of all queues share.
-#[derive(Clone)]
 struct Around {
     parts: Arc<QueueParts>,
     outages: Arc<Outages>,
-    permissions: Arc<WritePermissions>,
-    first_messages: Arc<FirstMessages>,
+    permissions: WritePermissions,
+    first_messages: FirstMessages,
     fan_out: Arc<FanOut>,
     wakes: Arc<DelayedWakes>,
     marks: Marks,
@@ -58,10 +56,18 @@ pub(super) fn start_all(
     tasks: &TaskTracker,
 ) -> Vec<mpsc::Sender<Queued>> {
     let queues = options.queues.max(1);
-    let permissions =
-        Arc::new(WritePermissions::new(parts.numbers.come_from_the_store(), Arc::clone(friends)));
     let limit = daily_limit("first messages", options.first_messages, parts);
-    let first_messages = Arc::new(FirstMessages::new(limit));
+    let around = Arc::new(Around {
+        parts: Arc::clone(parts),
+        outages: Arc::clone(outages),
+        permissions: WritePermissions::new(parts.numbers.come_from_the_store(), Arc::clone(friends)),
+        first_messages: FirstMessages::new(limit),
+        fan_out: Arc::clone(fan_out),
+        wakes: Arc::clone(wakes),
+        marks: marks.clone(),
+        options: *options,
+        closing: closing.clone(),
+    });
     let (peers, inboxes): (Vec<_>, Vec<_>) = (0..queues).map(|_| mpsc::channel(DELIVERIES)).unzip();
     let start = |(index, deliveries)| {
         let (lane, requests) = mpsc::channel(options.length.max(1));
@@ -81,18 +87,7 @@ pub(super) fn start_all(
             log: LogLimit::default(),
             unsettled: Vec::new(),
         };
-        let around = Around {
-            parts: Arc::clone(parts),
-            outages: Arc::clone(outages),
-            permissions: Arc::clone(&permissions),
-            first_messages: Arc::clone(&first_messages),
-            fan_out: Arc::clone(fan_out),
-            wakes: Arc::clone(wakes),
-            marks: marks.clone(),
-            options: *options,
-            closing: closing.clone(),
-        };
-        tasks.spawn(keep_alive(Arc::new(Mutex::new(shard)), around));
+        tasks.spawn(keep_alive(Arc::new(Mutex::new(shard)), Arc::clone(&around)));
         lane
     };
     inboxes.into_iter().enumerate().map(start).collect()
@@ -105,12 +100,10 @@ fn looks() -> Interval {
 }
 
 /// Runs a writer, and another one each time it panics, until one returns.
-async fn keep_alive(shard: Arc<Mutex<Shard>>, around: Around) {
-    let mut pause = FIRST_PAUSE;
-    for replaced in 0_u64.. {
-        let (shard, around) = (Arc::clone(&shard), around.clone());
-        let began = Instant::now();
-        let life = tokio::spawn(watched("queue", async move {
+async fn keep_alive(shard: Arc<Mutex<Shard>>, around: Arc<Around>) {
+    replaced_after_panics("queue", |replaced| {
+        let (shard, around) = (Arc::clone(&shard), Arc::clone(&around));
+        async move {
             let mut shard = shard.lock_owned().await;
             let Around {
                 parts,
@@ -122,7 +115,7 @@ async fn keep_alive(shard: Arc<Mutex<Shard>>, around: Around) {
                 marks,
                 options,
                 closing,
-            } = &around;
+            } = &*around;
             let options = *options;
             let writer = QueueWriter {
                 parts,
@@ -137,18 +130,7 @@ async fn keep_alive(shard: Arc<Mutex<Shard>>, around: Around) {
                 shard: &mut shard,
             };
             writer.run(replaced > 0).await;
-        }));
-        match life.await {
-            Err(end) if end.is_panic() => {
-                error!(replaced, "a queue's writer panicked; another one replaces it");
-                // The cause of the panic may lie in the store: do not spin on it. After a long life the pauses begin anew.
-                if began.elapsed() > LONGEST_PAUSE {
-                    pause = FIRST_PAUSE;
-                }
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(LONGEST_PAUSE);
-            }
-            _ => return,
         }
-    }
+    })
+    .await;
 }

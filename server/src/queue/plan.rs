@@ -138,7 +138,7 @@ impl Planner {
     }
 
     fn message(&mut self, at: usize, who: Uid, message: &OutgoingMessage) -> Result<Accept, NoWrite> {
-        let OutgoingMessage { client_id, to, ref text, reply_to, ref mentions } = *message;
+        let OutgoingMessage { client_id, to, ref text, reply_to, forward, ref mentions } = *message;
         let (key, digest) = ((who, client_id), message.digest());
         let unused = self.unused(key, digest)?;
         let (recipients, group_version) = self.recipients(who, to)?;
@@ -149,11 +149,25 @@ impl Planner {
             None => Body::text(text, self.limits.text_characters),
             Some(row) => Body::reply(text, self.limits.text_characters, self.message_in(who, to, row)?),
         };
-        let body = body.map_err(SendError::from)?.with_mentions(&self.members_among(to, mentions));
+        let mut body = body.map_err(SendError::from)?.with_mentions(&self.members_among(to, mentions));
+        if let Some(row) = forward {
+            body = body.forwarding(self.forwarded(who, row, text)?);
+        }
         self.used.insert(key, (at, digest));
         self.spoken(who, to);
         let content = self.content(Kind::Message, who, to, Some(client_id), body);
         Ok(Accept { group_version, unused, ..unnumbered(content, digest, recipients) })
+    }
+
+    /// The row of the caller's inbox, if it is a message with this text, in whatever conversation.
+    fn forwarded(&self, who: Uid, row: MessageId, text: &str) -> Result<&Content, SendError> {
+        let content = self.facts.rows.get(&(who, row)).ok_or(SendError::NotInConversation)?;
+        match content.kind {
+            Kind::Recalled => Err(SendError::Recalled),
+            Kind::Message if content.body.said().as_deref() == Some(text) => Ok(content),
+            Kind::Message => Err(SendError::OtherText),
+            _ => Err(SendError::NoMessage),
+        }
     }
 
     /// The mentioned users that are members. A message must not fail because somebody has left while it waited to be sent.

@@ -22,7 +22,7 @@ use tracing::warn;
 use super::{QueueParts, Queues, Request};
 use crate::domain::{
     ClientId, Content, Conversation, Entry, Group, GroupId, IdempotencyKey, Kind, MOST_COUNTED, MessageId,
-    Privacy, ReadCount, Setting, Uid, grown, read_counts_key, setting_key,
+    Privacy, RangeQuery, ReadCount, Setting, Uid, grown, read_counts_key, setting_key,
 };
 use crate::log_limit::LogLimit;
 use crate::store::{MessageStore, SharedRates, StoreError};
@@ -238,7 +238,8 @@ impl Counter {
             let mut before = MessageId::new(read_to.get() + 1);
             for _ in 0..MOST_PAGES {
                 let conversation = Conversation::Group(group.gid);
-                let page = self.store.conversation(*reader, conversation, before, PAGE).await?;
+                let page =
+                    self.store.conversation(*reader, conversation, RangeQuery::before(before, PAGE)).await?;
                 let new = page.rows.iter().take_while(|row| row.message_id > from);
                 for row in new.filter(|row| row.content.kind == Kind::Message) {
                     let Some((author, client_id)) = row.content.key() else { continue };
@@ -306,7 +307,8 @@ impl Counter {
         let records = self.store.keys(&keys).await?.into_iter();
         let copies: Vec<_> = records.filter_map(|state| Some((author, state.record()?.message_id))).collect();
         let mut rows: Vec<Entry> = self.store.entries(&copies).await?.into_iter().flatten().collect();
-        rows.extend(self.store.conversation(author, Conversation::Group(gid), None, PAGE).await?.rows);
+        let newest = RangeQuery::before(None, PAGE);
+        rows.extend(self.store.conversation(author, Conversation::Group(gid), newest).await?.rows);
         rows.retain(|row| {
             let Content { kind, sender, target, .. } = *row.content;
             kind == Kind::Message && sender == author && target == Conversation::Group(gid)

@@ -118,6 +118,8 @@ pub struct OutgoingMessage {
     pub text: String,
     /// The row of the sender's own inbox that it replies to: a message of the same conversation.
     pub reply_to: Option<MessageId>,
+    /// The row of the sender's own inbox that it forwards: a message with this text.
+    pub forward: Option<MessageId>,
     /// Mentioned users. Those that are not members are dropped.
     pub mentions: Mentions,
 }
@@ -129,6 +131,9 @@ impl OutgoingMessage {
         let mut text = Cow::Borrowed(&*self.text);
         if let Some(row) = self.reply_to {
             text = Cow::Owned(format!("\0reply\0{row}\0{text}"));
+        }
+        if let Some(row) = self.forward {
+            text = Cow::Owned(format!("\0forward\0{row}\0{text}"));
         }
         if !self.mentions.is_empty() {
             let Mentions { users, all } = &self.mentions;

@@ -230,10 +230,9 @@ impl MessageStore for FaultyStore {
         &self,
         uid: Uid,
         conversation: Conversation,
-        before: Option<MessageId>,
-        limit: usize,
+        query: RangeQuery,
     ) -> Result<Page, StoreError> {
-        self.inner().conversation(uid, conversation, before, limit).await
+        self.inner().conversation(uid, conversation, query).await
     }
 
     async fn have_messages(&self, of: &[(Uid, Conversation)]) -> Result<Vec<bool>, StoreError> {

@@ -234,13 +234,12 @@ pub trait MessageStore: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<Summary>, StoreError>;
 
-    /// Rows of one conversation but those that only say how things stand (`Kind::is_state`), newest first, with ids below `before`; at most `limit`.
+    /// Rows of a range of `uid`'s inbox that belong to one conversation, but those that only say how things stand (`Kind::is_state`).
     async fn conversation(
         &self,
         uid: Uid,
         conversation: Conversation,
-        before: Option<MessageId>,
-        limit: usize,
+        query: RangeQuery,
     ) -> Result<Page, StoreError>;
 
     /// The newest rows under these compaction keys (`Content::compaction_key`), in order: how things stand.

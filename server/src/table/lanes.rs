@@ -5,19 +5,17 @@ use std::sync::Arc;
 
 use tidemark_table::TableError;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tracing::error;
 
+use super::Options;
 use super::error::busy;
 use super::job::{Answering, Job};
 use super::writer::{Lane, LaneWriter};
-use super::{FIRST_PAUSE, LONGEST_PAUSE, Options};
 use crate::domain::Clock;
 use crate::log_limit::LogLimit;
 use crate::store::tables::TableStore;
-use crate::workers::watched;
+use crate::workers::replaced_after_panics;
 
 /// The way to the writers; a cheap clone.
 #[derive(Clone)]
@@ -97,23 +95,9 @@ impl Lanes {
 
 /// Runs a writer, and another one each time it panics, until one returns.
 async fn keep_alive(lane: Arc<Mutex<Lane>>, writer: LaneWriter) {
-    let mut pause = FIRST_PAUSE;
-    for replaced in 0_u64.. {
+    replaced_after_panics("table writer", |_| {
         let (lane, writer) = (Arc::clone(&lane), writer.clone());
-        let began = Instant::now();
-        let work = async move { writer.run(&mut *lane.lock_owned().await).await };
-        let life = tokio::spawn(watched("table writer", work));
-        match life.await {
-            Err(end) if end.is_panic() => {
-                error!(replaced, "a writer of tables panicked; another one replaces it");
-                // The cause of the panic may lie in the store: do not spin on it. One that has lived for long begins anew.
-                if began.elapsed() > LONGEST_PAUSE {
-                    pause = FIRST_PAUSE;
-                }
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(LONGEST_PAUSE);
-            }
-            _ => return,
-        }
-    }
+        async move { writer.run(&mut *lane.lock_owned().await).await }
+    })
+    .await;
 }

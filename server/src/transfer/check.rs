@@ -9,7 +9,7 @@ use indicatif::ProgressBar;
 use super::error::TransferError;
 use super::line::{ArchiveLine, Header, Totals};
 use super::reader::ArchiveReader;
-use crate::domain::{Conversation, GroupId, MessageId, Uid};
+use crate::domain::{Conversation, GroupId, MessageId, Uid, name_key};
 use crate::store::archive::{Record, RecordKey};
 use crate::store::tables::TableId;
 
@@ -149,7 +149,7 @@ impl Rules {
                     self.reach(account.uid, latest_id);
                 }
                 self.accounts.insert(account.uid);
-                let is_new = self.names.insert(account.name.to_lowercase());
+                let is_new = self.names.insert(name_key(&account.name));
                 is_new.then_some(()).ok_or_else(|| format!("the name {:?} is there twice", account.name))
             }
             Record::Group(group) => {

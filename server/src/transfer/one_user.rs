@@ -14,7 +14,7 @@ use super::check::Checked;
 use super::error::TransferError;
 use super::line::ArchiveLine;
 use super::reader::ArchiveReader;
-use crate::domain::{Body, ClientId, Content, Conversation, Entry, Kind, MessageId, Setting, Uid};
+use crate::domain::{Body, ClientId, Content, Conversation, Entry, Kind, MessageId, Setting, Uid, name_key};
 use crate::store::archive::{InboxImport, Record};
 use crate::store::{Directory, IdempotencyRecord, MessageStore, StoreError};
 
@@ -47,7 +47,7 @@ pub struct Appended {
 /// The user of the archive at `path` that `who` names: a uid, or a name without regard to case.
 pub fn find_user(path: &Path, who: &str) -> Result<Option<Uid>, TransferError> {
     let mut reader = ArchiveReader::open(path)?;
-    let (number, name) = (who.parse::<Uid>().ok(), who.to_lowercase());
+    let (number, name) = (who.parse::<Uid>().ok(), name_key(who));
     let mut named = None;
     while let Some(line) = reader.next()? {
         let ArchiveLine::Record(record) = line else { continue };
@@ -55,7 +55,7 @@ pub fn find_user(path: &Path, who: &str) -> Result<Option<Uid>, TransferError> {
         if Some(account.uid) == number {
             return Ok(number);
         }
-        if account.name.to_lowercase() == name {
+        if name_key(&account.name) == name {
             named = Some(account.uid);
         }
     }
@@ -230,8 +230,14 @@ impl<'a> Mover<'a> {
 
     /// A body with the new uid wherever bodies name the old one. The body of a program names nobody: all of it lies under its kind.
     fn renamed(&self, body: &Body) -> Body {
-        const UIDS: [&str; 5] =
-            ["/uid", "/by", "/of/sender", "/reply_to/of/sender", "/body/reply_to/of/sender"];
+        const UIDS: [&str; 6] = [
+            "/uid",
+            "/by",
+            "/of/sender",
+            "/reply_to/of/sender",
+            "/body/reply_to/of/sender",
+            "/forwarded_from",
+        ];
         const LISTS: [&str; 2] = ["/mentions/users", "/body/mentions/users"];
         let Ok(mut value) = serde_json::from_str::<Value>(body.as_json()) else { return body.clone() };
         let mut is_other = false;

@@ -3,10 +3,8 @@
 use tidemark_client::Recipient;
 
 use super::pictures::take;
-use super::window::{DOWN, ENTER, ESCAPE, Window};
+use super::window::{DOWN, ENTER, ESCAPE, UP, Window};
 use super::world::{World, find, say, stored};
-
-const UP: &str = "\u{E013}";
 
 /// Opens the menu of the message that says `text`, and chooses the item with this label.
 pub(crate) async fn choose(window: &Window, text: &str, label: &str) {
@@ -223,11 +221,14 @@ async fn a_message_is_forwarded_and_a_conversation_is_kept_at_the_top_on_every_d
     ada.pick("Ben").await;
     ada.sees("Low tide is at ").await;
     choose(&ada, "Low tide", "Forward…").await;
-    ada.until("document.getElementById('find').open").await;
-    ada.write("#find-text", "Cat").await;
-    ada.until("document.querySelector('#find-list li')?.innerText.includes('Cat')").await;
-    ada.write("#find-text", ENTER).await;
+    ada.until("document.getElementById('forward').open").await;
+    ada.write("#forward-find", "Cat").await;
+    ada.until("document.querySelector('#forward-list li')?.innerText.includes('Cat')").await;
+    ada.write("#forward-find", &format!("{DOWN}{ENTER}")).await;
+    ada.until("document.querySelector('#forward-chosen li')?.textContent.startsWith('Cat')").await;
+    ada.write("#forward-send", ENTER).await;
     ada.until("document.getElementById('pane-title').textContent === 'Cat'").await;
+    ada.until("document.querySelector('.own .forwarded')?.textContent === 'Forwarded from Ben'").await;
     ada.until("document.querySelector('.own .words strong, .own .words b')?.textContent === 'nine'").await;
 
     let first = "document.querySelector('#list .title').textContent";

@@ -34,9 +34,9 @@ async fn axe_finds_nothing_in_requests_and_in_what_is_said_below_a_moment() {
         let blocked = to_raw_value(&json!({"blocked": true})).expect("JSON");
         eve.http.set(key(), Conversation::User(uid), "block", &blocked).await.expect("blocked");
         find(&window, "Dan").await;
-        // To block, or to report.
+        // To block, to report, or to go to a date.
         window.click("#open-person").await;
-        window.until("document.querySelectorAll('#actions:popover-open button').length === 2").await;
+        window.until("document.querySelectorAll('#actions:popover-open button').length === 3").await;
         window.run("document.querySelector('#actions button').click()").await;
         window.until("document.getElementById('ask').open").await;
         window.run("document.getElementById('ask-yes').click()").await;

@@ -3,7 +3,7 @@
 use tidemark_client::Recipient;
 
 use super::window::{ENTER, SHIFT_ENTER};
-use super::world::{PASSWORD, World, find, keep_codes, say};
+use super::world::{PASSWORD, World, find, keep_codes, say, stored};
 
 const UNREAD: &str = "document.querySelector('.row .badge')?.firstChild.data";
 
@@ -27,6 +27,43 @@ async fn two_people_chat_both_ways() {
     ben.write("#text", &format!("It is.{SHIFT_ENTER}Come along!{ENTER}")).await;
     ada.sees("It is.\nCome along!").await;
     ada.until("document.getElementById('announce').textContent === 'Ben: It is.\\nCome along!'").await;
+}
+
+/// Holds all of the browser's database for the person in the window, until `letGo()`.
+const HOLD: &str = "const done = arguments[0], { uid, name } = document.body.dataset, open = indexedDB.open(`tidemark-${uid}-${name}`);
+    open.onsuccess = () => {
+      const meta = open.result.transaction([...open.result.objectStoreNames], 'readwrite').objectStore('meta');
+      let held = true;
+      window.letGo = () => { held = false; open.result.close(); };
+      const again = () => { if (held) meta.get('position').onsuccess = again; };
+      meta.get('position').onsuccess = () => { again(); done(true); };
+    };";
+
+#[tokio::test]
+async fn an_own_message_is_shown_at_enter_and_once_however_late_it_is_stored() {
+    let world = World::start().await;
+    let ben = world.person("Ben").await;
+    let ada = world.newcomer("Ada").await;
+    find(&ada, "Ben").await;
+    say(&ada, "Is the tide in?").await;
+    let sent = "[...document.querySelectorAll('.own .state')].at(-1).ariaLabel === 'Sent'";
+    ada.until(sent).await;
+    assert_eq!(ada.run_async(HOLD).await, true);
+    let enter = "const box = document.getElementById('text');
+        box.value = 'At once';
+        box.dispatchEvent(new Event('input'));
+        box.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true, cancelable: true }));
+        const last = [...document.querySelectorAll('.msg')].at(-1);
+        return [last.querySelector('.words').textContent, last.querySelector('.state').ariaLabel, box.value];";
+    assert_eq!(ada.run(enter).await, serde_json::json!(["At once", "Waiting", ""]));
+    ada.run("document.querySelector('.msg:last-child').marked = true; letGo()").await;
+    ada.until(sent).await;
+    ada.until("document.querySelector('.msg:last-child').marked").await;
+    assert_eq!(ada.copies("At once").await, 1);
+    ada.reload().await;
+    ada.until(sent).await;
+    assert_eq!(ada.copies("At once").await, 1);
+    assert_eq!(stored(&ben, "At once").await, 1);
 }
 
 #[tokio::test]

@@ -8,9 +8,34 @@ use super::window::{ENTER, Window};
 use super::world::{World, befriend, connected, say};
 
 /// Roles that are said; the node's own content is its name, or is within it.
-const WHOLE: [&str; 8] = ["button", "link", "image", "heading", "textbox", "combobox", "checkbox", "option"];
+const WHOLE: [&str; 10] = [
+    "button",
+    "link",
+    "image",
+    "heading",
+    "textbox",
+    "combobox",
+    "checkbox",
+    "option",
+    "menuitem",
+    "menuitemcheckbox",
+];
 /// Roles that are said before their content.
-const HOLDS: [&str; 8] = ["log", "list", "navigation", "form", "feed", "article", "dialog", "group"];
+const HOLDS: [&str; 13] = [
+    "log",
+    "list",
+    "navigation",
+    "form",
+    "feed",
+    "article",
+    "dialog",
+    "group",
+    "menu",
+    "toolbar",
+    "status",
+    "alert",
+    "alertdialog",
+];
 /// States that are said with a control.
 const STATES: [&str; 5] = ["pressed", "hasPopup", "expanded", "disabled", "checked"];
 
@@ -82,7 +107,7 @@ fn line(node: &Value) -> String {
 }
 
 /// Without what is another one each day: `Nov 23, 2026, 6:22 AM` and `06:22 AM` are both a time.
-fn timeless(lines: &[String]) -> String {
+pub(crate) fn timeless(lines: &[String]) -> String {
     let mut words: Vec<&str> = Vec::new();
     let lines = lines.join("\n ");
     for word in lines.split(' ') {
@@ -117,30 +142,36 @@ const LOG: &str = "log “Messages”
 This is where Harbour walk begins.
 Today
 Ben created the group
+article “Ben: Low tide is at nine”
 Ben
 TIME
 Low tide is at
 nine
 button “Actions for “Low tide is at nine”” hasPopup=menu
 button “👍 1” pressed=true – You
+article “Cleo: I bring coffee”
 Cleo
 TIME
 I bring coffee
 button “Actions for “I bring coffee”” hasPopup=menu
+article “You: Nine at the pier, then”
 You
 TIME
 Nine at the pier, then
 (edited)
 button “Actions for “Nine at the pier, then”” hasPopup=menu
 image “Sent”
+article “You took a message back”
 You took a message back
-button “Reply to Cleo: I bring coffee”
+article “You: Thank you”
+button “Reply to Cleo I bring coffee”
 generic – TIME
 You:
 Thank you
 button “Actions for “Thank you”” hasPopup=menu
 image “Sent”
 New
+article “Ben: See you there”
 Ben
 TIME
 See you there
@@ -148,10 +179,11 @@ button “Actions for “See you there”” hasPopup=menu";
 
 const LIST: &str = "navigation “Conversations”
 Ada
+toolbar “Tools”
 button “Find a person or conversation (Ctrl+K)” hasPopup=dialog
 button “New group” hasPopup=dialog
 button “Starred messages” hasPopup=dialog
-button “Settings (?)” hasPopup=dialog
+button “Settings” hasPopup=dialog
 list
 link “Moments”
 link “Contacts”
@@ -160,7 +192,7 @@ link “Cleo TIME Good morning 1 unread”
 link “Ben TIME Is the tide in?”";
 
 const COMPOSER: &str = "form “Write a message”
-textbox “Message”
+textbox “Message to Ben”
 button “Emoji” hasPopup=dialog
 button “Send (Enter)”";
 

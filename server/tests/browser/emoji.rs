@@ -54,6 +54,43 @@ async fn emoji_are_found_by_name_and_put_where_the_caret_is() {
 }
 
 #[tokio::test]
+async fn emoji_are_offered_by_name_while_one_writes_and_a_tone_and_the_last_ones_are_kept() {
+    let world = World::start().await;
+    world.person("Ben").await;
+    let ada = world.newcomer("Ada").await;
+    find(&ada, "Ben").await;
+    let offered = "document.querySelector('#mention-list li[aria-selected=true]')?.textContent.trim()";
+    ada.write("#text", "At 12:30 :thumbs_u").await;
+    ada.until(&format!("{offered} === '👍thumbs up'")).await;
+    ada.until("document.getElementById('mention-list').ariaLabel === 'Emoji'").await;
+    ada.press(ENTER).await;
+    ada.until("document.getElementById('text').value === 'At 12:30 👍 '").await;
+    ada.press(":D").await;
+    ada.until("document.getElementById('mention-list').hidden && document.getElementById('text').value.endsWith(':D')").await;
+
+    let first = "document.querySelector('#emoji-list .emojis')";
+    ada.write("#open-emoji", ENTER).await;
+    ada.until(&format!("{OPEN} && {first}?.ariaLabel === 'Chosen last' && {first}.textContent === '👍'"))
+        .await;
+    ada.run(
+        "const tone = document.getElementById('emoji-tone');
+         tone.value = '🏽';
+         tone.dispatchEvent(new Event('change'))",
+    )
+    .await;
+    ada.press("waving hand").await;
+    ada.until("document.querySelector('#emoji-list [aria-selected]')?.textContent === '👋🏽'").await;
+    ada.press(ENTER).await;
+    ada.until("document.getElementById('text').value.includes('👋🏽')").await;
+    ada.reload().await;
+    ada.until("document.getElementById('app') && document.body.dataset.phase === 'open'").await;
+    ada.write("#open-emoji", ENTER).await;
+    ada.until(&format!("{OPEN} && {first}?.textContent === '👋🏽👍'")).await;
+    ada.until("document.getElementById('emoji-tone').value === '🏽'").await;
+    take(&ada, "emoji-recent.png", 1280, 800).await;
+}
+
+#[tokio::test]
 async fn any_emoji_can_be_a_reaction() {
     let world = World::start().await;
     let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
@@ -68,7 +105,7 @@ async fn any_emoji_can_be_a_reaction() {
     window.write(".more", ENTER).await;
     window.until("document.activeElement.ariaLabel === 'React with 👍'").await;
     window.press(&DOWN.repeat(6)).await;
-    window.until("document.activeElement.ariaLabel === 'More reactions…'").await;
+    window.until("document.activeElement.title === 'More reactions…'").await;
     window.press(ENTER).await;
     window.until(&format!("{OPEN} && document.querySelector('#emoji-list .emoji')")).await;
     let inside =

@@ -19,6 +19,7 @@ const CHOSEN: &[&str] = &[
     "amend::the_menu_is_used_by_keyboard_and_fits_a_phone",
     "chat::a_message_turns_from_waiting_to_stored_in_place",
     "chat::a_refused_message_can_be_tried_again_or_discarded",
+    "chat::an_own_message_is_shown_at_enter_and_once_however_late_it_is_stored",
     "chat::reading_on_one_device_clears_the_badge_on_the_other",
     "chat::two_people_chat_both_ways",
     "deletion::an_account_is_deleted_in_the_settings_and_others_see_that",

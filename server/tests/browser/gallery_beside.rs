@@ -49,7 +49,7 @@ async fn closed_doors_a_stranger_and_a_farewell_can_be_pictured() {
         find(&window, "Ada").await;
         window.until("!document.getElementById('open-person').hidden").await;
         window.click("#open-person").await;
-        window.until("document.querySelectorAll('#actions:popover-open button').length === 2").await;
+        window.until("document.querySelectorAll('#actions:popover-open button').length === 4").await;
         show(&window, language, "person").await;
         window.run("document.getElementById('actions').hidePopover()").await;
 

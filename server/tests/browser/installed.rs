@@ -58,6 +58,26 @@ async fn the_chat_opens_without_its_server_and_sends_when_that_is_back() {
 }
 
 #[tokio::test]
+async fn a_reload_does_not_wait_for_a_server_that_hangs() {
+    let (world, gate) = World::behind_a_gate().await;
+    let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
+    ben.tells(&ada, "Is the tide in?").await;
+    let window = world.visitor("Ada").await;
+    window.pick("Ben").await;
+    window.sees("Is the tide in?").await;
+    window.until("!document.querySelector('.row .badge')").await;
+    kept(&window, "Ada").await;
+    window.until("navigator.serviceWorker.controller").await;
+    gate.hold_answers(true);
+    window.reload().await;
+    window.sees("Is the tide in?").await;
+    let came = window.run("return performance.getEntriesByType('navigation')[0].responseStart").await;
+    assert!(came.as_f64().is_some_and(|came| came < 2_000.0), "the page came after {came} ms");
+    gate.hold_answers(false);
+    connected(&window).await;
+}
+
+#[tokio::test]
 async fn nobody_gets_the_page_of_another_one() {
     let world = World::start().await;
     world.person("Ben").await;

@@ -2,8 +2,8 @@
 
 use tidemark_client::Conversation;
 
-use super::window::Window;
-use super::world::{World, connected, find, say};
+use super::window::{ENTER, Window};
+use super::world::{World, connected, find, say, stored};
 
 /// No call and no socket leaves a page that starts with this.
 const CUT_OFF: &str = "fetch = () => Promise.reject(new TypeError('cut off'));
@@ -121,6 +121,72 @@ async fn what_was_typed_just_before_the_page_is_left_is_kept() {
         ada.until("document.getElementById('text').value.endsWith('hm')").await;
     }
     assert_eq!(ada.run("return document.getElementById('text').value").await, "hmhmhm");
+}
+
+#[tokio::test]
+async fn what_was_typed_just_before_the_session_ends_elsewhere_is_a_draft_of_the_next_one() {
+    let world = World::start().await;
+    let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
+    ben.tells(&ada, "Write me").await;
+    let (desk, phone) = (world.visitor("Ada").await, world.visitor("Ada").await);
+    desk.pick("Ben").await;
+    desk.write("#text", "half").await;
+    // Other devices know of this, and of nothing that follows.
+    phone.until("document.querySelector('.last')?.textContent === 'Draft: half'").await;
+    let out = "fetch('/api/v1/sessions', { method: 'DELETE' })";
+    desk.run(&format!(
+        "const box = document.getElementById('text');
+         box.value = 'half a line';
+         box.dispatchEvent(new Event('input'));
+         {out}"
+    ))
+    .await;
+    desk.until("document.getElementById('sign-in')").await;
+    world.log_in(&desk, "Ada").await;
+    desk.pick("Ben").await;
+    desk.until("document.getElementById('text').value === 'half a line'").await;
+    let phone = world.visitor("Ada").await;
+    phone.until("document.querySelector('.last')?.textContent === 'Draft: half a line'").await;
+}
+
+#[tokio::test]
+async fn a_database_that_the_browser_deletes_is_filled_anew_and_nothing_typed_is_lost() {
+    let world = World::start().await;
+    let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
+    ben.tells(&ada, "Is the tide in?").await;
+    let window = world.visitor("Ada").await;
+    window.pick("Ben").await;
+    window.sees("Is the tide in?").await;
+    let delete = serde_json::json!({"origin": world.at(""), "storageTypes": "indexeddb"});
+    // What waits goes out, too.
+    window.offline(true).await;
+    window.until("document.body.dataset.phase === 'offline'").await;
+    say(&window, "At nine").await;
+    window.write("#text", "and a dra").await;
+    window.run("window.isOld = true").await;
+    window.devtools("Storage.clearDataForOrigin", delete.clone()).await;
+    window.write("#text", "ft").await;
+    window.offline(false).await;
+    connected(&window).await;
+    let sent = "[...document.querySelectorAll('.own .state')].every((it) => ['Sent', 'Delivered', 'Read'].includes(it.ariaLabel))";
+    window.sees("Is the tide in?").await;
+    window.sees("At nine").await;
+    window.until(sent).await;
+    assert_eq!(window.run("return document.getElementById('text').value").await, "and a draft");
+    // Once more, with a connection.
+    window.devtools("Storage.clearDataForOrigin", delete).await;
+    window.write("#text", "!").await;
+    window.write("#text", ENTER).await;
+    window.sees("and a draft!").await;
+    window.until(sent).await;
+    ben.tells(&ada, "Fine").await;
+    window.sees("Fine").await;
+    window.sees("Is the tide in?").await;
+    window.until("document.getElementById('banner').hidden && window.isOld").await;
+    for text in ["At nine", "and a draft!"] {
+        assert_eq!(window.copies(text).await, 1, "{text}");
+        assert_eq!(stored(&ben, text).await, 1, "{text}");
+    }
 }
 
 /// Puts a text of so many characters into the box.

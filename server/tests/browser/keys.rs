@@ -1,7 +1,7 @@
 //! Everything can be done without a mouse and without seeing.
 
 use super::ears::Tree;
-use super::window::{ALT_DOWN, CONTROL_K, DOWN, ENTER, ESCAPE};
+use super::window::{ALT_DOWN, CONTROL_K, DOWN, END, ENTER, ESCAPE, HOME, RIGHT, TAB, UP};
 use super::world::{World, connected};
 
 const TITLE: &str = "document.getElementById('pane-title').textContent";
@@ -98,11 +98,98 @@ async fn a_question_mark_opens_the_keys_and_escape_gives_the_focus_back() {
     window.until("document.getElementById('text').value === 'a question?'").await;
     window.run("document.querySelector('#list a').focus()").await;
     window.press("?").await;
-    window.until("document.getElementById('settings').open").await;
-    window.until("document.querySelector('#fact-beats td')").await;
+    window.until("document.getElementById('keys').open && !document.getElementById('settings').open").await;
     window.press(ESCAPE).await;
-    window.until("!document.getElementById('settings').open").await;
+    window.until("!document.getElementById('keys').open").await;
     window.until("document.activeElement === document.querySelector('#list a')").await;
+}
+
+/// The text of the message that has the focus.
+const FOCUSED: &str = "document.activeElement.closest('.msg')?.querySelector('.words').textContent";
+
+#[tokio::test]
+async fn the_box_is_a_few_stops_away_and_arrows_lead_through_the_messages() {
+    let world = World::start().await;
+    let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
+    for n in 0..30 {
+        world.person(&format!("Person {n:02}")).await.tells(&ada, "hello").await;
+    }
+    for n in 0..20 {
+        ben.tells(&ada, &format!("number {n} of https://example.com")).await;
+    }
+    let window = world.visitor("Ada").await;
+    window.pick("Ben").await;
+    window.until("document.querySelectorAll('.msg a').length === 20").await;
+    window.press(ESCAPE).await;
+    window.until("!document.querySelector('.fresh-line')").await;
+    window.run("document.getElementById('skip').focus()").await;
+    let mut stops = 1;
+    while window.run("return document.activeElement.id").await != "text" {
+        window.press(TAB).await;
+        stops += 1;
+        assert!(stops <= 11, "ten stops before the box");
+        if window.run("return document.activeElement.matches('.msg')").await == true {
+            let words = window.run(&format!("return {FOCUSED}")).await;
+            assert_eq!(words, "number 19 of https://example.com");
+        }
+    }
+    // Back into the log, where the arrows lead.
+    window.press(&format!("\u{E008}{TAB}\u{E008}")).await;
+    for (key, number) in [(UP, 18), (UP, 17), (DOWN, 18), (HOME, 0), (END, 19)] {
+        window.press(key).await;
+        window.until(&format!("{FOCUSED} === 'number {number} of https://example.com'")).await;
+    }
+    window.press(RIGHT).await;
+    window.until("document.activeElement.matches('.words a')").await;
+    window.press(UP).await;
+    window
+        .until(&format!("document.activeElement.matches('.msg') && {FOCUSED}.startsWith('number 18')"))
+        .await;
+    window.press(ENTER).await;
+    window.until("document.activeElement.ariaLabel === 'React with 👍'").await;
+    window.press(ESCAPE).await;
+    window
+        .until(&format!("document.activeElement.matches('.msg') && {FOCUSED}.startsWith('number 18')"))
+        .await;
+    // The menu key asks for the same.
+    window.run("document.activeElement.dispatchEvent(new MouseEvent('contextmenu', { bubbles: true, cancelable: true }))").await;
+    window.until("document.activeElement.ariaLabel === 'React with 👍'").await;
+    window.press(ESCAPE).await;
+    // The list is one stop, too.
+    window.run("document.querySelector('#list [aria-current]').focus()").await;
+    window.press(DOWN).await;
+    window.until("document.activeElement.querySelector('.title').textContent === 'Person 29'").await;
+    window.press(ENTER).await;
+    window.until(&format!("{TITLE} === 'Person 29'")).await;
+}
+
+#[tokio::test]
+async fn letters_go_to_the_box_wherever_the_focus_is() {
+    let world = World::start().await;
+    let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
+    ben.tells(&ada, "hello").await;
+    let window = world.visitor("Ada").await;
+    window.pick("Ben").await;
+    window.sees("hello").await;
+    let text = |text: &str| {
+        format!("document.activeElement.id === 'text' && document.activeElement.value === '{text}'")
+    };
+    window.run("document.activeElement.blur()").await;
+    window.press("Th").await;
+    window.until(&text("Th")).await;
+    window.run("document.querySelector('#list a').focus()").await;
+    window.press("e").await;
+    window.until(&text("The")).await;
+    // What is pressed in a menu or a dialog stays there.
+    window.run("document.querySelector('.more').click()").await;
+    window.until("document.getElementById('actions').matches(':popover-open')").await;
+    window.press("x").await;
+    window.press(ESCAPE).await;
+    window.press(CONTROL_K).await;
+    window.until("document.getElementById('find').open").await;
+    window.press("y").await;
+    window.until("document.getElementById('find-text').value === 'y'").await;
+    assert_eq!(window.run("return document.getElementById('text').value").await, "The");
 }
 
 #[tokio::test]
@@ -130,7 +217,7 @@ async fn every_control_has_one_name() {
     let window = world.visitor("Ada").await;
     window.pick("Ben").await;
     window.sees("hello").await;
-    let pages = ["", "find", "new-group", "members", "settings"];
+    let pages = ["", "find", "forward", "new-group", "members", "settings", "keys"];
     let mut controls = 0;
     for dialog in pages {
         if !dialog.is_empty() {

@@ -15,6 +15,12 @@ async fn fetched(window: &Window, names: &[&str]) -> Value {
     window.run(&ask.replace("NAMES", &json!(names).to_string())).await
 }
 
+/// The modules that were asked for after the first of them had come.
+const WAVES: &str = "const all = performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('.js'));
+    if (all.length < 20) throw new Error(`${all.length} scripts`);
+    const first = Math.min(...all.filter(({ name }) => name.endsWith('/chat.js')).map(({ responseEnd }) => responseEnd));
+    return all.filter(({ startTime }) => startTime > first).map(({ name }) => name.split('/').at(-1));";
+
 #[tokio::test]
 async fn a_page_fetches_no_script_before_it_is_needed() {
     let world = World::start().await;
@@ -36,6 +42,7 @@ async fn a_page_fetches_no_script_before_it_is_needed() {
     }
 
     let ada = world.newcomer("Ada").await;
+    assert_eq!(ada.run(WAVES).await, json!([]), "modules that were asked for only when others had come");
     let later =
         ["contacts.js", "lean-qr.js", "qr.js", "moments.js", "emoji-list.js", "emoji-en.js", "emoji-zh.js"];
     assert_eq!(fetched(&ada, &["chat.js", "sync.js", "db.js"]).await, json!(["chat.js", "sync.js", "db.js"]));

@@ -42,7 +42,7 @@ async fn marks_are_shown_as_what_they_mean_and_the_list_has_none() {
         "<blockquote>How long do we have?</blockquote>Two hours, see <a href=\"https://tide.example/table?day=sunday\">\
          https://tide.example/table?day=sunday</a>, or write to \
          <a href=\"mailto:pier@tide.example\">mailto:pier@tide.example</a>.",
-        "What to bring:<ul><li>coffee</li><li>a <em>warm</em> coat<ol start=\"1\"><li>wool</li><li>no cotton</li></ol></li>\
+        "What to bring:<ul><li>coffee</li><li>a <em>warm</em> coat<ol><li value=\"1\">wool</li><li value=\"2\">no cotton</li></ol></li>\
          <li><code>boots</code></li></ul>",
         "    Tide::after(hours) // *not* italic",
         "<a href=\"https://tide.example/plan\">our plan</a> and bank.example \

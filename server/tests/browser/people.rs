@@ -62,6 +62,12 @@ async fn a_profile_is_shown_as_it_will_be_and_others_see_it() {
     open_settings(&ada).await;
     ada.until("document.querySelector('#profile-form [name=hue][value=\"\"]').checked").await;
     choose(&ada, "hue", "245").await;
+    let put = "const about = document.getElementById('profile-about');
+        about.value = TEXT;
+        about.dispatchEvent(new Event('input', { bubbles: true }))";
+    ada.run(&put.replace("TEXT", "'🌊'.repeat(121)")).await;
+    ada.until("document.getElementById('profile-line').textContent === '🌊'.repeat(120)").await;
+    ada.run(&put.replace("TEXT", "''")).await;
     ada.write("#profile-about", "At sea until Monday").await;
     ada.until("document.getElementById('profile-line').textContent === 'At sea until Monday'").await;
     ada.until("document.getElementById('profile-disc').style.getPropertyValue('--hue') === '245'").await;

@@ -74,6 +74,9 @@ async fn a_pinned_message_stands_above_the_log_of_everybody_and_leads_there() {
     }
     phone.reload().await;
     connected(&phone).await;
+    // It opens where one was.
+    phone.until("!document.getElementById('jump').hidden").await;
+    phone.run("document.getElementById('jump').click()").await;
     phone.until("document.querySelector('.gone')").await;
     assert_eq!(phone.run(&format!("return {bar}.hidden")).await, true);
 }

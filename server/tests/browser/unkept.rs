@@ -11,9 +11,11 @@ use super::world::{Person, World, connected, stored};
 async fn fill(window: &Window) {
     let full = "const { add } = IDBObjectStore.prototype;
         IDBObjectStore.prototype.add = function (...what) {
-          if (this.name === 'outbox') throw new DOMException('no room', 'QuotaExceededError');
-          return add.apply(this, what);
+          if (this.name !== 'outbox') return add.apply(this, what);
+          window.refused += 1;
+          throw new DOMException('no room', 'QuotaExceededError');
         };
+        window.refused = 0;
         window.room = () => { IDBObjectStore.prototype.add = add; };";
     window.run(full).await;
 }
@@ -22,18 +24,17 @@ async fn box_says(window: &Window, text: &str) {
     window.until(&format!("document.getElementById('text').value === {text:?}")).await;
 }
 
-/// Writes a message and presses Enter until `gone` is true. While the page still tells the server what was read, a message goes into the
-/// outbox first, so that the browser refuses it and it stands in the box again.
+/// Writes a message and presses Enter until the browser has refused it and `gone` is true; it is shown before that. While the page
+/// still tells the server what was read, a message goes into the outbox first, so that it stands in the box again.
 async fn send_without_room(window: &Window, text: &str, gone: &str) {
     const MOST_PRESSES: usize = 5;
     window.write("#text", text).await;
     for _ in 0..MOST_PRESSES {
-        window.run("document.getElementById('counter').textContent = ''").await;
+        window.run("document.getElementById('counter').textContent = ''; window.refused = 0").await;
         window.write("#text", ENTER).await;
-        window
-            .until(&format!("({gone}) || document.getElementById('counter').textContent.includes('no room')"))
-            .await;
-        if window.run(&format!("return Boolean({gone})")).await == true {
+        let came_back = "document.getElementById('counter').textContent.includes('no room')";
+        window.until(&format!("window.refused && ({came_back} || ({gone}))")).await;
+        if window.run(&format!("return {came_back}")).await == false {
             return;
         }
         box_says(window, text).await;

@@ -24,7 +24,9 @@ async fn more_unread_than_the_server_counts_open_at_the_first_of_them() {
     window.sees("see you").await;
     window.until("document.querySelectorAll('.row .badge').length === 1").await;
     assert_eq!(window.title().await, "(999+) Ben · Tidemark");
-    // Nor when it is to be shown anew before that.
+    // Nor when it is to be shown anew before that; on a device that has none of it.
+    let window = world.visitor("Ada").await;
+    window.until("document.querySelector('.row .badge')").await;
     let anew = "new BroadcastChannel('tidemark-' + document.body.dataset.uid).postMessage(['changed', null])";
     window.run(&before_its_history(anew)).await;
     window.until("document.querySelector('.fresh-line')").await;

@@ -15,14 +15,16 @@ use super::own::Own;
 /// Between two looks at a page: the one place where another process is asked again and again.
 const LOOK_AGAIN: Duration = Duration::from_millis(25);
 
-/// Elements that may be replaced between finding and clicking them, before a test fails.
-const MOST_FINDS: usize = 10;
-
 pub(crate) const ENTER: &str = "\u{E007}";
 pub(crate) const SHIFT_ENTER: &str = "\u{E008}\u{E007}\u{E008}";
 pub(crate) const CONTROL_K: &str = "\u{E009}k\u{E009}";
 pub(crate) const ALT_DOWN: &str = "\u{E00A}\u{E015}\u{E00A}";
 pub(crate) const DOWN: &str = "\u{E015}";
+pub(crate) const UP: &str = "\u{E013}";
+pub(crate) const RIGHT: &str = "\u{E014}";
+pub(crate) const HOME: &str = "\u{E011}";
+pub(crate) const END: &str = "\u{E010}";
+pub(crate) const TAB: &str = "\u{E004}";
 pub(crate) const ESCAPE: &str = "\u{E00C}";
 pub(crate) const BACKSPACE: &str = "\u{E003}";
 
@@ -147,17 +149,22 @@ impl Window {
         self.run(&format!("return {}", count(text))).await.as_u64().expect("a number")
     }
 
+    /// Clicks an element as a person does: once it can be clicked.
     pub(crate) async fn click(&self, css: &str) {
-        for _ in 0..MOST_FINDS {
-            let element = self.client().find(Locator::Css(css)).await.unwrap_or_else(|_| panic!("no {css}"));
-            match element.click().await {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let clicked = match self.client().find(Locator::Css(css)).await {
+                Ok(element) => element.click().await,
+                Err(error) => Err(error),
+            };
+            match clicked {
                 Ok(()) => return,
-                // The page has put another element into its place meanwhile.
-                Err(CmdError::Standard(error)) if error.error == ErrorStatus::StaleElementReference => {}
-                Err(error) => panic!("{css}: {error}"),
+                // It is about to come, to be shown, or to be replaced by another one.
+                Err(CmdError::Standard(error)) if is_passing(&error.error) && Instant::now() < end => {}
+                Err(error) => panic!("{css}: {error}\nthe page says: {}", self.text().await),
             }
+            sleep(LOOK_AGAIN).await;
         }
-        panic!("{css} is replaced again and again");
     }
 
     /// Types into an element.
@@ -210,6 +217,14 @@ impl Window {
                 self.browser().in_firefox(&format!("Services.io.offline = {offline}")).await;
             }
         }
+    }
+
+    /// From now on it takes so many milliseconds to the server and back, and so many kilobits go in a second, each way; in Chromium alone.
+    pub(crate) async fn slow(&self, latency: u32, kilobits: u32) {
+        self.devtools("Network.enable", json!({})).await;
+        let bytes = kilobits * 1_000 / 8;
+        let network = json!({"offline": false, "latency": latency, "downloadThroughput": bytes, "uploadThroughput": bytes});
+        self.devtools("Network.emulateNetworkConditions", network).await;
     }
 
     /// Runs a script in every page before its own.
@@ -314,4 +329,15 @@ impl Drop for Window {
 pub(crate) fn count(text: &str) -> String {
     let same = format!("(words) => [...words.childNodes].some((node) => node.data === {})", json!(text));
     format!("[...document.querySelectorAll('.words')].filter({same}).length")
+}
+
+/// Whether the reason why an element was not clicked may be gone at the next look.
+fn is_passing(reason: &ErrorStatus) -> bool {
+    matches!(
+        reason,
+        ErrorStatus::NoSuchElement
+            | ErrorStatus::ElementNotInteractable
+            | ErrorStatus::ElementClickIntercepted
+            | ErrorStatus::StaleElementReference
+    )
 }

@@ -17,3 +17,4 @@ mod postgres;
 mod sqlite;
 mod table;
 mod tidy;
+mod versions;

@@ -257,7 +257,7 @@ fn scripts_get_the_texts_that_they_take_in_their_language_alone() {
 }
 
 /// Words that stand in templates in any language.
-const NAMES: [&str; 6] = ["Tidemark", "Enter", "Shift", "Ctrl", "Alt", "Esc"];
+const NAMES: [&str; 7] = ["Tidemark", "Enter", "Shift", "Ctrl", "Alt", "Esc", "Tab"];
 
 /// The words of a template that are no text of a catalogue: between tags, and in attributes that people read or hear.
 fn own_words(template: &str) -> Vec<String> {

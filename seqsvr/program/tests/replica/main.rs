@@ -3,6 +3,7 @@
 mod process;
 mod refusals;
 mod version;
+mod versions;
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

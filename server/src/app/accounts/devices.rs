@@ -8,7 +8,6 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 use tidemark_table::hex::{hex, unhex};
 
-use super::rules::has_length_of_name;
 use super::{Accounts, DAY_MS};
 use crate::app::tokens::Token;
 use crate::domain::{Timestamp, Uid};
@@ -103,10 +102,7 @@ impl Accounts {
     /// The device that shows the token `text`, if somebody has logged in on it as `name` before.
     pub async fn known_device(&self, name: &str, text: &str) -> Result<Option<KnownDevice>, StoreError> {
         let Some(shown) = Shown::read(text, self.0.clock.now()) else { return Ok(None) };
-        let account = match name.trim() {
-            name if has_length_of_name(name) => self.0.directory.account_by_name(name).await?,
-            _ => None,
-        };
+        let account = self.account_called(name).await?;
         let left = shown.ends_at.saturating_sub(self.0.clock.now().0).max(0).unsigned_abs() / 1_000;
         let token = DeviceToken { text: text.to_owned(), lifetime_seconds: left };
         let known = KnownDevice { name: shown.nonce.to_owned(), token: Some(token) };

@@ -2,7 +2,7 @@
 
 use super::{AccountError, Accounts};
 use crate::app::tokens::Token;
-use crate::domain::Uid;
+use crate::domain::{Uid, normal_name};
 use crate::seq::Ids;
 use crate::store::{Account, StoreError};
 
@@ -72,7 +72,7 @@ impl Accounts {
 
     /// The account of this name, if it is not deleted.
     async fn known(&self, name: &str) -> Result<Account, AccountError> {
-        let name = name.trim().to_owned();
+        let name = normal_name(name);
         match self.0.directory.account_by_name(&name).await? {
             Some(Account { deleted_at: Some(_), .. }) => Err(AccountError::Deleted(name)),
             Some(account) => Ok(account),

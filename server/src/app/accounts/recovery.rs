@@ -6,7 +6,7 @@ use std::fmt;
 use rand::Rng as _;
 use sha2::{Digest as _, Sha256};
 
-use super::rules::{PASSWORD_CHARACTERS, check_password, has_length_of_name};
+use super::rules::{check_password, is_too_long};
 use super::{AccountError, Accounts, SignedIn};
 use crate::app::sessions::LiveSession;
 use crate::domain::Uid;
@@ -90,11 +90,7 @@ impl Accounts {
         label: String,
     ) -> Result<SignedIn, AccountError> {
         check_password(&new, name)?;
-        let account = match name.trim() {
-            name if has_length_of_name(name) => self.0.directory.account_by_name(name).await?,
-            _ => None,
-        };
-        let account = account.filter(|account| account.deleted_at.is_none());
+        let account = self.account_called(name).await?.filter(|account| account.deleted_at.is_none());
         // An unknown name and a wrong code are the same question to storage.
         let uid = account.as_ref().map_or(Uid(0), |account| account.uid);
         let hash = hash_of(uid, code).ok_or(AccountError::WrongRecoveryCode)?;
@@ -137,7 +133,7 @@ impl Accounts {
         session: &LiveSession,
         password: String,
     ) -> Result<String, AccountError> {
-        if password.chars().count() > *PASSWORD_CHARACTERS.end() {
+        if is_too_long(&password) {
             return Err(AccountError::WrongPassword);
         }
         let stored = self.0.directory.account(session.uid).await?.map(|account| account.password_hash);

@@ -1,7 +1,9 @@
 //! Finding people by their names, as far as their privacy allows, and their public profiles.
 
 use super::People;
-use crate::domain::{Conversation, Entry, FoundBy, Profile, Relation, Setting, Uid, name_key, setting_key};
+use crate::domain::{
+    Conversation, Entry, FoundBy, Profile, Relation, Setting, Uid, name_key, normal_name, setting_key,
+};
 use crate::store::{ShownName, StoreError};
 
 /// Characters of a part that is looked for, at least. A whole name is found in any case.
@@ -27,15 +29,15 @@ impl People {
     /// People with `part` in their name, at most `limit`: the one with exactly that name first, then names that begin with it. People that
     /// allow only the whole name, or have blocked `who`, are found by the whole name; their friends find them by a part, too.
     pub async fn find(&self, who: Uid, part: &str, limit: usize) -> Result<Vec<(Uid, String)>, StoreError> {
-        let part = part.trim();
+        let part = normal_name(part);
         if part.is_empty() {
             return Ok(Vec::new());
         }
-        let whole = self.directory.account_by_name(part).await?.filter(|account| !account.disabled);
+        let whole = self.directory.account_by_name(&part).await?.filter(|account| !account.disabled);
         let mut found: Vec<_> = whole.into_iter().map(|account| (account.uid, account.name)).collect();
         if part.chars().count() >= SHORTEST_PART {
-            let looked_at = self.directory.search(part, limit.saturating_mul(LOOKED_AT)).await?;
-            found.extend(self.who_are_found(who, &name_key(part), looked_at).await?);
+            let looked_at = self.directory.search(&part, limit.saturating_mul(LOOKED_AT)).await?;
+            found.extend(self.who_are_found(who, &name_key(&part), looked_at).await?);
         }
         found.truncate(limit);
         Ok(found)

@@ -56,7 +56,7 @@ pub(in crate::http) struct Delete {
 pub(in crate::http) struct Reaction {
     /// The idempotency key, a new one for each reaction: the same again gets the first answer.
     client_id: Uuid,
-    /// All of the caller's emoji on this message from now on; empty: none.
+    /// All of the caller's emoji on this message from now on, each one as people see it; empty: none.
     #[schema(max_items = 6, example = json!(["👍"]))]
     emoji: Vec<String>,
 }
@@ -110,7 +110,7 @@ impl Amending for Delete {
 
 impl Amending for Reaction {
     fn amendment(self, _: MessageId) -> (Uuid, Amendment) {
-        (self.client_id, Amendment::React(self.emoji))
+        (self.client_id, Amendment::reaction(&self.emoji))
     }
 }
 

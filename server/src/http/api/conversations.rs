@@ -7,11 +7,12 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
 
 use super::range::limit;
 use super::reading::Reads;
-use crate::app::{Conversations, Messages, NamedConversation};
-use crate::domain::{Conversation, MOST_PINS, MessageId};
+use crate::app::{Conversations, History, Messages, NamedConversation, Place};
+use crate::domain::{ClientId, Conversation, MOST_PINS, MessageId, Timestamp, Uid};
 use crate::http::error::Problem;
 use crate::http::extract::{Json, Params, Segment, Session};
 use crate::http::limits::Rates;
@@ -138,9 +139,40 @@ pub(super) fn page_rows(asked: Option<&str>, most: usize) -> Result<usize, Probl
 pub(in crate::http) struct HistoryQuery {
     /// Only rows with smaller ids.
     before: Option<u64>,
+    /// The rows that follow this id.
+    after: Option<u64>,
+    /// The rows on both sides of this id, in halves; its own row, if there is one, is the oldest of the newer half.
+    around: Option<u64>,
+    /// The rows on both sides of the first one that was sent at this time or later: milliseconds since 1970-01-01 UTC.
+    since: Option<u64>,
+    /// The rows on both sides of the message of this sender, with `client_id`.
+    sender: Option<u32>,
+    /// The key under which that message was sent.
+    client_id: Option<Uuid>,
     /// The largest number of rows; more than 200 is taken as that.
     #[param(value_type = Option<u64>, minimum = 1, default = 50)]
     limit: Option<String>,
+}
+
+impl HistoryQuery {
+    fn place(&self) -> Result<Place, Problem> {
+        // An id beyond every row stands behind all of them.
+        let row = |id| MessageId::new(id).unwrap_or(MessageId::MAX);
+        match (self.after, self.around, self.since, self.sender, self.client_id) {
+            (None, None, None, None, None) => Ok(Place::End),
+            (Some(id), None, None, None, None) => Ok(Place::After(row(id))),
+            (None, Some(id), None, None, None) => Ok(Place::Around(row(id))),
+            (None, None, Some(time), None, None) => {
+                Ok(Place::Since(Timestamp(time.try_into().unwrap_or(i64::MAX))))
+            }
+            (None, None, None, Some(sender), Some(client_id)) => {
+                Ok(Place::Message((Uid(sender), ClientId(client_id))))
+            }
+            _ => Err(Problem::invalid_query(
+                "give one of after, around and since, or sender together with client_id",
+            )),
+        }
+    }
 }
 
 /// Rows of one conversation, newest first.
@@ -149,17 +181,23 @@ pub(in crate::http) struct HistoryQuery {
 struct HistoryPage {
     #[schema(max_items = 200)]
     rows: Vec<EntryForm>,
-    /// `before` for the next page; `null`: there is nothing older.
+    /// `before` for the page below; `null`: there is nothing older, or `after` was given.
     #[schema(required)]
     next_before: Option<u64>,
+    /// `after` for the page above; `null`: there is nothing newer below `before`, or no place but that was given.
+    #[schema(required)]
+    next_after: Option<u64>,
 }
 
 /// Get rows of one conversation, newest first.
+///
+/// Without a place they are the newest. A place is `after`, `around`, `since`, or `sender` with `client_id`; each of them can be bounded by
+/// `before`.
 #[utoipa::path(
     get, path = "/api/v1/conversations/{id}/messages", operation_id = "history", tag = "Conversations",
     params(("id" = String, Path, pattern = "^[ug]:[0-9]+$", description = "`u:UID` or `g:GID`"), HistoryQuery),
     responses((status = 200, body = HistoryPage, description = "A page")),
-    extensions(("x-codes" = json!(["rate_limited"]))),
+    extensions(("x-codes" = json!(["rate_limited", "unknown_message"]))),
 )]
 pub(in crate::http) async fn messages(
     State(conversations): State<Conversations>,
@@ -168,24 +206,35 @@ pub(in crate::http) async fn messages(
     caller: Caller,
     Session(session): Session,
     Segment(conversation): Segment<Conversation>,
-    Params(HistoryQuery { before, limit: asked }): Params<HistoryQuery>,
+    Params(query): Params<HistoryQuery>,
 ) -> Result<Response, Problem> {
-    let rows = page_rows(asked.as_deref(), settings.limits.page_rows)?;
+    let rows = page_rows(query.limit.as_deref(), settings.limits.page_rows)?;
+    let place = query.place()?;
     // An id beyond every row sets no bound.
-    let before = before.and_then(MessageId::new);
+    let before = query.before.and_then(MessageId::new);
     let reading = reads.begin(session.uid, caller, rows).await?;
-    let page = conversations.messages(session.uid, conversation, before, rows).await?;
-    let write = || {
-        let mut text = String::from("{\"rows\":");
-        write_entries(&mut text, &page.rows);
-        match page.rows.last().filter(|_| page.more) {
-            Some(oldest) => put(&mut text, format_args!(",\"next_before\":{}}}", oldest.message_id)),
-            None => text.push_str(",\"next_before\":null}"),
+    let page = conversations.history(session.uid, conversation, place, before, rows).await?;
+    let page = page.ok_or_else(|| {
+        let detail = "you have no copy of that message in this conversation";
+        Problem::new(StatusCode::NOT_FOUND, "unknown_message", detail)
+    })?;
+    reading.answer(aside(weight(&page.rows), || history_text(&page)).await)
+}
+
+/// A [`HistoryPage`].
+fn history_text(page: &History) -> String {
+    let mut text = String::from("{\"rows\":");
+    write_entries(&mut text, &page.rows);
+    let oldest = page.rows.last().filter(|_| page.has_older);
+    let newest = page.rows.first().filter(|_| page.has_newer);
+    for (name, row) in [("next_before", oldest), ("next_after", newest)] {
+        match row {
+            Some(row) => put(&mut text, format_args!(",\"{name}\":{}", row.message_id)),
+            None => put(&mut text, format_args!(",\"{name}\":null")),
         }
-        text
-    };
-    let text = aside(weight(&page.rows), write).await;
-    reading.answer(text)
+    }
+    text.push('}');
+    text
 }
 
 /// Messages that are pinned in a conversation.

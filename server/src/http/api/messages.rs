@@ -48,6 +48,9 @@ struct NewText {
     /// The message that this one replies to: the id of its row in the sender's own inbox, of the same conversation.
     #[schema(nullable = false, example = 40)]
     reply_to: Option<u64>,
+    /// The message that this one forwards: the id of its row in the sender's own inbox, of any conversation. It has this text.
+    #[schema(nullable = false, example = 40)]
+    forward: Option<u64>,
     /// Mentions, in a group.
     #[serde(default, deserialize_with = "optional_object")]
     #[schema(nullable = false, value_type = Option<MentionsForm>)]
@@ -76,11 +79,12 @@ impl NewMentions {
 
 impl NewMessage {
     pub(in crate::http) fn outgoing(self) -> Result<OutgoingMessage, Problem> {
-        let NewText { text, reply_to, mentions } = self.body;
+        let NewText { text, reply_to, forward, mentions } = self.body;
         let reply_to = reply_to.map(row).transpose()?;
+        let forward = forward.map(row).transpose()?;
         let mentions = mentions.map(NewMentions::read).transpose()?.unwrap_or_default();
         let (client_id, to) = (ClientId(self.client_id), self.to.conversation()?);
-        Ok(OutgoingMessage { client_id, to, text, reply_to, mentions })
+        Ok(OutgoingMessage { client_id, to, text, reply_to, forward, mentions })
     }
 }
 
@@ -115,7 +119,7 @@ impl From<SendAck> for Sent {
         (status = 201, body = Sent, description = "Accepted: it survives a power cut"),
         (status = 200, body = Sent, description = "It was sent before under this `client_id`: the first answer"),
     ),
-    extensions(("x-codes" = json!(sending(["rate_limited", "not_in_conversation", "no_message", "recalled"])))),
+    extensions(("x-codes" = json!(sending(["rate_limited", "not_in_conversation", "no_message", "recalled", "other_text"])))),
 )]
 pub(in crate::http) async fn send(
     State(messages): State<Messages>,

@@ -129,6 +129,7 @@ impl World {
             to: Conversation::User(BOB),
             text: text.to_owned(),
             reply_to: None,
+            forward: None,
             mentions: Mentions::default(),
         };
         self.messages.submit(ANN, message).await.expect("stored").message_id.get()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::domain::{Conversation, GroupId, Timestamp, Uid};
+use crate::domain::{Conversation, GroupId, RangeQuery, Timestamp, Uid};
 use crate::store::{MessageStore, StoreError};
 
 /// Rows that are read at once.
@@ -21,7 +21,8 @@ pub(super) async fn spoke(
     let since = now.0.saturating_sub(i64::try_from(slow.as_millis()).unwrap_or(i64::MAX));
     let (mut before, mut looked_at) = (None, 0);
     while looked_at < MOST_ROWS {
-        let page = store.conversation(who, Conversation::Group(gid), before, PAGE).await?;
+        let query = RangeQuery::before(before, PAGE);
+        let page = store.conversation(who, Conversation::Group(gid), query).await?;
         for row in &page.rows {
             let content = &row.content;
             if content.sent_at.0 <= since {

@@ -7,7 +7,7 @@ use super::{Facts, NoWrite, Planner, members, moderation, unnumbered};
 use crate::domain::message::Person;
 use crate::domain::{
     Body, ClientId, Conversation, Group, GroupChange, GroupId, GroupSetting, GroupStep, History, Kind,
-    MembershipEpoch, Role, Standing, Timestamp, Uid, is_visible,
+    MembershipEpoch, Role, Standing, Timestamp, Uid, is_visible, normal_name,
 };
 use crate::store::Accept;
 
@@ -172,11 +172,11 @@ fn checked(setting: &GroupSetting) -> Result<GroupSetting, SendError> {
 }
 
 fn checked_name(name: &str) -> Result<String, SendError> {
-    let name = name.trim();
-    if name.is_empty() || name.chars().count() > LONGEST_NAME || !is_visible(name) {
+    let name = normal_name(name);
+    if name.is_empty() || name.chars().count() > LONGEST_NAME || !is_visible(&name) {
         return Err(SendError::GroupName);
     }
-    Ok(name.to_owned())
+    Ok(name)
 }
 
 fn administrator(own: Role) -> Result<(), SendError> {

@@ -39,6 +39,7 @@ fn say(id: u128, to: Conversation, text: &str) -> Request {
         to,
         text: text.into(),
         reply_to: None,
+        forward: None,
         mentions: Mentions::default(),
     })
 }
@@ -259,9 +260,31 @@ fn amendments_of_one_batch_build_on_each_other() {
         to: Conversation::User(BOB),
         text: "what?".into(),
         reply_to: Some(row),
+        forward: None,
         mentions: Mentions::default(),
     });
     assert_eq!(refusal(planner.decide(4, ANN, &reply)), Some(SendError::Recalled));
+}
+
+#[test]
+fn only_a_message_with_this_text_is_forwarded_and_names_its_author() {
+    let (mut facts, row) = with_message();
+    let gone = MessageId::new(5).expect("small");
+    let recalled = Content { kind: Kind::Recalled, ..Content::clone(&facts.rows[&(ANN, row)]) };
+    facts.rows.insert((ANN, gone), Arc::new(recalled));
+    let mut planner = planner(facts);
+    let mut forward = |n: u128, text: &str, row| {
+        let Request::Message(message) = say(n, Conversation::Group(WALKERS), text) else {
+            panic!("a message")
+        };
+        planner.decide(n as usize, ANN, &Request::Message(OutgoingMessage { forward: Some(row), ..message }))
+    };
+    let Ok(plan) = forward(1, "hi", row) else { panic!("a write") };
+    assert_eq!(plan.content.body.as_json(), r#"{"forwarded_from":1,"text":"hi"}"#);
+    assert_eq!(refusal(forward(2, "no", row)), Some(SendError::OtherText));
+    assert_eq!(refusal(forward(3, "hi", gone)), Some(SendError::Recalled));
+    assert_eq!(refusal(forward(4, "hi", MessageId::MAX)), Some(SendError::NotInConversation));
+    assert_eq!(refusal(forward(1, "hi", gone)), Some(SendError::ClientIdReused));
 }
 
 #[test]

@@ -98,7 +98,7 @@ pub async fn of_rows_with_one_compaction_key_the_newest_stays(store: &dyn Messag
     assert_eq!(ids(store, BOB).await, [1, 20, 21]);
     assert_eq!(store.watermark(BOB).await.expect("read"), id(21));
     assert_eq!(store.read_to(ANN, TO_BOB).await.expect("read"), id(3));
-    let page = store.conversation(BOB, TO_ANN, None, 2).await.expect("read");
+    let page = store.conversation(BOB, TO_ANN, RangeQuery::before(None, 2)).await.expect("read");
     assert_eq!((page.rows.len(), page.more), (2, true));
     let query = RangeQuery::new(Bound::Id(2), Bound::InfMax, Direction::Forward, 2).expect("a range");
     let page = store.range(ANN, query).await.expect("read");

@@ -89,10 +89,17 @@ async fn same_conversations(
     for conversation in with_users.chain(in_groups) {
         let markers = (left.read_to(uid, conversation).await, right.read_to(uid, conversation).await);
         assert_eq!(markers.0.expect("read"), markers.1.expect("read"), "{uid} in {conversation}");
-        for (before, limit) in [(None, 2), (None, 1_000), (Some(id(universe.latest / 2)), 2)] {
+        let middle = id(universe.latest / 2);
+        for query in [
+            RangeQuery::before(None, 2),
+            RangeQuery::before(None, 1_000),
+            RangeQuery::before(Some(middle), 2),
+            RangeQuery::after(middle, 2),
+            RangeQuery::after(MessageId::ZERO, 1_000).up_to(Some(middle)),
+        ] {
             let pages = (
-                left.conversation(uid, conversation, before, limit).await,
-                right.conversation(uid, conversation, before, limit).await,
+                left.conversation(uid, conversation, query).await,
+                right.conversation(uid, conversation, query).await,
             );
             assert_eq!(pages.0.expect("read"), pages.1.expect("read"), "{uid} in {conversation}");
         }

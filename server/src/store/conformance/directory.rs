@@ -31,6 +31,13 @@ async fn accounts(directory: &Directory) -> Vec<Uid> {
     }
     assert!(!directory.has_look_alike("Zoë").await.expect("asked"));
     assert!(create(directory, 30, "Zoë").await, "free, whoever was refused under its number");
+    for form in ["zoe\u{308}", "ZO\u{cb}"] {
+        assert_eq!(
+            directory.account_by_name(form).await.expect("asked").map(|found| found.uid),
+            Some(Uid(30))
+        );
+        assert!(!create(directory, 31, form).await, "{form:?} is the same name");
+    }
     let found = directory.account_by_name("ANN").await.expect("asked").expect("there");
     assert_eq!((found.uid, found.name.as_str(), found.disabled), (uids[0], "Ann", false));
     assert_eq!(found.password_hash, "hash of Ann");
@@ -78,6 +85,7 @@ async fn finding(directory: &Directory, uids: &[Uid]) {
     assert_eq!(search("%", 10).await, Vec::<String>::new(), "a part is no pattern");
     assert_eq!(search("NN", 10).await, ["Ann", "anna", "Änne"], "any part, and then by name");
     assert_eq!(search("oë", 10).await, ["Zoë"]);
+    assert_eq!(search("oe\u{308}", 10).await, ["Zoë"], "in any normal form");
     assert_eq!(search("na", 10).await, ["anna"]);
     assert_eq!(search("nn", 2).await.len(), 2);
     assert_eq!(search("n", 10).await, Vec::<String>::new(), "one character is looked for at the beginning");

@@ -24,7 +24,7 @@ fn deliver((acceptance, content): &(AcceptanceId, Arc<Content>), n: u64, earlier
 }
 
 async fn texts(store: &dyn MessageStore, uid: Uid) -> Vec<(u64, Uid, Option<String>)> {
-    let page = store.conversation(uid, IN_GROUP, None, 100).await.expect("read");
+    let page = store.conversation(uid, IN_GROUP, RangeQuery::before(None, 100)).await.expect("read");
     let row = |row: Entry| (row.message_id.get(), row.content.sender, row.content.body.said());
     page.rows.into_iter().rev().map(row).collect()
 }

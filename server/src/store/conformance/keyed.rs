@@ -116,7 +116,7 @@ pub async fn stars_of_one_message_make_way_for_the_newest(store: &dyn MessageSto
     let found = store.newest_under(ANN, STARS, "", 10).await.expect("read");
     let stars: Vec<_> = found.iter().map(|(_, row)| (row.content.of(), row.content.body.starred())).collect();
     assert_eq!(stars, [(said(1).key(), Some(id(1))), (said(2).key(), None)]);
-    let rows = store.conversation(ANN, TO_BOB, None, 10).await.expect("read").rows;
+    let rows = store.conversation(ANN, TO_BOB, RangeQuery::before(None, 10)).await.expect("read").rows;
     assert_eq!(rows.iter().map(|row| row.message_id).collect::<Vec<_>>(), [id(2), id(1)]);
     assert_eq!(store.conversations(ANN, None, 10).await.expect("read")[0].last.message_id, id(2));
 }
@@ -188,7 +188,8 @@ pub async fn moments_are_no_conversation(store: &dyn MessageStore) {
     accepted(store, accept(like, vec![row(BOB, 2), row(ANN, 2)], vec![])).await;
     for uid in [ANN, BOB] {
         assert_eq!(store.conversations(uid, None, 10).await.expect("read"), []);
-        let page = store.conversation(uid, Conversation::MOMENTS, None, 10).await.expect("read");
+        let page =
+            store.conversation(uid, Conversation::MOMENTS, RangeQuery::before(None, 10)).await.expect("read");
         let kinds: Vec<Kind> = page.rows.iter().map(|row| row.content.kind).collect();
         assert_eq!(kinds, [Kind::Like, Kind::Moment]);
         assert_eq!(page.rows[0].content.target, Conversation::MOMENTS);

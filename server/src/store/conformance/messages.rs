@@ -219,7 +219,8 @@ pub async fn a_post_is_one_row_of_one_inbox(store: &dyn MessageStore) {
         listed.iter().map(|line| (line.last.message_id, line.unread)).collect::<Vec<_>>(),
         [(id(4), 1)]
     );
-    let page = store.conversation(BOB, Conversation::User(ANN), None, 10).await.expect("read");
+    let page =
+        store.conversation(BOB, Conversation::User(ANN), RangeQuery::before(None, 10)).await.expect("read");
     assert_eq!(page.rows.len(), 3);
 
     let several = accept(app(4), vec![row(BOB, 7), row(CAT, 1)], vec![]);

@@ -65,7 +65,7 @@ pub async fn a_page_ends_at_its_bytes(store: &dyn MessageStore) {
     assert_eq!((numbers(&page), page.more), (vec![1, 2, 3], true));
     let page = store.range(ANN, RangeQuery::after(id(3), 100)).await.expect("read");
     assert_eq!((numbers(&page), page.more), (vec![4, 5, 6], false));
-    let page = store.conversation(ANN, WITH_ANN, None, 100).await.expect("read");
+    let page = store.conversation(ANN, WITH_ANN, RangeQuery::before(None, 100)).await.expect("read");
     assert_eq!((numbers(&page), page.more), (vec![6, 5, 4], true));
     let page = store.range(ANN, all.within(5 << 19)).await.expect("read");
     assert_eq!((numbers(&page), page.more), (vec![1, 2], true));
@@ -168,19 +168,28 @@ pub async fn conversations_come_newest_first(store: &dyn MessageStore) {
 }
 
 /// Pages of one conversation, without its read markers.
-pub async fn a_conversation_is_read_downwards(store: &dyn MessageStore) {
+pub async fn a_conversation_is_read_both_ways(store: &dyn MessageStore) {
     ten_messages(store).await;
     send_text(store, (CAT, 1), (BOB, 101), 60).await;
     accepted(store, accept(read_marker(BOB, WITH_ANN, 70), vec![row(BOB, 102)], vec![])).await;
-    let read = async |before: Option<u64>, limit| {
-        let page = store.conversation(BOB, WITH_ANN, before.map(id), limit).await.expect("read");
+    let asked = async |query| {
+        let page = store.conversation(BOB, WITH_ANN, query).await.expect("read");
         (numbers(&page), page.more)
     };
+    let read = async |before: Option<u64>, limit| asked(RangeQuery::before(before.map(id), limit)).await;
     assert_eq!(read(None, 3).await, (vec![100, 90, 80], true));
     assert_eq!(read(Some(80), 3).await, (vec![70, 60, 50], true));
     assert_eq!(read(Some(31), 3).await, (vec![30, 20, 10], false));
     assert_eq!(read(Some(10), 3).await, (vec![], false));
     assert_eq!(read(Some(0), 3).await, (vec![], false));
+    let above = async |after, before: Option<u64>, limit| {
+        asked(RangeQuery::after(id(after), limit).up_to(before.map(id))).await
+    };
+    assert_eq!(above(0, None, 3).await, (vec![10, 20, 30], true));
+    assert_eq!(above(75, None, 3).await, (vec![80, 90, 100], false));
+    assert_eq!(above(30, Some(60), 3).await, (vec![40, 50], false));
+    assert_eq!(above(30, Some(40), 3).await, (vec![], false));
+    assert_eq!(above(100, None, 3).await, (vec![], false));
 }
 
 /// A late, smaller read marker changes nothing.
@@ -218,7 +227,10 @@ pub async fn all_inboxes_are_walked_over(store: &dyn MessageStore) {
 pub async fn inboxes_are_apart(store: &dyn MessageStore) {
     ten_messages(store).await;
     assert_eq!(ids(store, CAT).await, [] as [u64; 0]);
-    assert_eq!(store.conversation(CAT, WITH_ANN, None, 9).await.expect("read"), Page::default());
+    assert_eq!(
+        store.conversation(CAT, WITH_ANN, RangeQuery::before(None, 9)).await.expect("read"),
+        Page::default()
+    );
     assert_eq!(ids(store, ANN).await, (1..=10).collect::<Vec<_>>());
 }
 

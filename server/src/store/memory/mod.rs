@@ -135,19 +135,14 @@ impl MessageStore for MemoryStore {
         &self,
         uid: Uid,
         conversation: Conversation,
-        before: Option<MessageId>,
-        limit: usize,
+        query: RangeQuery,
     ) -> Result<Page, StoreError> {
-        let high = match before {
-            None => MessageId::MAX.get(),
-            Some(MessageId::ZERO) => return Ok(Page::default()),
-            Some(id) => id.get() - 1,
-        };
+        let Some(ids) = query.ids() else { return Ok(Page::default()) };
         let state = self.state();
         let rows = state
-            .rows(uid, (0, high), Direction::Backward)
+            .rows(uid, ids, query.direction())
             .filter(|entry| !entry.content.kind.is_state() && entry.conversation() == conversation);
-        Ok(Page::filled(rows, PageLimit::of_rows(limit)))
+        Ok(Page::filled(rows, query.page()))
     }
 
     async fn have_messages(&self, of: &[(Uid, Conversation)]) -> Result<Vec<bool>, StoreError> {

@@ -73,22 +73,20 @@ pub(super) fn inboxes_sql(direction: Direction) -> String {
     )
 }
 
-/// A page of one conversation, newest first, without what only says how things stand.
+/// A page of one conversation, without what only says how things stand.
 pub(super) async fn conversation(
     connection: &mut PgConnection,
     uid: Uid,
     conversation: Conversation,
-    before: Option<MessageId>,
-    limit: usize,
+    query: RangeQuery,
 ) -> Result<Page, StoreError> {
-    let Some(high) = before.map_or(Some(MessageId::MAX.get()), |id| id.get().checked_sub(1)) else {
-        return Ok(Page::default());
-    };
-    let filling = Filling::new(PageLimit::of_rows(limit));
-    let rows = sqlx::query(AssertSqlSafe(conversation_sql()))
+    let Some((low, high)) = query.ids() else { return Ok(Page::default()) };
+    let filling = Filling::new(query.page());
+    let rows = sqlx::query(AssertSqlSafe(conversation_sql(query.direction())))
         .bind(uid.partition_key().to_string())
         .bind(i64::from(uid.0))
         .bind(conversation.to_string())
+        .bind(low.cast_signed())
         .bind(high.cast_signed())
         .bind(lookup::codes(Kind::is_state))
         .bind(rows_at_most(filling.wanted()))
@@ -97,13 +95,14 @@ pub(super) async fn conversation(
     collect(uid, rows, filling).await
 }
 
-pub(super) fn conversation_sql() -> String {
+pub(super) fn conversation_sql(direction: Direction) -> String {
+    let order = order(direction);
     let rows = format!(
         "SELECT {ENTRY} FROM entries
-         WHERE partition_key = $1 AND receiver = $2 AND conversation = $3 AND message_id <= $4 AND kind <> ALL ($5)
-         ORDER BY message_id DESC LIMIT $6"
+         WHERE partition_key = $1 AND receiver = $2 AND conversation = $3 AND message_id BETWEEN $4 AND $5 AND kind <> ALL ($6)
+         ORDER BY message_id {order} LIMIT $7"
     );
-    cut_off("DESC", &rows, "$7")
+    cut_off(order, &rows, "$8")
 }
 
 fn order(direction: Direction) -> &'static str {

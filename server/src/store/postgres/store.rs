@@ -199,12 +199,10 @@ impl MessageStore for PostgresStore {
         &self,
         uid: Uid,
         conversation: Conversation,
-        before: Option<MessageId>,
-        limit: usize,
+        query: RangeQuery,
     ) -> Result<Page, StoreError> {
-        let page = async {
-            read::conversation(&mut *self.db.reader().await?, uid, conversation, before, limit).await
-        };
+        let page =
+            async { read::conversation(&mut *self.db.reader().await?, uid, conversation, query).await };
         self.db.limited(page).await
     }
 

@@ -13,7 +13,7 @@ use super::db::Db;
 use super::lookup;
 use super::memtable::MemtableSet;
 use super::read::InboxReader;
-use crate::domain::{Conversation, Entry, MessageId, Uid};
+use crate::domain::{Conversation, Direction, Entry, MessageId, Uid};
 use crate::store::changes::Changes;
 use crate::store::{StoreError, Summary};
 
@@ -222,7 +222,7 @@ impl InboxReader<'_> {
     fn recent(&self, conversation: Conversation, read_to: MessageId) -> Vec<Entry> {
         let low = read_to.get().max(self.base).saturating_add(1);
         let most = Summary::MOST_UNREAD as usize;
-        self.view.filtered(self.uid, low, self.top, most, |content| {
+        self.view.filtered(self.uid, (low, self.top), Direction::Backward, most, |content| {
             content.counts_as_unread(self.uid) && content.conversation(self.uid) == conversation
         })
     }

@@ -3,7 +3,7 @@
 
 use super::lookup;
 use super::shared::SqliteShared;
-use crate::domain::{Content, Conversation, Entry, IdempotencyKey, MessageId, Uid};
+use crate::domain::{Content, Conversation, Direction, Entry, IdempotencyKey, MessageId, Uid};
 use crate::store::StoreError;
 
 impl SqliteShared {
@@ -107,7 +107,7 @@ impl SqliteShared {
         let is_recent = |uid: Uid, conversation: Conversation| {
             let is_shown =
                 |content: &Content| content.is_shown() && content.conversation(uid) == conversation;
-            !view.filtered(uid, 0, MessageId::MAX.get(), 1, is_shown).is_empty()
+            !view.filtered(uid, (0, MessageId::MAX.get()), Direction::Backward, 1, is_shown).is_empty()
         };
         let has = |((uid, conversation), stored): (&(Uid, Conversation), MessageId)| {
             stored > MessageId::ZERO || is_recent(*uid, *conversation)

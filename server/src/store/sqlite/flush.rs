@@ -115,10 +115,11 @@ impl Flush {
         }
         let mut tx = db.write().await?;
         if self.next.0 < self.receivers.len() {
-            let FlushChunk { entries, compacted, mut conversations, heads, ends } = self.next_entries();
+            let FlushChunk { entries, mut compacted, mut conversations, heads, ends } = self.next_entries();
             match ENTRIES.insert(&mut tx, &entries, bind_entry).await {
                 Err(sqlx::Error::Database(error)) if error.is_unique_violation() => {
-                    self.set_aside += set_aside::one_by_one(&mut tx, entries, &mut conversations).await?;
+                    self.set_aside +=
+                        set_aside::one_by_one(&mut tx, entries, &mut conversations, &mut compacted).await?;
                 }
                 outcome => outcome?,
             }

@@ -100,23 +100,31 @@ impl MemtableView {
         self.memtables.iter().rev().find_map(|memtable| memtable.inbox(uid, of).flatten())
     }
 
-    /// Rows of `uid` with ids in `low ..= high` that pass `filter` as they are now, newest first, at most `limit`.
+    /// Rows of `uid` with ids in `low ..= high` that pass `filter` as they are now, in that direction, at most `limit`.
     pub(super) fn filtered(
         &self,
         uid: Uid,
-        low: u64,
-        high: u64,
+        (low, high): (u64, u64),
+        direction: Direction,
         limit: usize,
         filter: impl Fn(&Content) -> bool,
     ) -> Vec<Entry> {
         let (mut found, changes) = (Vec::new(), self.changes(uid));
-        for memtable in self.memtables.iter().rev() {
+        let mut look = |memtable: &Arc<Memtable>| {
             memtable.inbox(uid, |inbox| {
                 let within = |(id, _): &&(MessageId, Arc<Content>)| (low..=high).contains(&id.get());
-                let rows = inbox.rows.iter().rev().filter(within);
-                let rows = rows.filter_map(|row| changes.show(entry(uid, row)));
-                found.extend(rows.filter(|row| filter(&row.content)).take(limit - found.len()));
+                let shown = |row| changes.show(entry(uid, row)).filter(|row| filter(&row.content));
+                let rows = inbox.rows.iter().filter(within);
+                let room = limit - found.len();
+                match direction {
+                    Direction::Forward => found.extend(rows.filter_map(shown).take(room)),
+                    Direction::Backward => found.extend(rows.rev().filter_map(shown).take(room)),
+                }
             });
+        };
+        match direction {
+            Direction::Forward => self.memtables.iter().for_each(&mut look),
+            Direction::Backward => self.memtables.iter().rev().for_each(&mut look),
         }
         found
     }

@@ -286,10 +286,9 @@ impl MessageStore for SqliteStore {
         &self,
         uid: Uid,
         conversation: Conversation,
-        before: Option<MessageId>,
-        limit: usize,
+        query: RangeQuery,
     ) -> Result<Page, StoreError> {
-        self.reader(uid).conversation(conversation, before, limit).await
+        self.reader(uid).conversation(conversation, query).await
     }
 
     async fn have_messages(&self, of: &[(Uid, Conversation)]) -> Result<Vec<bool>, StoreError> {

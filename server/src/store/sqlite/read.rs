@@ -14,7 +14,7 @@ use super::db::Db;
 use super::lookup::{self, ENTRY};
 use super::memtable::{MemtableSet, MemtableView};
 use super::scan::Scan;
-use crate::domain::{Conversation, Direction, Entry, Kind, MessageId, PageLimit, RangeQuery, Uid};
+use crate::domain::{Conversation, Direction, Entry, Kind, MessageId, RangeQuery, Uid};
 use crate::store::{Filling, Page, StoreError, beyond};
 
 /// Reads of one inbox.
@@ -101,39 +101,69 @@ impl<'a> InboxReader<'a> {
         Ok(())
     }
 
-    /// A page of one conversation, newest first, without what only says how things stand.
+    /// A page of one conversation, without what only says how things stand.
     pub(super) async fn conversation(
         &self,
         conversation: Conversation,
-        before: Option<MessageId>,
-        limit: usize,
+        query: RangeQuery,
     ) -> Result<Page, StoreError> {
-        let Some(high) = before.map_or(Some(MessageId::MAX.get()), |id| id.get().checked_sub(1)) else {
-            return Ok(Page::default());
+        let Some((low, high)) = query.ids() else { return Ok(Page::default()) };
+        let direction = query.direction();
+        let mut filling = Filling::showing(query.page(), self.view.changes(self.uid));
+        let recent = |filling: &mut Filling| {
+            let ids = (low.max(self.base.saturating_add(1)), high.min(self.top));
+            let rows = self.view.filtered(self.uid, ids, direction, query.limit() + 1, |content| {
+                !content.kind.is_state() && content.conversation(self.uid) == conversation
+            });
+            rows.into_iter().all(|row| filling.push(row))
         };
-        let changes = self.view.changes(self.uid);
-        let mut filling = Filling::showing(PageLimit::of_rows(limit), changes);
-        let (low, top) = (self.base.saturating_add(1), high.min(self.top));
-        let rows = self.view.filtered(self.uid, low, top, limit.saturating_add(1), |content| {
-            !content.kind.is_state() && content.conversation(self.uid) == conversation
-        });
-        if rows.into_iter().all(|row| filling.push(row)) {
-            let sql = format!(
-                "SELECT {ENTRY} FROM entries INDEXED BY entries_by_conversation
-                 WHERE partition_key = ? AND receiver = ? AND conversation = ? AND message_id <= ?
-                   AND kind NOT IN (SELECT value FROM json_each(?))
-                 ORDER BY message_id DESC LIMIT ?"
-            );
-            let query = sqlx::query(AssertSqlSafe(sql))
-                .bind(self.uid.partition_key().as_str())
-                .bind(self.uid.0)
-                .bind(conversation.to_string())
-                .bind(high.min(self.base).cast_signed())
-                .bind(json!(Kind::codes(Kind::is_state)).to_string())
-                .bind(filling.wanted() as i64);
-            self.collect(query, &mut filling).await?;
+        let older = (low, high.min(self.base));
+        match direction {
+            Direction::Forward => {
+                self.stored_of(conversation, older, direction, &mut filling).await?;
+                if !filling.is_full() {
+                    recent(&mut filling);
+                }
+            }
+            Direction::Backward => {
+                if recent(&mut filling) {
+                    self.stored_of(conversation, older, direction, &mut filling).await?;
+                }
+            }
         }
         Ok(filling.page())
+    }
+
+    /// Reads rows of one conversation from the tables into a page.
+    async fn stored_of(
+        &self,
+        conversation: Conversation,
+        (low, high): (u64, u64),
+        direction: Direction,
+        filling: &mut Filling,
+    ) -> Result<(), StoreError> {
+        if low > high {
+            return Ok(());
+        }
+        let order = match direction {
+            Direction::Forward => "ASC",
+            Direction::Backward => "DESC",
+        };
+        let sql = format!(
+            "SELECT {ENTRY} FROM entries INDEXED BY entries_by_conversation
+             WHERE partition_key = ? AND receiver = ? AND conversation = ? AND message_id BETWEEN ? AND ?
+               AND kind NOT IN (SELECT value FROM json_each(?))
+             ORDER BY message_id {order} LIMIT ?"
+        );
+        let query = sqlx::query(AssertSqlSafe(sql))
+            .bind(self.uid.partition_key().as_str())
+            .bind(self.uid.0)
+            .bind(conversation.to_string())
+            .bind(low.cast_signed())
+            .bind(high.cast_signed())
+            .bind(json!(Kind::codes(Kind::is_state)).to_string())
+            .bind(filling.wanted() as i64);
+        self.collect(query, filling).await
     }
 
     /// The newest rows under compaction keys that begin with `prefix` and come after `after`, with their keys.

@@ -8,16 +8,18 @@
 use sqlx::SqliteConnection;
 use tracing::error;
 
+use super::compaction::Compacted;
 use super::entry_rows::{ConversationRow, ENTRIES, EntryRow, bind_entry};
 use crate::domain::MessageId;
 use crate::store::StoreError;
 
 /// Writes `entries` one by one, in the caller's transaction; those that are refused go into `set_aside`, and out of
-/// `conversations`. Says how many.
+/// `conversations` and `compacted`: they take the place of no other row. Says how many.
 pub(super) async fn one_by_one(
     connection: &mut SqliteConnection,
     entries: Vec<EntryRow>,
     conversations: &mut [ConversationRow],
+    compacted: &mut Vec<Compacted>,
 ) -> Result<u64, StoreError> {
     let (mut kept, mut count) = (Vec::with_capacity(entries.len()), 0);
     for entry in entries {
@@ -26,6 +28,8 @@ pub(super) async fn one_by_one(
             Err(sqlx::Error::Database(why)) if why.is_unique_violation() => {
                 keep(&mut *connection, &entry, why.message()).await?;
                 count += 1;
+                let own = (entry.receiver, entry.message_id);
+                compacted.retain(|row| (row.receiver, row.message_id) != own);
                 for line in conversations.iter_mut() {
                     if line.owner == entry.receiver && line.last_id == entry.message_id {
                         line.last_id = newest_of(line, &kept);

@@ -28,6 +28,29 @@ async fn a_name_is_taken_whatever_its_case() {
     assert_eq!(again.refused(409), "name_taken");
 }
 
+/// Keyboards write the same letters in different ways.
+#[tokio::test]
+async fn a_name_and_a_password_are_the_same_in_every_normal_form() {
+    let app = TestApp::start().await;
+    let (composed, apart) = ("Zo\u{eb}", "Zoe\u{308}");
+    let ask = async |path: &str, name: &str, password: String| {
+        app.post_as_nobody(path, json!({ "name": name, "password": password })).await
+    };
+    let password = |name: &str, space: char| format!("{name}{space}correct horse");
+    let made = ask("/api/v1/accounts", apart, password(apart, '\u{a0}')).await.ok(201);
+    assert_eq!(made["name"], composed, "as it is kept");
+    assert_eq!(ask("/api/v1/accounts", composed, password("a", ' ')).await.refused(409), "name_taken");
+    for (name, other) in [(composed, apart), (apart, composed)] {
+        let entered = ask("/api/v1/sessions", name, password(other, '\u{3000}')).await.ok(201);
+        assert_eq!(entered["uid"], made["uid"]);
+    }
+    let bob = app.sign_up("Bob").await;
+    for part in ["zoe%CC%88", "o%C3%AB", "oe%CC%88"] {
+        let found = app.get(&bob, &format!("/api/v1/users?name={part}")).await.ok(200);
+        assert_eq!(found[0]["uid"], made["uid"], "{part}");
+    }
+}
+
 #[tokio::test]
 async fn a_name_that_can_be_taken_for_another_one_is_refused() {
     let mut app = TestApp::start().await;

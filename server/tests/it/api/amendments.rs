@@ -92,11 +92,15 @@ async fn a_persons_reactions_to_a_message_are_one_row() {
         app.post(&bob, &path(&ann, row, "reaction"), react(n, &["👍"])).await.ok(201);
         app.post(&bob, &path(&ann, row, "reaction"), react(10 + n, &["👍", "🎉"])).await.ok(201);
     }
+    let typed = [["👍", "❤"], ["👍", "❤\u{fe0e}"], ["👍\u{fe0f}", "❤\u{fe0f}"]];
+    for (n, typed) in (30..).zip(typed) {
+        app.post(&bob, &path(&ann, row, "reaction"), react(n, &typed)).await.ok(201);
+    }
     app.post(&ann, &path(&bob, own, "reaction"), react(20, &[])).await.ok(201);
     for who in [&ann, &bob] {
         let rows = app.rows(who).await;
         assert_eq!(kinds(&rows), ["message", "reaction", "reaction"]);
-        assert_eq!(rows[1]["body"]["emoji"], json!(["👍", "🎉"]));
+        assert_eq!(rows[1]["body"]["emoji"], json!(["👍", "❤\u{fe0f}"]), "as people see them");
         assert_eq!(rows[1]["sender"], bob.uid);
         assert_eq!(rows[2]["body"]["emoji"], json!([]));
         let list = app.get(who, "/api/v1/conversations").await.ok(200);
@@ -122,6 +126,40 @@ async fn a_reply_names_what_it_replies_to() {
     reply["client_id"] = json!(client_id(4));
     reply["body"]["reply_to"] = json!(9_007_199_254_740_992_u64);
     assert_eq!(app.post(&bob, "/api/v1/messages", reply).await.refused(422), "invalid_body");
+}
+
+#[tokio::test]
+async fn a_forwarded_message_names_the_first_author_and_nobody_else_can_be_named() {
+    let app = TestApp::start().await;
+    let (ann, bob, _, row) = said(&app).await;
+    let cat = app.sign_up("cat").await;
+    let forward = |n, to: u64, text: &str, row: u64| {
+        let mut forward = message(n, json!({ "user": to }), text);
+        forward["body"]["forward"] = json!(row);
+        forward
+    };
+    let sent = app.post(&bob, "/api/v1/messages", forward(2, cat.uid, "hi", row)).await.ok(201);
+    assert_eq!(app.post(&bob, "/api/v1/messages", forward(2, cat.uid, "hi", row)).await.ok(200), sent);
+    let named = json!({ "text": "hi", "forwarded_from": ann.uid });
+    assert_eq!(app.rows(&cat).await[0]["body"], named);
+    let again = app.rows(&cat).await[0]["message_id"].as_u64().expect("an id");
+    app.post(&cat, "/api/v1/messages", forward(3, ann.uid, "hi", again)).await.ok(201);
+    assert_eq!(app.rows(&ann).await[1]["body"], named, "also of one that was forwarded to the sender");
+    for (n, text, row, status, code) in [
+        (4, "hi!", row, 422, "other_text"),
+        (4, "hi", row + 90, 422, "not_in_conversation"),
+        (4, "hi", 9_007_199_254_740_992, 422, "invalid_body"),
+        (2, "hi", row + 1, 409, "client_id_reused"),
+    ] {
+        let refused = app.post(&bob, "/api/v1/messages", forward(n, cat.uid, text, row)).await;
+        assert_eq!(refused.refused(status), code, "{text} {row}");
+    }
+    let own = sent["message_id"].as_u64().expect("an id");
+    app.post(&bob, &path(&cat, own, "edit"), edit(5, "ho")).await.ok(201);
+    assert_eq!(app.rows(&cat).await[0]["body"], json!({ "text": "ho", "edited": true }), "other words");
+    app.post(&bob, &path(&cat, own, "recall"), json!({"client_id": client_id(6)})).await.ok(201);
+    let gone = app.post(&bob, "/api/v1/messages", forward(7, ann.uid, "ho", own)).await;
+    assert_eq!(gone.refused(410), "recalled");
 }
 
 #[tokio::test]
@@ -157,6 +195,7 @@ async fn what_is_no_message_or_no_emoji_is_refused_and_leaves_nothing() {
     for (path, body, status, code) in [
         (&there, react(2, &["ok"]), 422, "emoji"),
         (&there, react(2, &["👍", "👍"]), 422, "emoji"),
+        (&there, react(2, &["👍👍"]), 422, "emoji"),
         (&there, react(2, &["👍", "🎉", "❤️", "😂", "😮", "😢", "🙏"]), 422, "emoji"),
         (&there, json!({"client_id": client_id(2)}), 422, "invalid_body"),
         (&gone, react(2, &["👍"]), 422, "not_in_conversation"),

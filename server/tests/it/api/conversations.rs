@@ -1,5 +1,7 @@
 //! `/conversations` and what lies beneath.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::support::{TestApp, message, texts};
@@ -125,6 +127,76 @@ async fn a_history_is_paged_newest_first() {
         assert_eq!(app.get(&ann, &format!("{path}?{bad}")).await.refused(400), "invalid_query", "{bad}");
     }
     assert_eq!(app.get(&ann, "/api/v1/conversations/x/messages").await.refused(400), "invalid_query");
+}
+
+#[tokio::test]
+async fn a_history_is_read_at_a_place_and_goes_on_from_there_both_ways() {
+    let mut app = TestApp::start().await;
+    let (ann, bob, eve) = (app.sign_up("ann").await, app.sign_up("bob").await, app.sign_up("eve").await);
+    for n in 0..10 {
+        app.say(&ann, &bob, n, &n.to_string()).await;
+        app.say(&eve, &bob, 100 + n, "aside").await;
+        app.pass(Duration::from_secs(60)).await;
+        // Half of them in the tables, half in memory.
+        if n == 4 {
+            app.restart().await;
+        }
+    }
+    let path = format!("/api/v1/conversations/u:{}/messages", ann.uid);
+    let rows = app.get(&bob, &path).await.ok(200)["rows"].as_array().expect("rows").clone();
+    let id = |text: &str| {
+        let row = rows.iter().find(|row| row["body"]["text"] == text).expect("a row");
+        row["message_id"].as_u64().expect("an id")
+    };
+    let page = async |query: String| {
+        let page = app.get(&bob, &format!("{path}?{query}")).await.ok(200);
+        let texts = texts(page["rows"].as_array().expect("rows")).into_iter().map(str::to_owned);
+        (texts.collect::<Vec<_>>(), page["next_before"].clone(), page["next_after"].clone())
+    };
+    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<String>>();
+    assert_eq!(
+        page(format!("after={}&limit=3", id("2"))).await,
+        (words("5 4 3"), Value::Null, json!(id("5")))
+    );
+    assert_eq!(
+        page(format!("after={}&before={}", id("2"), id("5"))).await,
+        (words("4 3"), Value::Null, Value::Null)
+    );
+    assert_eq!(
+        page(format!("around={}&limit=4", id("5"))).await,
+        (words("6 5 4 3"), json!(id("3")), json!(id("6")))
+    );
+    // The row of another conversation is as good a place as any.
+    assert_eq!(page(format!("around={}&limit=2", id("5") + 1)).await.0, words("6 5"));
+    assert_eq!(
+        page(format!("around={}&limit=4", id("9"))).await,
+        (words("9 8 7"), json!(id("7")), Value::Null)
+    );
+    assert_eq!(page("around=0&limit=2".to_owned()).await, (words("1 0"), Value::Null, json!(id("1"))));
+    assert_eq!(
+        page(format!("around={}&before={}&limit=4", id("5"), id("6"))).await,
+        (words("5 4 3"), json!(id("3")), Value::Null)
+    );
+    let row = rows.iter().find(|row| row["body"]["text"] == "5").expect("a row");
+    let (sender, client_id) = (&row["sender"], row["client_id"].as_str().expect("a key"));
+    assert_eq!(page(format!("sender={sender}&client_id={client_id}&limit=2")).await.0, words("5 4"));
+    let since = async |time: u64| page(format!("since={time}&limit=2")).await.0;
+    assert_eq!(since(0).await, words("1 0"));
+    assert_eq!(since(1 << 60).await, words("9"));
+    let at = row["sent_at"].as_str().expect("a time");
+    let at = time::OffsetDateTime::parse(at, &time::format_description::well_known::Rfc3339).expect("a time");
+    let at = u64::try_from(at.unix_timestamp_nanos() / 1_000_000).expect("after 1970");
+    assert_eq!(since(at).await, words("5 4"));
+    assert_eq!(since(at + 1).await, words("6 5"));
+
+    let unknown = format!("{path}?sender={}&client_id={client_id}", eve.uid);
+    assert_eq!(app.get(&bob, &unknown).await.refused(404), "unknown_message");
+    let elsewhere =
+        format!("/api/v1/conversations/u:{}/messages?sender={sender}&client_id={client_id}", eve.uid);
+    assert_eq!(app.get(&bob, &elsewhere).await.refused(404), "unknown_message");
+    for bad in ["after=1&around=2", "sender=1", &format!("client_id={client_id}"), "since=x", "after=-1"] {
+        assert_eq!(app.get(&bob, &format!("{path}?{bad}")).await.refused(400), "invalid_query", "{bad}");
+    }
 }
 
 #[tokio::test]

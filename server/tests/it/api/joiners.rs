@@ -176,6 +176,25 @@ async fn who_comes_back_gets_what_is_missing_and_nothing_twice() {
 }
 
 #[tokio::test]
+async fn a_reaction_that_came_without_its_message_does_not_come_again_with_it() {
+    for way in WAYS {
+        let app = TestApp::start_with(way).await;
+        let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+        let gid = group_of(&app, &ann, &[]).await;
+        say(&app, &ann, gid, 1, "one").await;
+        add(&app, &ann, gid, &bob).await;
+        amend(&app, &ann, gid, "one", "reaction", 11, json!({"emoji": ["👍"]})).await;
+        rows_with(&app, &bob, |row| row["kind"] == "reaction").await;
+        app.delete(&bob, &format!("/api/v1/groups/{gid}/members/{}", bob.uid)).await.ok(204);
+        set_history(&app, &ann, gid, "visible").await.ok(204);
+        say(&app, &ann, gid, 2, "two").await;
+        add(&app, &ann, gid, &bob).await;
+        let rows = rows_with(&app, &bob, |row| row["body"]["text"] == "two").await;
+        assert_eq!(lines(&rows), ["added", "reaction", "left", "receipt", "one", "two", "added"]);
+    }
+}
+
+#[tokio::test]
 async fn who_comes_back_learns_of_all_pins_also_when_every_one_is_another() {
     let app = TestApp::start().await;
     let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);

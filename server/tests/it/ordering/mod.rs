@@ -193,6 +193,7 @@ async fn a_batch_asks_for_all_its_numbers_at_once() {
         to: Conversation::Group(gid),
         text: "hi".into(),
         reply_to: None,
+        forward: None,
         mentions: Mentions::default(),
     };
     process.store.script([Fault::Stall]);
@@ -233,6 +234,7 @@ async fn a_line_that_has_ended_silences_its_own_user_and_nobody_else() {
         to: Conversation::Group(gid),
         text: "hi".into(),
         reply_to: None,
+        forward: None,
         mentions: Mentions::default(),
     };
     process.messages.submit(ann, message(1)).await.expect("accepted");
@@ -253,6 +255,7 @@ async fn stopping_finishes_what_was_accepted_and_refuses_the_rest() {
         to: Conversation::Group(gid),
         text: "bye".into(),
         reply_to: None,
+        forward: None,
         mentions: Mentions::default(),
     };
     let sent: Vec<_> = (1..=20).map(|id| process.messages.submit(person(0), message(id))).collect();
@@ -302,6 +305,7 @@ async fn after_the_row_that_says_you_left_nothing_of_that_epoch_arrives() {
         to: Conversation::Group(gid),
         text: "hello".into(),
         reply_to: None,
+        forward: None,
         mentions: Mentions::default(),
     };
     process.insist(ann, say(1)).await;

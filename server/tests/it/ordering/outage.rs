@@ -86,6 +86,7 @@ async fn a_group_hears_at_once_except_for_those_without_numbers() {
             to: Conversation::Group(gid),
             text: "hi".into(),
             reply_to: None,
+            forward: None,
             mentions: Mentions::default(),
         };
         process.refuse_numbers(person(3));

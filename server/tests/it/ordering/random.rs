@@ -72,6 +72,7 @@ async fn check(run: Run) {
             to,
             text,
             reply_to: None,
+            forward: None,
             mentions: Mentions::default(),
         })
     };

@@ -279,6 +279,7 @@ pub(crate) fn to(uid: Uid, id: u128, text: &str) -> OutgoingMessage {
         to: Conversation::User(uid),
         text: text.into(),
         reply_to: None,
+        forward: None,
         mentions: Mentions::default(),
     }
 }

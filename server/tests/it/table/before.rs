@@ -3,15 +3,10 @@
 use std::path::Path;
 
 use serde_json::Value;
-use tidemark_table::KeyValue;
-use tidemark_table::wire::plain_buffer::{KeyPart, ReceivedRow, encode_sent};
-use tidemark_table::wire::proto;
 use tidemark_test_support::servers::postgres::durable_database;
 
-use crate::table::packages::scripts;
-use crate::table::python::python;
-use crate::table::wire::{assigned, put};
-use crate::table::world::{World, output};
+use crate::table::tell::{put_next, told};
+use crate::table::world::World;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tables_of_an_export_of_before_go_on_unharmed() {
@@ -33,17 +28,6 @@ async fn go_on(settings: &[(&'static str, &str)]) {
     world.key = world.make_key(&["--instance", "fixture"]).await;
     assert_eq!(told(&world).await, before);
     for (group, next) in [("ann", 7), ("bob", 2), ("cat", 2), ("dan", 2), ("new", 1)] {
-        let value = KeyPart::Value(KeyValue::String(group.to_owned()));
-        let key = vec![("g".into(), value), ("id".into(), KeyPart::AutoIncrement)];
-        let row = encode_sent(&ReceivedRow { key, cells: Vec::new(), delete: false });
-        let request = proto::PutRowRequest { row: Some(row), ..put("assigned") };
-        let done: proto::WriteRowResponse = world.call("PutRow", &request).await.message();
-        assert_eq!(assigned(&done.row.expect("the key")), next, "{group}");
+        assert_eq!(put_next(&world, group).await, next, "{group}");
     }
-}
-
-/// All tables and rows, as `tell.py` tells them.
-async fn told(world: &World) -> Value {
-    let command = python(&scripts().join("tell.py"), world).await;
-    serde_json::from_str(&output(command).await).expect("JSON")
 }

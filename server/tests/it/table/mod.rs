@@ -12,5 +12,6 @@ mod pages;
 mod python;
 mod raw;
 mod rust;
+pub(crate) mod tell;
 mod wire;
-mod world;
+pub(crate) mod world;

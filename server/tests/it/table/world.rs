@@ -39,6 +39,11 @@ pub(crate) struct Stopped {
 }
 
 impl Stopped {
+    /// The files of the server.
+    pub(crate) fn data(&self) -> &Path {
+        self.place.data.path()
+    }
+
     /// A server over the same data.
     pub(crate) async fn start_again(self) -> World {
         let (server, tables) = self.place.serve().await;

@@ -147,7 +147,7 @@ async fn a_database_of_a_build_before_the_first_version_is_refused_by_all_who_op
     sqlx::raw_sql(
         "UPDATE _sqlx_migrations SET checksum = x'00';
          INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
-         VALUES (2, 'accounts', TRUE, x'00', 0)",
+         VALUES (80, 'accounts', TRUE, x'00', 0)",
     )
     .execute(&mut *tx)
     .await

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::journal::log;
 use super::*;
+use crate::domain::{Body, Content, Kind};
 use crate::store::Directory;
 use crate::store::conformance::{accept, row, text_message};
 
@@ -186,9 +187,20 @@ async fn change_database(store: &SqliteStore, sql: &'static str) {
 /// A copy for user 2 is owed; then the same message comes into the inbox another way, as by an import.
 #[tokio::test]
 async fn a_row_that_can_never_be_flushed_is_set_aside_and_all_else_goes_on() {
+    let message = text_message(Uid(1), Conversation::User(Uid(2)), 1, "hi");
+    let body = Body::from_stored(
+        r#"{"emoji":["👍"],"of":{"client_id":"11111111-1111-4111-8111-000000000001","sender":2}}"#,
+    );
+    // Of this one the newest row alone stays, which is not one that is set aside.
+    let reaction = Content { kind: Kind::Reaction, body, ..(*message).clone() };
+    for content in [message, Arc::new(reaction)] {
+        set_aside(content).await;
+    }
+}
+
+async fn set_aside(content: Arc<Content>) {
     let directory = tempfile::tempdir().expect("a directory");
     let store = open(directory.path(), SqliteOptions::unflushed()).await;
-    let content = text_message(Uid(1), Conversation::User(Uid(2)), 1, "hi");
     let owed = crate::store::Recipient { uid: Uid(2), epoch: crate::domain::MembershipEpoch(0) };
     let write = accept(content.clone(), vec![row(Uid(1), 1)], vec![owed]);
     store.commit(vec![Write::Accept(write)]).await.expect("committed");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
 use super::*;
-use crate::domain::{Amendment, Body, Content, GroupId, Kind, Mentions};
+use crate::domain::{Amendment, Body, Content, GroupId, Kind, Mentions, RangeQuery};
 use crate::store::conformance::{accept, accepted, row};
 
 const ANN: Uid = Uid(10_001);
@@ -96,7 +96,7 @@ async fn a_page_of_a_conversation_has_no_row_twice_that_is_flushed_before_its_se
             say(&store, n).await;
             until_flushed(&store).await;
         }
-        let page = reader.conversation(GROUP, None, 10).await.expect("read");
+        let page = reader.conversation(GROUP, RangeQuery::before(None, 10)).await.expect("read");
         let mut ids: Vec<u64> = page.rows.iter().map(|row| row.message_id.get()).collect();
         ids.reverse();
         assert!(ids.iter().copied().eq(1..=ids.len() as u64) && ids.len() as u64 >= before, "{ids:?}");

@@ -97,7 +97,7 @@ crate::message_store_conformance! { made:
     reading: a_range_runs_both_ways, a_page_says_whether_there_is_more, a_page_ends_at_its_bytes,
         a_tail_is_what_the_range_says, unread_counts_others_messages_beyond_the_read_marker,
         mentions_are_counted_among_what_is_unread,
-        conversations_come_newest_first, a_conversation_is_read_downwards, a_read_marker_only_grows,
+        conversations_come_newest_first, a_conversation_is_read_both_ways, a_read_marker_only_grows,
         inboxes_are_apart, all_inboxes_are_walked_over, the_history_stays;
     groups: a_change_needs_the_version_it_was_decided_on, a_group_is_read_as_last_accepted,
         a_rejoined_member_is_served_again,

@@ -51,7 +51,10 @@ pub(super) async fn ask_everything(store: &PostgresStore, round: u64) {
         let query = RangeQuery::new(start, end, direction, 10).expect("a range");
         assert_eq!(store.range(user(2), query).await.expect("read").rows.len(), 10);
     }
-    assert_eq!(store.conversation(user(3), with_one, None, 10).await.expect("read").rows.len(), 10);
+    assert_eq!(
+        store.conversation(user(3), with_one, RangeQuery::before(None, 10)).await.expect("read").rows.len(),
+        10
+    );
     assert_eq!(store.heard_from(user(3), &[Uid(1), Uid(2)]).await.expect("read"), [true, false]);
     assert_eq!(store.conversations(user(4), None, 10).await.expect("read")[0].unread, 20);
     assert!(store.group(GroupId(20_001 + round)).await.expect("read").is_some());

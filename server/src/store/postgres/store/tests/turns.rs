@@ -94,10 +94,9 @@ impl MessageStore for Turns {
         &self,
         uid: Uid,
         conversation: Conversation,
-        before: Option<MessageId>,
-        limit: usize,
+        query: RangeQuery,
     ) -> Result<Page, StoreError> {
-        self.next().conversation(uid, conversation, before, limit).await
+        self.next().conversation(uid, conversation, query).await
     }
 
     async fn have_messages(&self, of: &[(Uid, Conversation)]) -> Result<Vec<bool>, StoreError> {
