@@ -11,6 +11,7 @@ import { findDialog, groupDialog } from "./dialogs.js";
 import { $, hues, paint } from "./dom.js";
 import { emojiPicker } from "./emoji.js";
 import { List } from "./list.js";
+import { listMenu } from "./list_menu.js";
 import { membersDialog } from "./members.js";
 import { muteMenu } from "./mute.js";
 import { Notifier } from "./notify.js";
@@ -74,7 +75,8 @@ const presence = new Presence(store, {
   },
 });
 store.presence = presence;
-new List(store);
+const mute = muteMenu(store);
+const list = new List(store, listMenu(store, call, mute));
 const badge = new Badge(store);
 const notifier = new Notifier(store, go);
 const banner = new Banner(() => (sync ? sync.now() : tabs.tell("now")));
@@ -98,7 +100,6 @@ async function leave(method, path, body) {
   await over(true, path === "/me/delete");
 }
 
-const mute = muteMenu(store);
 const person = personMenu(store);
 const find = findDialog(store, call, go);
 const newGroup = groupDialog(store, call, go);
@@ -220,6 +221,7 @@ function follow() {
   $("pane-blank").hidden = Boolean(id || name);
   $("skip").hidden = !id;
   store.show();
+  if (id) store.unmark(id);
   composer.show(id);
   if (id !== pane.wanted) pane.show(id);
   if (id && matchMedia("(min-width: 720px)").matches) $("text").focus();
@@ -240,7 +242,7 @@ function go(id, inPlace = false) {
 }
 
 function neighbour(step) {
-  const ids = store.sorted();
+  const ids = list.shown;
   const at = ids.indexOf(store.open);
   const next = ids[at < 0 ? 0 : at + step];
   if (next) go(next, at >= 0);
@@ -283,7 +285,7 @@ const buttons = {
   "open-mute": () => mute($("open-mute")),
   "open-person": () => person($("open-person")),
   pin: () => store.set("pin", store.open, store.setting("pin", store.open) ? null : { pinned: true }),
-  hide: () => store.hide(store.open).then(() => go(null)),
+  archive: () => store.archive(store.open).then(() => go(null)),
 };
 for (const [id, act] of Object.entries(buttons)) $(id).addEventListener("click", act);
 

@@ -17,7 +17,7 @@ export function findDialog(store, call, go) {
     note: (text) => { $("find-note").textContent = text; },
     find: async (text, show) => {
       const wanted = text.toLowerCase();
-      const known = store.sorted().map((id) => ({ id, title: store.title(id) }))
+      const known = [...store.sorted(), ...store.archived()].map((id) => ({ id, title: store.title(id) }))
         .filter(({ title }) => title.toLowerCase().includes(wanted));
       // Conversations are found without the server too.
       show(known.slice(0, MOST_FOUND));

@@ -3,8 +3,8 @@
 
 import { hues, isolate } from "./dom.js";
 import { Drafts } from "./drafts.js";
+import { Listed } from "./listed.js";
 import { plain } from "./markdown.js";
-import { MOMENTS } from "./state.js";
 import { t } from "./texts.js";
 
 // For how long what is known of a person is taken as right, and how long others are waited for to be asked about together.
@@ -19,12 +19,13 @@ const MOST_TRIES = 3;
 const DELETED = /^Deleted account$/;
 const called = (name) => (DELETED.test(name) ? t("person.deleted") : name);
 
-export class Store {
+export class Store extends Listed {
   /**
    * `nudge(conversations)`: something was written here that sync and other tabs should know. `send(item)`: a message is about to be put
    * into the outbox; true: it is under way. `hold(item)`: such a one has to come again from memory until it is answered.
    */
   constructor({ db, call, self, nudge, send, hold }) {
+    super();
     Object.assign(this, { db, call, self, nudge, send, hold });
     // The id of the open conversation.
     this.open = null;
@@ -166,45 +167,6 @@ export class Store {
   /** Edits, recalls and reactions that are on their way. */
   amending(id) { return this.outbox.filter((item) => item.conversation === id && item.frame?.message_id); }
 
-  /** Conversations to list: those that are pinned, then the one with the latest message first. */
-  sorted() {
-    const latest = new Map();
-    for (const [id, conversation] of this.conversations) {
-      if (conversation.last && !this.isHidden(conversation)) latest.set(id, conversation.last.message_id);
-    }
-    for (const id of [this.open, ...this.drafts.keys()]) {
-      if (id && !latest.has(id) && !this.nobody.has(id)) latest.set(id, 0);
-    }
-    for (const item of this.outbox) if (item.state !== "sent" && !item.frame && !item.call) latest.set(item.conversation, 2 ** 53 + item.n * 2);
-    const pinned = (id) => Number(Boolean(this.setting("pin", id)));
-    return [...latest.keys()].sort((a, b) => pinned(b) - pinned(a) || latest.get(b) - latest.get(a) || (a < b ? -1 : 1));
-  }
-
-  /** Whether a conversation is not listed until something newer comes. */
-  isHidden({ id, last }) { return (this.setting("hide", id)?.up_to ?? 0) >= (last?.message_id ?? 1); }
-
-  /** Whether nothing is told of new messages: for good, or until a time. */
-  isMuted(id) {
-    const mute = this.setting("mute", id);
-    return Boolean(mute) && !(mute.until <= Date.now());
-  }
-
-  /** When the next mute ends, in milliseconds since 1970 UTC; `Infinity`: none does. */
-  nextUnmute() {
-    const ends = [...this.settings].filter(([key]) => key.startsWith("mute ")).map(([, { until }]) => until);
-    return Math.min(...ends.filter((until) => until > Date.now()));
-  }
-
-  unread(id) { return this.conversations.get(id)?.unread ?? 0; }
-  /** How many of them name the person. */
-  mentions(id) { return this.conversations.get(id)?.mentions ?? 0; }
-  /** The count to tell of: everything unread, and of muted conversations only the messages that name the person. */
-  unreadTotal() {
-    const listed = [...this.conversations.values()].filter((each) => !this.isHidden(each) && each.id !== MOMENTS);
-    const counted = listed.map(({ id, unread, mentions = 0 }) => (this.isMuted(id) ? mentions : unread));
-    return counted.reduce((sum, count) => sum + count, 0);
-  }
-
   /** A row in one line of plain text; in a group, with the name of its sender. */
   line(row, group) {
     if (row.kind === "membership") return this.event(row);
@@ -263,9 +225,6 @@ export class Store {
     const { people = [], left } = this.conversations.get(id) ?? {};
     return left ? [] : people.filter((uid) => uid !== this.self.uid).map((uid) => ({ uid, name: this.name(uid) }));
   }
-
-  /** Takes a group that one has left out of the list, until it has something new. */
-  hide(id) { return this.set("hide", id, { up_to: this.conversations.get(id).last.message_id }); }
 
   /**
    * Puts a message into the outbox; it is sent from there. `quoted`: the row that it replies to; `mentions`: whom it names. Where the

@@ -57,6 +57,31 @@ test("drafts and the open conversation are listed without a message", () => {
   assert.deepEqual(store.sorted(), ["u:1", "u:7", "u:8"]);
 });
 
+test("a conversation lies in the archive until something newer comes, and as long as it is muted", () => {
+  store.conversations.set("u:1", { id: "u:1", last: row(3), unread: 2 }).set("u:2", { id: "u:2", last: row(9), unread: 1, mentions: 1 });
+  store.settings.set("archive u:1", { up_to: 3 });
+  store.open = "u:1";
+  assert.deepEqual([store.sorted(), store.archived(), store.unreadTotal()], [["u:2"], ["u:1"], 1]);
+  store.drafts.set("u:1", "half a");
+  assert.deepEqual([store.sorted(), store.archived()], [["u:2"], ["u:1"]]);
+  store.conversations.get("u:1").last = row(10);
+  assert.deepEqual([store.sorted(), store.archived(), store.unreadTotal()], [["u:1", "u:2"], [], 3]);
+  store.settings.set("mute u:1", {});
+  assert.deepEqual([store.sorted(), store.archived(), store.unreadTotal()], [["u:2"], ["u:1"], 1]);
+});
+
+test("a conversation that is marked as unread counts as one until it is opened", async () => {
+  store.conversations.set("u:1", { id: "u:1", last: row(3), unread: 0 });
+  const queued = [];
+  store.db = { queue: async (item) => queued.push(item.frame), overview: async () => ({}) };
+  await store.unmark("u:1");
+  assert.deepEqual(queued, []);
+  store.settings.set("unread u:1", { unread: true });
+  assert.deepEqual([store.isFresh("u:1"), store.unread("u:1"), store.unreadTotal()], [true, 0, 1]);
+  await store.unmark("u:1");
+  assert.deepEqual(queued, [{ type: "setting", name: "unread", value: null }]);
+});
+
 /** A database that refuses to keep messages, and drafts if `drafts` says so. */
 function full(drafts = new Map()) {
   const problem = new Error("no room");

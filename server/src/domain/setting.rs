@@ -24,8 +24,10 @@ pub enum Setting {
     Mute,
     /// The conversation stands above the others: `{"pinned": true}`.
     Pin,
-    /// The conversation is not listed until a newer row comes: `{"up_to"}`, a row of the user's own inbox.
-    Hide,
+    /// The conversation lies in the archive until a newer row comes, or as long as it is muted: `{"up_to"}`, a row of the user's own inbox.
+    Archive,
+    /// The conversation counts as unread until it is opened: `{"unread": true}`.
+    Unread,
     /// The other person may not write: `{"blocked": true}`.
     Block,
     /// The person's privacy, for all: [`Privacy`].
@@ -38,11 +40,12 @@ pub enum Setting {
 
 impl Setting {
     /// All of them.
-    pub const ALL: [Setting; 8] = [
+    pub const ALL: [Setting; 9] = [
         Setting::Draft,
         Setting::Mute,
         Setting::Pin,
-        Setting::Hide,
+        Setting::Archive,
+        Setting::Unread,
         Setting::Block,
         Setting::Privacy,
         Setting::Profile,
@@ -55,7 +58,8 @@ impl Setting {
             Setting::Draft => "draft",
             Setting::Mute => "mute",
             Setting::Pin => "pin",
-            Setting::Hide => "hide",
+            Setting::Archive => "archive",
+            Setting::Unread => "unread",
             Setting::Block => "block",
             Setting::Privacy => "privacy",
             Setting::Profile => "profile",
@@ -71,7 +75,9 @@ impl Setting {
 
 /// A name that no setting has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no such setting; use draft, mute, pin, hide, block, privacy, profile or language")]
+#[error(
+    "there is no such setting; use draft, mute, pin, archive, unread, block, privacy, profile or language"
+)]
 pub struct UnknownSetting;
 
 impl FromStr for Setting {
@@ -211,8 +217,14 @@ struct Pin {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Hide {
+struct Archive {
     up_to: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unread {
+    unread: bool,
 }
 
 #[derive(Deserialize)]
@@ -253,7 +265,10 @@ impl Setting {
                 "{} or {\"until\": milliseconds since 1970 UTC}",
             ),
             Setting::Pin => (reads(value, |pin: Pin| pin.pinned), "{\"pinned\": true}"),
-            Setting::Hide => (reads(value, |hide: Hide| is_safe(hide.up_to)), "{\"up_to\": MESSAGE_ID}"),
+            Setting::Archive => {
+                (reads(value, |archive: Archive| is_safe(archive.up_to)), "{\"up_to\": MESSAGE_ID}")
+            }
+            Setting::Unread => (reads(value, |unread: Unread| unread.unread), "{\"unread\": true}"),
             Setting::Block => (reads(value, |block: Block| block.blocked), "{\"blocked\": true}"),
             Setting::Privacy => (
                 reads(value, |_: Privacy| true),
@@ -332,7 +347,8 @@ mod tests {
             (Setting::Mute, "{}", r#"{"until":-1}"#),
             (Setting::Mute, r#"{"until":1795261438042}"#, "true"),
             (Setting::Pin, r#"{"pinned":true}"#, r#"{"pinned":false}"#),
-            (Setting::Hide, r#"{"up_to":7}"#, "{}"),
+            (Setting::Archive, r#"{"up_to":7}"#, "{}"),
+            (Setting::Unread, r#"{"unread":true}"#, r#"{"unread":false}"#),
             (Setting::Block, r#"{"blocked":true}"#, "{}"),
             (Setting::Privacy, r#"{"write":"friends"}"#, r#"{"write":"nobody"}"#),
             (Setting::Privacy, r#"{"presence":false,"typing":false}"#, r#"{"typing":1}"#),
@@ -351,7 +367,7 @@ mod tests {
             (Setting::Block, "[true]"),
             (Setting::Privacy, "[]"),
             (Setting::Mute, r#"{"until":9007199254740992}"#),
-            (Setting::Hide, r#"{"up_to":9007199254740992}"#),
+            (Setting::Archive, r#"{"up_to":9007199254740992}"#),
         ] {
             assert!(matches!(body(setting, bad), Err(SettingError::Shape { .. })), "{bad}");
         }

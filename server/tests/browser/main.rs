@@ -24,6 +24,7 @@ mod groups;
 mod installed;
 mod keep;
 mod keys;
+mod listed;
 mod loads;
 mod look;
 mod marks;
