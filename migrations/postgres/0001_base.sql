@@ -27,6 +27,7 @@ CREATE TABLE accounts (
     password_hash text    NOT NULL,
     created_at    bigint  NOT NULL,
     disabled      boolean NOT NULL DEFAULT false,  -- true of a deleted account, too
+    renamed_at    bigint,                          -- the last change of the name, as long as its earlier names are reserved
     deleted_at    bigint,                          -- its row stays: nobody gets its uid or its name again
     cleared       boolean NOT NULL DEFAULT false,  -- the data of the deleted account is removed
     name_indexed  boolean NOT NULL DEFAULT false   -- both tables below have its name; an import leaves that to a server
@@ -35,6 +36,7 @@ CREATE TABLE accounts (
 -- Work that servers go on with, and accounts that were deleted a short time ago.
 CREATE INDEX accounts_to_index ON accounts (uid) WHERE NOT name_indexed;
 CREATE INDEX accounts_to_clear ON accounts (uid) WHERE deleted_at IS NOT NULL AND NOT cleared;
+CREATE INDEX accounts_renamed ON accounts (renamed_at) WHERE renamed_at IS NOT NULL;
 CREATE INDEX accounts_deleted ON accounts (deleted_at) WHERE deleted_at IS NOT NULL;
 
 -- The look of names, as skeletons of Unicode UTS #39: as they are written, in small and in capital letters. Each

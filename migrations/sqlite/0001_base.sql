@@ -16,11 +16,13 @@ CREATE TABLE accounts (
     created_at    INTEGER NOT NULL,
     disabled      INTEGER NOT NULL DEFAULT FALSE,
     name_indexed  INTEGER NOT NULL DEFAULT FALSE,  -- whether the two tables of names have it; an import leaves that to the server
+    renamed_at    INTEGER,                         -- the last change of the name, as long as its earlier names are reserved
     deleted_at    INTEGER,                         -- NULL: it is not deleted
     cleared       INTEGER NOT NULL DEFAULT FALSE   -- the data of the deleted account is removed, too
 ) STRICT;
 
 CREATE INDEX accounts_to_index ON accounts (uid) WHERE NOT name_indexed;
+CREATE INDEX accounts_renamed ON accounts (renamed_at) WHERE renamed_at IS NOT NULL;
 CREATE INDEX accounts_deleted ON accounts (deleted_at) WHERE deleted_at IS NOT NULL;
 CREATE INDEX accounts_to_clear ON accounts (uid) WHERE deleted_at IS NOT NULL AND NOT cleared;
 

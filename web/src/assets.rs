@@ -74,6 +74,7 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "moments.js",
     "mute.js",
     "notify.js",
+    "own_name.js",
     "pane.js",
     "picker.js",
     "pins.js",

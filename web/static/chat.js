@@ -15,6 +15,7 @@ import { listMenu } from "./list_menu.js";
 import { membersDialog } from "./members.js";
 import { muteMenu } from "./mute.js";
 import { Notifier } from "./notify.js";
+import { showOwnName } from "./own_name.js";
 import { Pane } from "./pane.js";
 import { pinsBar } from "./pins.js";
 import { Presence } from "./presence.js";
@@ -27,8 +28,8 @@ import { Sync } from "./sync.js";
 import { Tabs } from "./tabs.js";
 import { t } from "./texts.js";
 
-const { uid, name, textCharacters } = document.body.dataset;
-const self = { uid: Number(uid), name, textCharacters: Number(textCharacters) };
+const { uid, name, account, textCharacters } = document.body.dataset;
+const self = { uid: Number(uid), name, account, textCharacters: Number(textCharacters) };
 const db = await openDb(self).catch((problem) => {
   $("banner").hidden = false;
   $("banner-text").textContent = t("banner.no_storage", { problem: problem.message });
@@ -80,8 +81,11 @@ const list = new List(store, listMenu(store, call, mute));
 const badge = new Badge(store);
 const notifier = new Notifier(store, go);
 const banner = new Banner(() => (sync ? sync.now() : tabs.tell("now")));
-const settings = settingsDialog(store, call, () => state, async (path) => await mayForget() && leave("DELETE", path),
-  (password) => leave("POST", "/me/delete", { password }));
+const settings = settingsDialog(store, call, () => state, {
+  over: async (path) => await mayForget() && leave("DELETE", path),
+  leave: (password) => leave("POST", "/me/delete", { password }),
+  renamed: (name) => passOn({ type: "renamed", name }),
+});
 
 /** Whether nothing unsent is lost when this browser forgets it, or the person says that it may be. */
 function mayForget() {
@@ -158,7 +162,7 @@ const hear = {
     tabs.tell("state", sync.state);
     tabs.tell("passed", { type: "presence", online: [...presence.online] });
   },
-  passed: (frame) => presence.hear(frame),
+  passed: (frame) => hearPassed(frame),
   say: (frame) => sync?.say(frame),
   opened: (uid) => {
     presence.opened.add(uid);
@@ -167,9 +171,20 @@ const hear = {
   over: () => location.replace("/login"),
 };
 
+/** A frame that nobody stores, or that the person has another name. */
+function hearPassed(frame) {
+  frame.type === "renamed" ? showOwnName(store, frame.name) : presence.hear(frame);
+}
+
+/** Something else is to be seen of a person: the name, say. */
+async function seen(person) {
+  const name = await store.meetAgain(person);
+  if (person === self.uid && name) passOn({ type: "renamed", name });
+}
+
 /** Passes a frame that nobody stores on to all tabs. */
 function passOn(frame) {
-  presence.hear(frame);
+  hearPassed(frame);
   tabs?.tell("passed", frame);
 }
 
@@ -307,7 +322,7 @@ tabs = new Tabs(`tidemark-${uid}`, {
       arriving: (rows) => pane.arriving(rows),
       sent: (client_id, message_id) => store.sent(client_id, message_id),
       notSent: (client_id, reason) => store.notSent(client_id, reason),
-      passed: passOn,
+      passed: (frame) => (frame.type === "person" ? seen(frame.uid) : passOn(frame)),
     });
     sync.start();
     for (const item of onlyHere()) sync.hold(item);

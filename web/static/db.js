@@ -14,8 +14,8 @@ const VERSION = 1;
 
 const inConversation = (id, from, to) => IDBKeyRange.bound([id, from], [id, to], true, true);
 
-/** The database of one person. The name is part of it, since a new installation gives out the same uids. */
-const called = ({ uid, name }) => `tidemark-${uid}-${name}`;
+/** The database of one person. A new installation gives out the same uids, and a name may change, so neither is part of it alone. */
+const called = ({ account }) => `tidemark-${account}`;
 
 function opened(person) {
   const request = indexedDB.open(called(person), VERSION);
@@ -35,7 +35,7 @@ function opened(person) {
   return done(request);
 }
 
-/** Opens the database of {uid, name, textCharacters}, making it when it is new. */
+/** Opens the database of {uid, account, textCharacters}, making it when it is new. */
 export async function openDb(person) {
   const db = await opened(person).catch(async (problem) => {
     if (problem.name !== "VersionError") throw problem; // Theirs is larger.
@@ -50,7 +50,7 @@ export async function openDb(person) {
   return new Db(db, person);
 }
 
-/** Forgets everything that this browser kept for {uid, name}. */
+/** Forgets everything that this browser kept for {uid, account}. */
 export const forget = (person) => done(indexedDB.deleteDatabase(called(person)));
 
 class Db {

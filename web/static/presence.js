@@ -36,9 +36,8 @@ export class Presence {
   /** Whether others are shown this, and so this person, too; `what`: typing or presence. */
   shows(what) { return this.store.setting("privacy")?.[what] !== false; }
 
-  /** The people to watch: of the open conversation, of those in the list, and friends. */
+  /** The people to watch: of the open conversation, of those in the list, and friends. One is told of their names, too. */
   people() {
-    if (!this.shows("presence")) return [];
     const { store } = this;
     const ids = [store.open, ...[...this.opened].map((uid) => `u:${uid}`), ...store.sorted(), ...[...store.friends.keys()].map((uid) => `u:${uid}`)];
     const isOther = (id) => id?.startsWith("u:") && id !== MOMENTS && id !== `u:${store.self.uid}` && !store.nobody.has(id);

@@ -129,18 +129,30 @@ export class Store extends Listed {
     return known ?? {};
   }
 
-  /** Asks what is to be known of people, of so many at once. */
+  /** Asks anew what is to be known of a person. Answers the name. */
+  async meetAgain(uid) {
+    this.unknown.add(uid);
+    const people = await this.meetPeople();
+    return people.find((person) => person.uid === uid)?.name;
+  }
+
+  /** Asks what is to be known of people, of so many at once, and answers it. */
   async meetPeople() {
     const uids = [...this.unknown].slice(0, MOST_PROFILES);
     this.unknown.clear();
+    if (!uids.length) return [];
     for (const uid of uids) this.profiled.set(uid, Date.now());
     const people = await this.call("GET", `/profiles?uids=${uids}`).catch(() => []);
-    const isNews = ({ uid, hue, about, deleted }) => {
+    const isNews = ({ uid, name, hue, about, deleted }) => {
       const known = this.profiles.get(uid);
-      return !known || known.hue !== hue || known.about !== about || known.deleted !== deleted;
+      return !known || known.hue !== hue || known.about !== about || known.deleted !== deleted || this.names.get(uid) !== name;
     };
-    if (!people.some(isNews)) return;
-    await this.write(null, (db) => db.write(["names"], (names) => {
+    if (people.some(isNews)) await this.keepPeople(people);
+    return people;
+  }
+
+  keepPeople(people) {
+    return this.write(null, (db) => db.write(["names"], (names) => {
       for (const { uid, name, hue, about, deleted } of people) {
         names.put(name, uid);
         names.put({ hue, about, deleted, at: Date.now() }, `profile ${uid}`);
@@ -155,7 +167,9 @@ export class Store extends Listed {
 
   title(id) {
     if (id.startsWith("u:") && this.isDeleted(Number(id.slice(2)))) return t("person.deleted");
-    const title = this.conversations.get(id)?.title;
+    const { title } = this.conversations.get(id) ?? {};
+    // The list has the name of a person from when it was fetched.
+    if (id.startsWith("u:") && title) return called(this.names.get(Number(id.slice(2))) ?? title);
     if (title) return title;
     if (this.nobody.has(id)) return id.startsWith("u:") ? t("title.nobody") : t("title.no_group");
     return id.startsWith("u:") ? this.name(Number(id.slice(2))) : t("title.group", { number: id.slice(2) });

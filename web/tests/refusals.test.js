@@ -25,7 +25,7 @@ for (const language of ["en", "zh"]) {
     document.getElementById = (id) => parts.get(id) ?? parts.set(id, part(id)).get(id);
     document.querySelector = () => null;
     const store = new Store({ self: { uid: 10_001, name: "Ada" } });
-    Object.assign(store, { conversations: new Map([["u:10002", { title: "Ben" }]]), outbox: [] });
+    Object.assign(store, { conversations: new Map([["u:10002", { title: "Ben" }]]), names: new Map(), outbox: [] });
     tellRefusals(store);
     const frame = (name) => ({ conversation: "u:10002", frame: { type: "setting", name, value: null } });
     const call = (name) => ({ conversation: "u:10001", call: { path: `/settings/${name}` } });

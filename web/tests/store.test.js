@@ -209,6 +209,22 @@ test("the name of whoever wishes to be a friend is asked for when that comes, no
   assert.equal(store.name(10_007), "Cem");
 });
 
+test("a name that has changed is shown everywhere, and is asked for anew when the server says so", async () => {
+  store.conversations.set("u:10002", { id: "u:10002", title: "Bob", last: row(3) });
+  store.profiles = new Map([[10_002, { at: Date.now() }]]);
+  const names = new Map();
+  store.db = { write: async (_, work) => work({ put: (value, key) => names.set(key, value) }),
+    overview: async () => ({ names: new Map([[10_002, names.get(10_002)]]) }) };
+  store.call = async (_, path) => {
+    asked.push(path);
+    return [{ uid: 10_002, name: "Robert" }];
+  };
+  assert.equal(store.title("u:10002"), "Bob");
+  assert.equal(await store.meetAgain(10_002), "Robert");
+  assert.deepEqual(asked, ["/profiles?uids=10002"]);
+  assert.deepEqual([store.title("u:10002"), store.line(row(3), true)], ["Robert", "Robert: hi"]);
+});
+
 test("keys of messages are UUIDs of version 4, and none is like another", () => {
   const keys = new Set(Array.from({ length: 1_000 }, uuid));
   assert.equal(keys.size, 1_000);

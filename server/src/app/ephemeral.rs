@@ -1,4 +1,4 @@
-//! Typing and presence: notices for the users that may know them, never stored.
+//! Typing and presence, and that somebody has another name: notices for the users that may know them, never stored.
 //!
 //! The sender's server decides on the sender's side (whether it is shown at all, and to which members of the group) and
 //! hands the notice to the servers of the receivers, each of which reads the settings of its receivers. Any notice may be
@@ -170,6 +170,11 @@ impl Ephemerals {
         let key = (who, setting_key(Setting::Privacy, Conversation::User(who)));
         let rows = self.store.newest(&[key]).await?;
         Ok(Privacy::read(contents(&rows).flatten().next()))
+    }
+
+    /// The name of `uid` has changed: devices here that watch the person ask for it anew, and the person's own.
+    pub fn renamed(&self, uid: Uid) {
+        self.presence.renamed(uid);
     }
 
     /// Rows have come to the inbox of `connected`. If they change the person's privacy, the affected devices look again.

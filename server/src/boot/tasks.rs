@@ -64,11 +64,12 @@ impl Tasks<'_> {
         local: Local,
         others: Option<Others>,
     ) {
-        let (accounts, stopping) = (self.use_cases.accounts.clone(), self.stopping.clone());
+        let UseCases { accounts, ephemerals, .. } = self.use_cases.clone();
+        let stopping = self.stopping.clone();
         match others {
             Some(Others { hints, .. }) => {
                 let look_every = config.server.heartbeat();
-                let follow = Follow { watermarks, local, accounts, hints, look_every };
+                let follow = Follow { watermarks, local, accounts, ephemerals, hints, look_every };
                 self.tasks.spawn(follow.run(stopping))
             }
             None => self.tasks.spawn(accounts.follow_operator(stopping)),

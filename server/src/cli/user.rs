@@ -80,6 +80,13 @@ enum Existing {
         /// The account's name
         name: String,
     },
+    /// Give an account another name; the old one stays reserved for a week
+    Rename {
+        /// The account's name
+        name: String,
+        /// The name that it gets
+        new: String,
+    },
     /// Disable an account, log it out everywhere, and end its invitations
     Disable {
         /// The account's name
@@ -212,9 +219,10 @@ async fn change(what: Existing, config: &Config, out: Out) -> Result<(), ExitErr
     let hinting = Hinting::default();
     let accounts = match what {
         Existing::List | Existing::Enable { .. } => storage.accounts(config, Clock::system()),
-        Existing::ResetPassword { .. } | Existing::Disable { .. } | Existing::Delete { .. } => {
-            storage.accounts_among(config, Clock::system(), &hinting).await
-        }
+        Existing::ResetPassword { .. }
+        | Existing::Rename { .. }
+        | Existing::Disable { .. }
+        | Existing::Delete { .. } => storage.accounts_among(config, Clock::system(), &hinting).await,
     };
     let done = carry_out(what, &accounts, &storage.directory, out).await;
     hinting.stop().await;
@@ -236,6 +244,10 @@ async fn carry_out(
         Existing::ResetPassword { name } => {
             let password = accounts.reset_password(&name).await.map_err(ExitError::failed)?;
             out.line(&password, json!({ "password": password }))
+        }
+        Existing::Rename { name, new } => {
+            let uid = accounts.rename_by_operator(&name, &new).await.map_err(ExitError::failed)?;
+            is_now(uid, "renamed")
         }
         Existing::Disable { name } => {
             let uid = accounts.disable(&name).await.map_err(ExitError::failed)?;

@@ -91,6 +91,7 @@ pub(super) const CODES: &[Code] = &[
     final_( 426, "websocket_only", "`/ws` takes WebSocket handshakes"),
     final_( 429, "quota_reached", "the account has used up its storage for the day (`[limits] stored_kib_per_account_per_day`)"),
     passing(429, "rate_limited", "too many requests from the address, for the name or from the account"),
+    passing(429, "renamed_lately", "the name was changed less than a week ago"),
     final_( 429, "too_many_first_messages", "the account has used up its first messages to strangers for the day (`[limits] first_messages_per_account_per_day`)"),
     passing(429, "too_many_strangers", "the account has used up the strangers that it can add to groups in a day (`[limits] strangers_per_account_per_day`)"),
     passing(429, "too_many_tickets", "too many tickets are unused"),

@@ -304,6 +304,11 @@ impl From<AccountError> for Problem {
             AccountError::Store(error) => return error.into(),
             AccountError::Number(error) => return error.into(),
             AccountError::TooOften(wait) => return Problem::rate_limited(wait),
+            AccountError::RenamedLately(wait) => {
+                let problem =
+                    Problem::passing(StatusCode::TOO_MANY_REQUESTS, "renamed_lately", error.to_string());
+                return Problem { after: Some(wait), ..problem };
+            }
             AccountError::SignUpClosed => (StatusCode::FORBIDDEN, "sign_up_closed", false),
             AccountError::NotInvited => (StatusCode::FORBIDDEN, "not_invited", false),
             AccountError::WrongRecoveryCode => (StatusCode::UNAUTHORIZED, "wrong_recovery_code", false),

@@ -102,6 +102,7 @@ fn calls() -> OpenApiRouter<HttpState> {
         .routes(routes!(data::download))
         .routes(routes!(accounts::delete))
         .routes(routes!(accounts::change_password))
+        .routes(routes!(people::rename))
         .routes(routes!(recovery::recover))
         .routes(routes!(recovery::left, recovery::create))
         .routes(routes!(sign_up_invites::create, sign_up_invites::list))

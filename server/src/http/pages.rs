@@ -29,9 +29,11 @@ pub(super) async fn shell(
         let chosen = language::chosen_by(session.uid, &headers, &state.people).await?;
         let language = chosen.unwrap_or(language);
         let name = state.accounts.name(session.uid).await?.unwrap_or_default();
+        let made_at = state.accounts.made_at(session.uid).await?.map_or(0, |at| at.0);
         let view = web::Shell {
             uid: session.uid.0.into(),
             name: &name,
+            account: &format!("{}-{made_at}", session.uid),
             text_characters: state.settings.limits.text_characters,
             invites: state.settings.sign_up == SignUp::Invitation,
             chosen,

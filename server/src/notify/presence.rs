@@ -227,6 +227,13 @@ impl Presence {
         }
     }
 
+    /// The name of `uid` has changed: the connections here that watch the person are told, and the person's own.
+    pub fn renamed(&self, uid: Uid) {
+        if let Some(person) = self.shard(uid).get(&uid) {
+            person.watchers.values().chain(&person.connections).for_each(|ear| ear.hear_renamed(uid));
+        }
+    }
+
     /// Takes in a notice of another server. Typing is returned to the caller, which knows the users that may be shown it.
     pub fn hear(&self, server: ServerNumber, said: Ephemeral) -> Option<Typing> {
         match said {

@@ -1,5 +1,5 @@
 //! The [`Directory`] keeps everything beside the users' rows, in the same database; its parts stand in a file each:
-//! `accounts`, `credentials`, `sessions`, `deletions`, `name_index`, `invites`, `access_keys`.
+//! `accounts`, `renames`, `credentials`, `sessions`, `deletions`, `name_index`, `invites`, `access_keys`.
 //!
 //! A call is one statement, or one transaction that begins with the lock of the name or the account, so what another
 //! server does at the same moment comes before or after it. Owns a bounded memory of names. Called by `app` for
@@ -102,6 +102,7 @@ mod tests {
         conformance::deletions::run(directory).await;
         conformance::invites::run(directory).await;
         conformance::access_keys::run(directory).await;
+        conformance::renames::run(directory).await;
     }
 
     #[tokio::test]

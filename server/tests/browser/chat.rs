@@ -3,7 +3,7 @@
 use tidemark_client::Recipient;
 
 use super::window::{ENTER, SHIFT_ENTER};
-use super::world::{PASSWORD, World, find, keep_codes, say};
+use super::world::{PASSWORD, World, database_of, find, keep_codes, say};
 
 const UNREAD: &str = "document.querySelector('.row .badge')?.firstChild.data";
 
@@ -179,20 +179,20 @@ async fn logging_out_everywhere_ends_the_other_window_too() {
     let phone = world.visitor("Ada").await;
     phone.pick("Ben").await;
     phone.sees("a secret").await;
+    let database = database_of(&desk).await;
     desk.click("#open-settings").await;
     desk.click("#log-out-all").await;
     for window in [&desk, &phone] {
         window.until("document.getElementById('sign-in')").await;
     }
-    let kept =
-        "const open = indexedDB.open('tidemark-UID-Ada'); const done = arguments[0]; open.onsuccess = () => {
+    let kept = "const open = indexedDB.open('NAME'); const done = arguments[0]; open.onsuccess = () => {
         const names = [...open.result.objectStoreNames];
         if (!names.length) return done(0);
         const all = open.result.transaction('rows').objectStore('rows').count();
         all.onsuccess = () => done(all.result);
     };";
     for window in [&desk, &phone] {
-        assert_eq!(window.run_async(&kept.replace("UID", &ada.uid.to_string())).await, 0);
+        assert_eq!(window.run_async(&kept.replace("NAME", &database)).await, 0);
     }
 }
 

@@ -311,6 +311,12 @@ pub(crate) async fn uid_of(window: &Window) -> u32 {
     u32::try_from(uid).expect("a uid")
 }
 
+/// The name of the database in which the browser keeps the data of the person in the window.
+pub(crate) async fn database_of(window: &Window) -> String {
+    let name = window.run("return `tidemark-${document.body.dataset.account}`").await;
+    name.as_str().expect("a name").to_owned()
+}
+
 /// Waits until the page has been told how far the server is: it is connected, and in step.
 pub(crate) async fn connected(window: &Window) {
     window.until("document.getElementById('app') && document.body.dataset.phase === 'open'").await;

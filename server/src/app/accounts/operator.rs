@@ -71,7 +71,7 @@ impl Accounts {
     }
 
     /// The account of this name, if it is not deleted.
-    async fn known(&self, name: &str) -> Result<Account, AccountError> {
+    pub(super) async fn known(&self, name: &str) -> Result<Account, AccountError> {
         let name = name.trim().to_owned();
         match self.0.directory.account_by_name(&name).await? {
             Some(Account { deleted_at: Some(_), .. }) => Err(AccountError::Deleted(name)),

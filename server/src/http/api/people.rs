@@ -12,9 +12,9 @@ use super::json;
 use crate::app::{self, Accounts, InboxSync, People};
 use crate::domain::Uid;
 use crate::http::error::Problem;
-use crate::http::extract::{Params, Segment, Session};
+use crate::http::extract::{Json, Params, Segment, Session};
 use crate::http::limits::Rates;
-use crate::http::state::Settings;
+use crate::http::state::{HttpState, Settings};
 
 /// A user.
 #[derive(Serialize, ToSchema)]
@@ -68,6 +68,35 @@ pub(in crate::http) async fn me(
     let name = accounts.name(session.uid).await?.ok_or_else(Problem::unauthorized)?;
     let seq = sync.watermark(session.uid).await?.latest().get();
     Ok(json(StatusCode::OK, &Me { uid: session.uid.0, name, seq, history: sync.history().to_string() }))
+}
+
+/// Another name.
+#[derive(Deserialize, ToSchema)]
+pub(in crate::http) struct NewName {
+    /// As of a new account.
+    #[schema(min_length = 1, max_length = 40, example = "Ada Lovelace")]
+    name: String,
+}
+
+/// Change one's name.
+///
+/// Once a week, by the rules of signing up. From then on the account logs in by the new name, and others are shown it: connections that
+/// watch the caller get a frame `person`. For a week nobody else can take the old name, or one that looks like it.
+#[utoipa::path(
+    put, path = "/api/v1/me/name", operation_id = "rename", tag = "People",
+    request_body = NewName,
+    responses((status = 200, body = Person, description = "The caller, with the new name")),
+    extensions(("x-codes" = json!(["rate_limited", "unavailable", "bad_name", "name_taken", "name_resembles", "renamed_lately"]))),
+)]
+pub(in crate::http) async fn rename(
+    State(state): State<HttpState>,
+    Session(session): Session,
+    Json(NewName { name }): Json<NewName>,
+) -> Result<Response, Problem> {
+    state.rates.send(session.uid, 1)?;
+    let name = state.accounts.rename_own(session.uid, &name).await?;
+    state.ephemerals.renamed(session.uid);
+    Ok(json(StatusCode::OK, &Person { uid: session.uid.0, name }))
 }
 
 /// People of one request for profiles.

@@ -25,6 +25,7 @@ pub mod joining;
 pub mod keyed;
 pub mod messages;
 pub mod reading;
+pub mod renames;
 pub mod tables;
 
 /// A store under test, with what must outlive it (its directory, say).

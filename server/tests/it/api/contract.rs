@@ -74,6 +74,8 @@ impl World {
             "inviteToSignUp" => json!({"uses": 2}),
             "nameSession" => json!({"name": "my phone"}),
             "changePassword" => json!({"current": "correct horse", "new": "correct horse"}),
+            // What it is called already.
+            "rename" => json!({"name": "ann"}),
             "send" => message(sent, to, "hi"),
             "sendBatch" => json!({"messages": [message(sent, to, "hi"), {"client_id": client_id(1)}]}),
             "addMember" => json!({"uid": self.bob.uid}),

@@ -15,6 +15,7 @@ mod joiners;
 mod mentions;
 mod messages;
 mod moments;
+mod names;
 mod people;
 mod pins;
 mod range;
