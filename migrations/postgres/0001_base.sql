@@ -54,6 +54,12 @@ CREATE TABLE name_endings (
     PRIMARY KEY (ending, uid)
 );
 
+-- When people were online last, for those to whom they show it.
+CREATE TABLE last_seen (
+    uid     bigint PRIMARY KEY,
+    seen_at bigint NOT NULL
+);
+
 -- Recovery codes: a person who has forgotten the password sets another with one. Known by their SHA-256 alone; each goes
 -- when it is used.
 CREATE TABLE recovery_codes (

@@ -40,6 +40,12 @@ CREATE TABLE name_endings (
     PRIMARY KEY (ending, uid)
 ) STRICT, WITHOUT ROWID;
 
+-- When people were online last, for those to whom they show it.
+CREATE TABLE last_seen (
+    uid     INTEGER NOT NULL PRIMARY KEY,
+    seen_at INTEGER NOT NULL
+) STRICT;
+
 -- Tokens are known by their SHA-256 alone.
 CREATE TABLE sessions (
     token_hash BLOB    NOT NULL PRIMARY KEY,

@@ -127,18 +127,20 @@ export class Pane {
     this.about();
   }
 
-  /** The line under the title: who is typing; else who is in the group, or that the person is online. The dot of who is online stays. */
+  /** The line under the title: who is typing; else who is in the group, or whether the person is online, or was last. The dot of who is online stays. */
   about() {
     if (!this.id) return;
     const { presence, conversations, nobody } = this.store;
     const { left, members, topic } = conversations.get(this.id) ?? {};
     const isIn = this.id.startsWith("g:") && !left && !nobody.has(this.id);
-    const isOnline = this.id.startsWith("u:") && presence.isOnline(Number(this.id.slice(2)));
+    const uid = this.id.startsWith("u:") && Number(this.id.slice(2));
+    const isOnline = uid && presence.isOnline(uid);
+    const isAbsent = uid && !isOnline && uid !== this.store.self.uid && !this.store.isDeleted(uid) && !nobody.has(this.id);
     const typing = presence.typingIn(this.id);
-    const line = this.id.startsWith("u:") && !nobody.has(this.id) ? this.store.profile(Number(this.id.slice(2))).about : "";
+    const line = uid && !nobody.has(this.id) ? this.store.profile(uid).about : "";
     const group = isIn && members ? [t("pane.members", { count: members }), topic && isolate(topic)].filter(Boolean).join(" · ") : "";
-    $("pane-about").textContent = typing || ([isOnline && t("presence.online"), line && isolate(line)].filter(Boolean).join(" · ") || group);
-    $("pane-about").classList.toggle("online", isOnline);
+    $("pane-about").textContent = typing || ([isOnline ? t("presence.online") : isAbsent && presence.lastSeen(uid), line && isolate(line)].filter(Boolean).join(" · ") || group);
+    $("pane-about").classList.toggle("online", Boolean(isOnline));
   }
 
   page(where) { return this.store.db.page(this.id, { limit: PAGE, ...where }); }

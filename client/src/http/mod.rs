@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::servers::Servers;
 use crate::wire::{
     Account, BatchAnswer, BatchOutcome, BatchRequest, Conversation, ConversationPage, ConversationSummary,
-    Direction, Draft, Group, GroupMade, Me, Person, RangePage, RangeQuery, Role, Sent, Seq, Ticket,
+    Direction, Draft, Group, GroupMade, Me, Person, RangePage, RangeQuery, Role, SeenLast, Sent, Seq, Ticket,
 };
 use call::HttpCall;
 
@@ -135,6 +135,14 @@ impl Http {
     /// People whose name begins with `prefix`.
     pub async fn users(&self, prefix: &str) -> Result<Vec<Person>, Error> {
         self.read(HttpCall::new(Method::GET, "users").query("name", prefix)).await
+    }
+
+    /// When somebody was online last: RFC 3339, a time within the last 24 hours, before that a date. `None`: it is not known, or not shown
+    /// to the caller.
+    pub async fn last_seen(&self, uid: u32) -> Result<Option<String>, Error> {
+        let answer: SeenLast =
+            self.read(HttpCall::new(Method::GET, format!("users/{uid}/last-seen"))).await?;
+        Ok(answer.last_seen)
     }
 
     /// Sends a message. The same draft again gets the first answer (I4).

@@ -106,7 +106,13 @@ fn use_cases(
         people,
         invites: Invites::new(directory(), groups.clone(), ids.clone(), clock),
         groups,
-        ephemerals: Ephemerals::new(store(), presence, ephemeral_options(config)),
+        ephemerals: Ephemerals::new(
+            store(),
+            directory(),
+            presence,
+            ephemeral_options(config),
+            bottom.clock.clone(),
+        ),
         ids,
     }
 }

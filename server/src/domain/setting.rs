@@ -126,6 +126,9 @@ pub struct Privacy {
     pub typing: bool,
     /// Whether people that may write to the person see when the person is online. A person that hides it does not see it of others.
     pub presence: bool,
+    /// Whether friends, and people to whom the person has written, see when the person was online last, as long as `presence` is shown. A
+    /// person that hides it does not see it of others.
+    pub last_seen: bool,
 }
 
 impl Default for Privacy {
@@ -137,6 +140,7 @@ impl Default for Privacy {
             quiet: false,
             typing: true,
             presence: true,
+            last_seen: true,
         }
     }
 }
@@ -272,7 +276,7 @@ impl Setting {
             Setting::Block => (reads(value, |block: Block| block.blocked), "{\"blocked\": true}"),
             Setting::Privacy => (
                 reads(value, |_: Privacy| true),
-                "{\"write\", \"groups\": \"everybody\" or \"friends\", \"found_by\": \"part\" or \"name\", \"quiet\", \"typing\", \"presence\": true or false}",
+                "{\"write\", \"groups\": \"everybody\" or \"friends\", \"found_by\": \"part\" or \"name\", \"quiet\", \"typing\", \"presence\", \"last_seen\": true or false}",
             ),
             Setting::Profile => (
                 reads(value, |profile: Profile| {
@@ -334,7 +338,7 @@ mod tests {
 
     #[test]
     fn a_field_that_a_newer_program_added_leaves_the_others_as_they_are() {
-        let stored = r#"{"write":"friends","typing":false,"last_seen":"nobody","groups":"colleagues"}"#;
+        let stored = r#"{"write":"friends","typing":false,"birthday":"nobody","groups":"colleagues"}"#;
         let known = Privacy { write: PrivacyLevel::Friends, typing: false, ..Privacy::default() };
         assert_eq!(Privacy::of_stored(stored), known);
         assert_eq!(Privacy::of_stored("7"), Privacy::default());
@@ -351,7 +355,7 @@ mod tests {
             (Setting::Unread, r#"{"unread":true}"#, r#"{"unread":false}"#),
             (Setting::Block, r#"{"blocked":true}"#, "{}"),
             (Setting::Privacy, r#"{"write":"friends"}"#, r#"{"write":"nobody"}"#),
-            (Setting::Privacy, r#"{"presence":false,"typing":false}"#, r#"{"typing":1}"#),
+            (Setting::Privacy, r#"{"last_seen":false,"presence":false,"typing":false}"#, r#"{"typing":1}"#),
             (Setting::Profile, r#"{"about":"at sea","hue":359}"#, r#"{"hue":360}"#),
             (Setting::Language, r#"{"tag":"zh"}"#, r#"{"tag":"z\u00e4"}"#),
             (Setting::Profile, "{}", r#"{"about":"two\nlines"}"#),

@@ -109,6 +109,7 @@ fn calls() -> OpenApiRouter<HttpState> {
         .routes(routes!(sign_up_invites::end))
         .routes(routes!(people::find))
         .routes(routes!(people::show))
+        .routes(routes!(people::last_seen))
         .routes(routes!(people::profiles))
         .routes(routes!(friends::list))
         .routes(routes!(friends::befriend))

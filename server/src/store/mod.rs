@@ -32,6 +32,7 @@ pub mod faulty;
 mod group_settings;
 mod health;
 mod invites;
+mod last_seen;
 pub mod marked;
 #[cfg(any(test, feature = "test-support"))]
 pub mod memory;

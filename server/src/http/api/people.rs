@@ -10,7 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::json;
 use crate::app::{self, Accounts, InboxSync, People};
-use crate::domain::Uid;
+use crate::domain::{LastSeen, Uid};
 use crate::http::error::Problem;
 use crate::http::extract::{Json, Params, Segment, Session};
 use crate::http::limits::Rates;
@@ -159,6 +159,35 @@ pub(in crate::http) async fn show(
         Problem::new(StatusCode::NOT_FOUND, "unknown_user", format!("user {uid} does not exist"))
     })?;
     Ok(json(StatusCode::OK, &ShownPerson::from(shown)))
+}
+
+/// When a user was online last.
+#[derive(Serialize, ToSchema)]
+struct SeenLast {
+    /// A time, to the minute, within the last 24 hours; before that the date alone, in UTC. `null`: it is not known, or not shown to the
+    /// caller.
+    #[schema(example = "2026-11-21T11:43:00Z")]
+    last_seen: Option<String>,
+}
+
+/// Ask when a user was online last.
+///
+/// It is shown to friends, and to people to whom the user has written, but not where one of the two has blocked the other, or hides it
+/// (`last_seen` and `presence` of the setting `privacy`).
+#[utoipa::path(
+    get, path = "/api/v1/users/{uid}/last-seen", operation_id = "lastSeen", tag = "People",
+    params(("uid" = u32, Path, description = "The user's uid")),
+    responses((status = 200, body = SeenLast, description = "When, or `null`")),
+    extensions(("x-codes" = json!(["rate_limited"]))),
+)]
+pub(in crate::http) async fn last_seen(
+    State(state): State<HttpState>,
+    Session(session): Session,
+    Segment(uid): Segment<Uid>,
+) -> Result<Response, Problem> {
+    state.rates.look_up(session.uid, 1)?;
+    let last_seen = state.ephemerals.last_seen(session.uid, uid).await?.map(LastSeen::to_text);
+    Ok(json(StatusCode::OK, &SeenLast { last_seen }))
 }
 
 /// Which people.

@@ -226,7 +226,7 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Direc
         people,
         groups: groups.clone(),
         invites: Invites::new(directory.clone(), groups, ids.clone(), clock.clone()),
-        ephemerals: ephemerals(store, &config),
+        ephemerals: ephemerals(store, directory.clone(), &config),
         ids,
         new_request_id: Arc::new(|| "1".to_owned()),
         rates: Arc::new(Rates::new(&config.limits)),
@@ -248,13 +248,13 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Direc
     (HttpState::new(state), directory)
 }
 
-fn ephemerals(store: Arc<FaultyStore>, config: &Config) -> Ephemerals {
+fn ephemerals(store: Arc<FaultyStore>, directory: Arc<Directory>, config: &Config) -> Ephemerals {
     let options = EphemeralOptions {
         typing: config.messages.typing,
         presence: config.messages.presence,
         group_members: config.limits.typing_group_members,
     };
-    Ephemerals::new(store, Presence::new(None), options)
+    Ephemerals::new(store, directory, Presence::new(None), options, Clock::new(|| Timestamp(7)))
 }
 
 /// The behaviour of the connection, by the letter of the "Sync rules" of PROTOCOL.md.

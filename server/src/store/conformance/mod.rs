@@ -23,6 +23,7 @@ pub mod history;
 pub mod invites;
 pub mod joining;
 pub mod keyed;
+pub mod last_seen;
 pub mod messages;
 pub mod reading;
 pub mod renames;
