@@ -81,6 +81,7 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "presence.js",
     "profile.js",
     "qr.js",
+    "readers.js",
     "refusals.js",
     "reveal.js",
     "rows.js",

@@ -4,6 +4,7 @@ import { ask } from "./ask.js";
 import { h, isolate } from "./dom.js";
 import { item, openMenu } from "./menu.js";
 import { isPinned } from "./pins.js";
+import { namesReaders } from "./readers.js";
 import { chosen } from "./rows.js";
 import { isStarred } from "./starred.js";
 import { t } from "./texts.js";
@@ -11,8 +12,11 @@ import { t } from "./texts.js";
 // Shown in the menu; any others that a person chose stand under the message.
 const EMOJI = ["👍", "❤️", "😂", "😮", "😢", "🙏"];
 
-/** The menu of messages. `composer` edits and replies, `emoji` shows all emoji, `forward(row)` asks where to. Answers `open(row, button)`. */
-export function actionsMenu(store, composer, emoji, forward) {
+/**
+ * The menu of messages. `composer` edits and replies, `emoji` shows all emoji, `forward(row)` asks where to, `readers(row)` shows who has
+ * read it. Answers `open(row, button)`.
+ */
+export function actionsMenu(store, composer, emoji, { forward, readers }) {
   return (row, opener) => {
     const own = row.sender === store.self.uid;
     const mine = chosen(row, store.self.uid);
@@ -28,6 +32,7 @@ export function actionsMenu(store, composer, emoji, forward) {
       item(isStarred(store, row) ? t("star.remove") : t("star.add"), () => store.star(row, !isStarred(store, row))),
       store.mayPin(row.conversation) && item(isPinned(store, row) ? t("actions.unpin") : t("actions.pin"),
         () => store.pin(row, !isPinned(store, row))),
+      namesReaders(store, row) && item(t("actions.readers"), () => readers(row)),
       own && item(t("actions.edit"), () => composer.edit(row)),
       own && item(t("actions.recall"), () => recall(store, row)),
       item(t("actions.delete"), () => remove(store, row)),

@@ -19,6 +19,7 @@ import { showOwnName } from "./own_name.js";
 import { Pane } from "./pane.js";
 import { pinsBar } from "./pins.js";
 import { Presence } from "./presence.js";
+import { readersDialog } from "./readers.js";
 import { tellRefusals } from "./refusals.js";
 import { settingsDialog } from "./settings.js";
 import { MOMENTS } from "./state.js";
@@ -54,7 +55,10 @@ const composer = new Composer(store, self.textCharacters, {
 });
 const emoji = emojiPicker();
 const pane = new Pane(store, {
-  menu: actionsMenu(store, composer, emoji, (row) => find((id) => store.post(id, row.body.text).then(() => go(id)))),
+  menu: actionsMenu(store, composer, emoji, {
+    forward: (row) => find((id) => store.post(id, row.body.text).then(() => go(id))),
+    readers: readersDialog(store, call),
+  }),
   toggle: (row, emoji) => toggle(store, row, emoji),
   reveal: (of) => reveal(of),
   retry: store.retry,

@@ -20,7 +20,8 @@ use crate::error::Error;
 use crate::servers::Servers;
 use crate::wire::{
     Account, BatchAnswer, BatchOutcome, BatchRequest, Conversation, ConversationPage, ConversationSummary,
-    Direction, Draft, Group, GroupMade, Me, Person, RangePage, RangeQuery, Role, SeenLast, Sent, Seq, Ticket,
+    Direction, Draft, Group, GroupMade, Me, Person, RangePage, RangeQuery, Readers, Role, SeenLast, Sent,
+    Seq, Ticket,
 };
 use call::HttpCall;
 
@@ -265,6 +266,13 @@ impl Http {
     /// A group and its members.
     pub async fn group(&self, gid: u64) -> Result<Group, Error> {
         self.read(HttpCall::new(Method::GET, format!("groups/{gid}"))).await
+    }
+
+    /// The members that have read a message of the caller, in a group of at most 50. `message_id`: its row in the caller's inbox.
+    pub async fn readers(&self, gid: u64, message_id: u64) -> Result<Vec<Person>, Error> {
+        let call = HttpCall::new(Method::GET, format!("groups/{gid}/messages/{message_id}/readers"));
+        let answer: Readers = self.read(call).await?;
+        Ok(answer.readers)
     }
 
     /// Gives a member another role; the owner's hands the group over.

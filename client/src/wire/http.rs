@@ -241,6 +241,11 @@ pub(crate) struct BatchAnswer {
 }
 
 #[derive(Deserialize)]
+pub(crate) struct Readers {
+    pub(crate) readers: Vec<Person>,
+}
+
+#[derive(Deserialize)]
 pub(crate) struct GroupMade {
     pub(crate) gid: u64,
 }

@@ -15,4 +15,6 @@ pub use http::{
     Account, BatchOutcome, Consumed, ConversationPage, ConversationSummary, Direction, Group, History, Me,
     Member, Person, RangeEnd, RangePage, RangeQuery, Role, Seq,
 };
-pub(crate) use http::{BatchAnswer, BatchRequest, Description, GroupMade, NewValue, SeenLast, Ticket};
+pub(crate) use http::{
+    BatchAnswer, BatchRequest, Description, GroupMade, NewValue, Readers, SeenLast, Ticket,
+};

@@ -10,6 +10,10 @@ use crate::domain::{
 use crate::store::marked::marked;
 use crate::store::{Directory, MessageStore, Page, ShownName, StoreError, Summary};
 
+mod readers;
+
+pub use readers::ReadersError;
+
 /// A conversation of the list, with the name that people know it by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedConversation {

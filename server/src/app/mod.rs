@@ -28,7 +28,7 @@ pub use accounts::{
     NewSignUpInvite, OpenSignUpInvite, Others, RecoveryCodes, SignUp, SignedIn,
 };
 pub use consent::Consent;
-pub use conversations::{Conversations, NamedConversation};
+pub use conversations::{Conversations, NamedConversation, ReadersError};
 pub use deletions::Deletions;
 pub use ephemeral::{EphemeralOptions, Ephemerals};
 pub use follow::Follow;

@@ -87,6 +87,7 @@ pub(super) const CODES: &[Code] = &[
     final_( 422, "too_many_stars", "an account has at most 1,000 starred messages"),
     final_( 422, "too_many_bans", "at most 1,000 people can be banned from a group"),
     final_( 422, "group_full", "a group has at most 500 members (`[limits] group_members`)"),
+    final_( 422, "too_many_members", "readers are named in groups of at most 50 members"),
     final_( 422, "bad_terms", "the invitation's time or uses are out of range"),
     final_( 426, "websocket_only", "`/ws` takes WebSocket handshakes"),
     final_( 429, "quota_reached", "the account has used up its storage for the day (`[limits] stored_kib_per_account_per_day`)"),

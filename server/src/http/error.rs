@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::app::{AccountError, InviteError, NumberError, SendError};
+use crate::app::{AccountError, InviteError, NumberError, ReadersError, SendError};
 use crate::domain::RangeError;
 use crate::store::StoreError;
 
@@ -356,6 +356,19 @@ impl From<InviteError> for Problem {
             InviteError::Unknown => (StatusCode::NOT_FOUND, "unknown_invite"),
             InviteError::Expired => (StatusCode::GONE, "expired_invite"),
             InviteError::UsedUp => (StatusCode::GONE, "used_up_invite"),
+        };
+        Problem::new(status, code, error.to_string())
+    }
+}
+
+impl From<ReadersError> for Problem {
+    fn from(error: ReadersError) -> Problem {
+        let (status, code) = match error {
+            ReadersError::Store(error) => return error.into(),
+            ReadersError::UnknownGroup => (StatusCode::NOT_FOUND, "unknown_group"),
+            ReadersError::NoMessage => (StatusCode::UNPROCESSABLE_ENTITY, "no_message"),
+            ReadersError::NotYours => (StatusCode::FORBIDDEN, "not_yours"),
+            ReadersError::TooManyMembers => (StatusCode::UNPROCESSABLE_ENTITY, "too_many_members"),
         };
         Problem::new(status, code, error.to_string())
     }

@@ -60,7 +60,7 @@ pub use table::Tables;
 
 use api::{
     accounts, amendments, conversations, data, friends, groups, invites, messages, moments, people, range,
-    recovery, sessions, settings, sign_up_invites,
+    readers, recovery, sessions, settings, sign_up_invites,
 };
 use budget::Budget;
 use concurrency::ConcurrencyLimiter;
@@ -140,6 +140,7 @@ fn calls() -> OpenApiRouter<HttpState> {
         .routes(routes!(groups::add))
         .routes(routes!(groups::remove))
         .routes(routes!(groups::set_role))
+        .routes(routes!(readers::readers))
         .routes(routes!(groups::bans))
         .routes(routes!(groups::ban, groups::unban))
         .routes(routes!(invites::create, invites::list))

@@ -11,6 +11,7 @@ pub(super) mod messages;
 pub(super) mod moments;
 pub(super) mod people;
 pub(super) mod range;
+pub(super) mod readers;
 pub(super) mod reading;
 pub(super) mod recovery;
 pub(super) mod sessions;

@@ -20,6 +20,8 @@ struct World {
     own: u64,
     /// Another one, which nobody takes back.
     lasting: u64,
+    /// One that Ann sent to the group.
+    to_group: u64,
     /// Two moments of Ann.
     moments: [u64; 2],
     sent: u128,
@@ -50,13 +52,29 @@ impl World {
         }
         let group = app.post(&ann, "/api/v1/groups", json!({"name": "us"})).await.ok(201);
         let gid = group["gid"].as_u64().expect("a number");
+        let to_us = message(9_005, json!({"group": gid}), "hello to us");
+        let to_group = app.post(&ann, "/api/v1/messages", to_us).await.ok(201)["message_id"].clone();
+        let to_group = to_group.as_u64().expect("an id");
         let made = app.post(&ann, &format!("/api/v1/groups/{gid}/invites"), json!({})).await.ok(201);
         let code = made["code"].as_str().expect("a code").to_owned();
         let cat = json!({"name": "cat", "password": "correct horse"});
         let made = app.post_as_nobody("/api/v1/accounts", cat).await.ok(201);
         let codes = serde_json::from_value(made["recovery_codes"].clone()).expect("texts");
         let document = app.get(&ann, "/api/v1/openapi.json").await.ok(200);
-        World { app, document, bob, gid, code, own, lasting, moments, sent: 0, codes, seen: BTreeSet::new() }
+        World {
+            app,
+            document,
+            bob,
+            gid,
+            code,
+            own,
+            lasting,
+            to_group,
+            moments,
+            sent: 0,
+            codes,
+            seen: BTreeSet::new(),
+        }
     }
 
     /// A body with which the call succeeds.
@@ -104,6 +122,7 @@ impl World {
             "delete" => 1,
             "deleteMoment" => self.moments[1],
             "star" => self.lasting,
+            "readers" => self.to_group,
             "likeMoment" | "comment" => self.moments[0],
             _ => self.own,
         };
