@@ -29,6 +29,7 @@ CREATE TABLE accounts (
     disabled      boolean NOT NULL DEFAULT false,  -- true of a deleted account, too
     renamed_at    bigint,                          -- the last change of the name, as long as its earlier names are reserved
     deleted_at    bigint,                          -- its row stays: nobody gets its uid or its name again
+    operator      boolean NOT NULL DEFAULT false,  -- the pages under /admin are shown to it; a command alone says so
     cleared       boolean NOT NULL DEFAULT false,  -- the data of the deleted account is removed
     name_indexed  boolean NOT NULL DEFAULT false   -- both tables below have its name; an import leaves that to a server
 );
@@ -58,6 +59,17 @@ CREATE TABLE name_endings (
 CREATE TABLE last_seen (
     uid     bigint PRIMARY KEY,
     seen_at bigint NOT NULL
+);
+
+-- What operators, and administrators of groups, have done. It is only added to; the oldest lines go.
+CREATE TABLE audit_log (
+    number  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at      bigint NOT NULL,
+    made_by bigint NOT NULL,  -- 0: a command of the operator
+    action  text   NOT NULL,  -- app::Audited
+    person  bigint NOT NULL,  -- to whom; 0: nobody
+    gid     bigint NOT NULL,  -- in which group; 0: in none
+    detail  text   NOT NULL
 );
 
 -- Recovery codes: a person who has forgotten the password sets another with one. Known by their SHA-256 alone; each goes

@@ -18,6 +18,7 @@ CREATE TABLE accounts (
     name_indexed  INTEGER NOT NULL DEFAULT FALSE,  -- whether the two tables of names have it; an import leaves that to the server
     renamed_at    INTEGER,                         -- the last change of the name, as long as its earlier names are reserved
     deleted_at    INTEGER,                         -- NULL: it is not deleted
+    operator      INTEGER NOT NULL DEFAULT FALSE,  -- the pages under /admin are shown to it; a command on the machine alone says so
     cleared       INTEGER NOT NULL DEFAULT FALSE   -- the data of the deleted account is removed, too
 ) STRICT;
 
@@ -44,6 +45,17 @@ CREATE TABLE name_endings (
 CREATE TABLE last_seen (
     uid     INTEGER NOT NULL PRIMARY KEY,
     seen_at INTEGER NOT NULL
+) STRICT;
+
+-- What operators, and administrators of groups, have done. It is only added to; the oldest lines go.
+CREATE TABLE audit_log (
+    number  INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    at      INTEGER NOT NULL,
+    made_by INTEGER NOT NULL,  -- 0: a command of the operator
+    action  TEXT    NOT NULL,  -- app::Audited
+    person  INTEGER NOT NULL,  -- to whom; 0: nobody
+    gid     INTEGER NOT NULL,  -- in which group; 0: in none
+    detail  TEXT    NOT NULL
 ) STRICT;
 
 -- Tokens are known by their SHA-256 alone.

@@ -18,6 +18,9 @@ export class List {
       event.preventDefault();
       menu(key, firstChild);
     });
+    $("actions").addEventListener("toggle", ({ newState }) => {
+      if (newState === "closed") for (const more of $("list").querySelectorAll(".row-more[aria-expanded]")) more.ariaExpanded = null;
+    });
     $("only-unread").addEventListener("click", () => {
       this.onlyFresh = !this.onlyFresh;
       this.render();
@@ -76,15 +79,20 @@ export class List {
 
   /** The line that opens and folds the archive. */
   archive(ids) {
-    const item = { key: "archive", count: ids.length, unread: ids.filter((id) => this.store.isFresh(id)).length, isUnfolded: this.isUnfolded };
+    const unread = ids.filter((id) => this.store.isFresh(id)).length;
+    const item = { key: "archive", count: ids.length, unread, isUnfolded: this.isUnfolded };
     return { ...item, sig: JSON.stringify(item), fill: (item, element) => this.fillArchive(item, element) };
   }
 
   fill(item, element) {
     const { key, title, when, label, line, unread, marked, mentions, muted, pinned, open } = item;
     if (!element.firstChild) {
-      element.append(h("a"), h("button.row-more", { type: "button", "aria-haspopup": "menu", onclick: ({ currentTarget }) => this.menu(key, currentTarget) },
-        icon("dots")));
+      const open = ({ currentTarget }) => {
+        // It is seen as long as its menu is, and can have the focus again.
+        currentTarget.ariaExpanded = "true";
+        this.menu(key, currentTarget);
+      };
+      element.append(h("a"), h("button.row-more", { type: "button", "aria-haspopup": "menu", onclick: open }, icon("dots")));
     }
     const [link, more] = element.children;
     more.ariaLabel = t("members.more_about", { name: title });

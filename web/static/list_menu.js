@@ -10,7 +10,8 @@ export function listMenu(store, call, mute) {
     const isPinned = Boolean(store.setting("pin", id));
     const { last, left } = store.conversations.get(id) ?? {};
     openMenu(opener, [
-      store.isFresh(id) ? item(t("list.mark_read"), () => store.readAll(id)) : last && item(t("list.mark_unread"), () => store.markUnread(id)),
+      store.isFresh(id) ? item(t("list.mark_read"), () => store.readAll(id))
+        : last && item(t("list.mark_unread"), () => store.markUnread(id)),
       item(isPinned ? t("list.unpin") : t("pin.title"), () => store.set("pin", id, isPinned ? null : { pinned: true })),
       !left && item(t("list.mute"), () => mute(opener, id)),
       store.isArchived(id) ? item(t("list.unarchive"), () => store.archive(id, false)) : item(t("list.archive"), () => store.archive(id)),

@@ -15,7 +15,8 @@ export class Listed {
     for (const id of [this.open, ...this.drafts.keys()]) {
       if (id && !latest.has(id) && !this.nobody.has(id)) latest.set(id, 0);
     }
-    for (const item of this.outbox) if (item.state !== "sent" && !item.frame && !item.call) latest.set(item.conversation, 2 ** 53 + item.n * 2);
+    const waiting = this.outbox.filter(({ state, frame, call }) => state !== "sent" && !frame && !call);
+    for (const item of waiting) latest.set(item.conversation, 2 ** 53 + item.n * 2);
     const pinned = (id) => Number(Boolean(this.setting("pin", id)));
     return [...latest.keys()].sort((a, b) => pinned(b) - pinned(a) || latest.get(b) - latest.get(a) || (a < b ? -1 : 1));
   }

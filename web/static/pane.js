@@ -127,7 +127,7 @@ export class Pane {
     this.about();
   }
 
-  /** The line under the title: who is typing; else who is in the group, or whether the person is online, or was last. The dot of who is online stays. */
+  /** The line under the title: who is typing; else who is in the group, or when the person was online. The dot of who is online stays. */
   about() {
     if (!this.id) return;
     const { presence, conversations, nobody } = this.store;
@@ -139,7 +139,8 @@ export class Pane {
     const typing = presence.typingIn(this.id);
     const line = uid && !nobody.has(this.id) ? this.store.profile(uid).about : "";
     const group = isIn && members ? [t("pane.members", { count: members }), topic && isolate(topic)].filter(Boolean).join(" · ") : "";
-    $("pane-about").textContent = typing || ([isOnline ? t("presence.online") : isAbsent && presence.lastSeen(uid), line && isolate(line)].filter(Boolean).join(" · ") || group);
+    const there = isOnline ? t("presence.online") : isAbsent && presence.lastSeen(uid);
+    $("pane-about").textContent = typing || ([there, line && isolate(line)].filter(Boolean).join(" · ") || group);
     $("pane-about").classList.toggle("online", Boolean(isOnline));
   }
 

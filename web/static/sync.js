@@ -34,7 +34,8 @@ const BEATS = 6;
  * `arriving(rows)`: rows that follow what is in the database. They are stored after this call, or after the promise that it answers;
  * `changed` then tells of them.
  * `sent(client_id, message_id)`: the server has stored this message. `notSent(client_id, reason)`: it has refused one that is not in the outbox.
- * `passed(frame)`: who is typing, who is online of those whom one `watch`es, and of whom something else is to be seen; none of it is stored.
+ * `passed(frame)`: who is typing, who is online of those whom one `watch`es, and of whom something else is to be seen; none of it is
+ * stored.
  */
 export class Sync {
   constructor({ db, call, changed, notified, arriving = () => {}, sent = () => {}, notSent = () => {}, passed = () => {} }) {

@@ -5,6 +5,7 @@
 
 pub mod access_keys;
 pub mod accounts;
+pub mod audit;
 pub mod consent;
 mod conversations;
 pub mod deletions;
@@ -14,6 +15,7 @@ pub mod groups;
 pub mod invites;
 pub mod messages;
 pub mod moments;
+pub mod operators;
 pub mod people;
 pub mod sync;
 
@@ -27,6 +29,7 @@ pub use accounts::{
     AccountError, AccountOptions, Accounts, Attempt, DeviceToken, KnownDevice, LABEL_CHARACTERS,
     NewSignUpInvite, OpenSignUpInvite, Others, RecoveryCodes, SignUp, SignedIn,
 };
+pub use audit::{Audit, Audited, NamedAuditLine};
 pub use consent::Consent;
 pub use conversations::{Conversations, NamedConversation, ReadersError};
 pub use deletions::Deletions;
@@ -36,6 +39,7 @@ pub use groups::Groups;
 pub use invites::{InviteError, Invites};
 pub use messages::Messages;
 pub use moments::Moments;
+pub use operators::{OperatorError, Operators};
 pub use passwords::{Busy, PASSWORD_TURNS};
 pub use people::{Friend, People, ShownPerson};
 pub use sessions::{LiveSession, OpenSession, SessionId};

@@ -8,7 +8,7 @@ use tokio_util::task::TaskTracker;
 use tracing::warn;
 
 use super::storage::Bottom;
-use crate::app::{Accounts, Deletions, Follow, Invites, Others};
+use crate::app::{Accounts, Deletions, Follow, Invites, Operators, Others};
 use crate::config::Config;
 use crate::http::UseCases;
 use crate::notify::Local;
@@ -35,9 +35,9 @@ pub(super) struct Tasks<'a> {
 impl Tasks<'_> {
     /// Notices of typing and presence; the sweep.
     pub(super) fn of_every_server(&self) {
-        let UseCases { accounts, invites, ephemerals, .. } = self.use_cases.clone();
+        let UseCases { accounts, invites, ephemerals, operators, .. } = self.use_cases.clone();
         self.tasks.spawn(ephemerals.run(self.stopping.clone()));
-        self.tasks.spawn(sweep(accounts, invites, self.stopping.clone()));
+        self.tasks.spawn(sweep(accounts, invites, operators, self.stopping.clone()));
     }
 
     /// Clears deleted accounts.
@@ -77,13 +77,15 @@ impl Tasks<'_> {
     }
 }
 
-/// Forgets expired sessions and invitations now and then, and indexes the names that another version stored.
-async fn sweep(accounts: Accounts, invites: Invites, stopping: CancellationToken) {
+/// Forgets expired sessions and invitations, and old lines of the audit log, now and then, and indexes the names that another version
+/// stored.
+async fn sweep(accounts: Accounts, invites: Invites, operators: Operators, stopping: CancellationToken) {
     let mut hours = tokio::time::interval(SWEEP_EVERY);
     while stopping.run_until_cancelled(hours.tick()).await.is_some() {
         until_few(&stopping, INDEXED_AT_ONCE, || accounts.index_names(INDEXED_AT_ONCE)).await;
         until_few(&stopping, SWEEP_AT_ONCE, || accounts.forget_expired(SWEEP_AT_ONCE)).await;
         until_few(&stopping, SWEEP_AT_ONCE, || invites.forget_expired(SWEEP_AT_ONCE)).await;
+        until_few(&stopping, SWEEP_AT_ONCE, || operators.audit().forget_old(SWEEP_AT_ONCE)).await;
     }
 }
 

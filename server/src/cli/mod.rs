@@ -9,6 +9,7 @@ use tidemark_process::{Manual, Version, parse};
 use crate::boot;
 use crate::config::{Config, Flags};
 
+mod audit;
 mod check_config;
 mod exit_error;
 mod export;
@@ -77,6 +78,8 @@ enum Command {
     /// Create and manage accounts, also while the server serves
     #[command(after_help = user::EXAMPLES)]
     User(user::User),
+    /// Show what operators and administrators of groups have done, also while the server serves
+    Audit(audit::AuditArguments),
     /// Manage tables and their access keys
     Table(table::TableArguments),
     /// Write man pages and completions into a folder
@@ -112,6 +115,7 @@ impl Cli {
             Some(Command::Verify(what)) => verify::run(what, &config),
             Some(Command::Ids(what)) => ids::run(what, &config).await,
             Some(Command::User(what)) => user::run(what, &config).await,
+            Some(Command::Audit(what)) => audit::run(what, &config).await,
             Some(Command::Table(what)) => table::run(what, &config).await,
             Some(Command::Manual(what)) => Ok(what.write::<Cli>(version)?),
         }

@@ -23,6 +23,7 @@ use crate::config::Config;
 use crate::domain::Clock;
 use crate::telemetry::Metrics;
 
+mod admin_pages;
 mod api;
 mod budget;
 mod codes;
@@ -177,6 +178,9 @@ fn pages() -> Router<HttpState> {
         .route("/tables/sign-out",        post(table_pages::sign_out))
         .route("/tables/{table}",         get(table_pages::table))
         .route("/tables/{table}/row",     get(table_pages::row))
+        .route("/admin",                  get(admin_pages::people))
+        .route("/admin/people/{uid}",     get(admin_pages::person).post(admin_pages::change))
+        .route("/admin/audit",            get(admin_pages::audit))
         .route("/docs",                   get(openapi::page))
         .route("/docs/websocket",         get(openapi::websocket))
         .route("/static/{*path}",         get(pages::asset))
@@ -258,6 +262,7 @@ impl HttpServer {
             groups,
             invites,
             ephemerals,
+            operators,
             ids,
         } = use_cases;
         let limiter =
@@ -285,6 +290,7 @@ impl HttpServer {
             groups,
             invites,
             ephemerals,
+            operators,
             ids,
             new_request_id,
             settings: Arc::new(Settings::new(config)),

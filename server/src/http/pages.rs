@@ -108,7 +108,7 @@ async fn card(
     headers: HeaderMap,
 ) -> Response {
     // Only an address of ours: `//evil` and the like would lead away.
-    let is_page = ["/moments", "/contacts"].contains(&next.as_str());
+    let is_page = ["/moments", "/contacts", "/admin", "/admin/audit"].contains(&next.as_str());
     let next = if is_page
         || next.starts_with("/c/")
         || next.starts_with("/invites/")
@@ -196,6 +196,6 @@ pub(super) async fn not_found(uri: Uri, headers: HeaderMap) -> Response {
     page_not_found(&headers)
 }
 
-fn page_not_found(headers: &HeaderMap) -> Response {
+pub(super) fn page_not_found(headers: &HeaderMap) -> Response {
     (StatusCode::NOT_FOUND, Html(web::not_found(language::read_by(headers)))).into_response()
 }

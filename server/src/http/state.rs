@@ -16,8 +16,8 @@ use super::origin::Origins;
 use super::proxy::Caller;
 use super::turns::Turns;
 use crate::app::{
-    Accounts, Conversations, Ephemerals, Groups, Ids, InboxSync, Invites, Messages, Moments, People,
-    RememberedKeys, SignUp,
+    Accounts, Conversations, Ephemerals, Groups, Ids, InboxSync, Invites, Messages, Moments, Operators,
+    People, RememberedKeys, SignUp,
 };
 use crate::config::{Config, LimitsSection, ServerSection};
 use crate::domain::{Clock, Uid};
@@ -45,6 +45,8 @@ pub struct UseCases {
     pub invites: Invites,
     /// Typing and presence.
     pub ephemerals: Ephemerals,
+    /// The pages of operators, and the audit log.
+    pub operators: Operators,
     /// Numbers for new accounts.
     pub ids: Ids,
 }
@@ -154,6 +156,7 @@ pub(super) struct AppState {
     pub(super) groups: Groups,
     pub(super) invites: Invites,
     pub(super) ephemerals: Ephemerals,
+    pub(super) operators: Operators,
     pub(super) ids: Ids,
     pub(super) new_request_id: NewRequestId,
     pub(super) settings: Arc<Settings>,
@@ -190,6 +193,7 @@ parts! {
     moments: Moments,
     groups: Groups,
     invites: Invites,
+    operators: Operators,
     ids: Ids,
     settings: Arc<Settings>,
     rates: Arc<Rates>,

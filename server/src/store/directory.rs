@@ -1,6 +1,6 @@
 //! The [`Directory`] keeps everything beside the users' rows, in the same database; its parts stand in a file each:
 //! `accounts`, `renames`, `credentials`, `sessions`, `deletions`, `name_index`, `invites`, `access_keys`,
-//! `last_seen`.
+//! `last_seen`, `operators`, `audit`.
 //!
 //! A call is one statement, or one transaction that begins with the lock of the name or the account, so what another
 //! server does at the same moment comes before or after it. Owns a bounded memory of names. Called by `app` for
@@ -105,6 +105,7 @@ mod tests {
         conformance::access_keys::run(directory).await;
         conformance::renames::run(directory).await;
         conformance::last_seen::run(directory).await;
+        conformance::operators::run(directory).await;
     }
 
     #[tokio::test]

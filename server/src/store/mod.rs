@@ -19,6 +19,7 @@ mod access_keys;
 mod account;
 mod accounts;
 pub mod archive;
+mod audit;
 mod changes;
 #[cfg(test)]
 pub mod conformance;
@@ -39,6 +40,7 @@ pub mod memory;
 mod migrations;
 mod name_index;
 mod names;
+mod operators;
 pub mod page;
 pub mod postgres;
 mod renames;
@@ -53,10 +55,12 @@ mod write;
 
 pub use access_keys::AccessKey;
 pub use account::{Account, NewAccount, ShownName};
+pub use audit::AuditLine;
 pub use credentials::{CodeHash, SignUpInvite, SignedUp};
 pub use directory::Directory;
 pub use error::StoreError;
 pub use health::{Health, PoolUse};
+pub use operators::ListedAccount;
 pub use page::{Filling, Page};
 pub use renames::Renamed;
 pub use sessions::Session;

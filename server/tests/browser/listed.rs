@@ -62,7 +62,7 @@ async fn an_archived_conversation_comes_back_with_a_new_message_unless_it_is_mut
     cleo.tells(&ada, "five").await;
     other.until("document.querySelector('#list .last').textContent === 'five'").await;
     assert_eq!(other.run(&format!("return {TITLES}")).await, "Cleo");
-    // Whoever opens it sees it in the list, and takes it out again.
+    // A person who opens it sees it in the list, and takes it out again.
     find(&other, "Ben").await;
     other.sees("four").await;
     other.until(&format!("{TITLES} === 'Cleo,Ben'")).await;

@@ -153,6 +153,14 @@ impl World {
         assert!(child.wait().await.expect("run").success());
     }
 
+    /// Makes an account an operator's, as a command does.
+    pub(crate) async fn make_operator(&self, name: &str) {
+        let mut command = Command::new(binary());
+        command.args(["user", "operator", name, "on"]).arg("--data-dir").arg(self.data.path());
+        let done = command.output().await.expect("ran");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+
     fn of(server: Server, data: TempDir, turn: Turn) -> World {
         let entrance = server.address().to_owned();
         World { server, entrance, data, turn }

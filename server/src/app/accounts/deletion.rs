@@ -6,7 +6,8 @@ use crate::domain::{Timestamp, Uid};
 use crate::notify::Hint;
 use crate::store::StoreError;
 
-/// For how long after a change of a name or a deletion the name is dropped from memory again and again, in case nobody told of it, in milliseconds.
+/// For how long after a change of a name or a deletion the name is dropped from memory again and again, in case nobody told of it, in
+/// milliseconds.
 const TOLD_FOR: i64 = DAY_MS / 24;
 
 /// Changes of that time that are looked at by themselves; of more all names are dropped.

@@ -21,8 +21,8 @@ use uuid::Uuid;
 use super::session::{SocketSession, run};
 use crate::app::messages::OutgoingMessage;
 use crate::app::{
-    AccountOptions, Accounts, Consent, Conversations, EphemeralOptions, Ephemerals, Groups, Ids, InboxSync,
-    Invites, LiveSession, Messages, Moments, People, Presence, SignUp, Token,
+    AccountOptions, Accounts, Audit, Consent, Conversations, EphemeralOptions, Ephemerals, Groups, Ids,
+    InboxSync, Invites, LiveSession, Messages, Moments, Operators, People, Presence, SignUp, Token,
 };
 use crate::config::Config;
 use crate::domain::{ClientId, Clock, Conversation, Mentions, MessageId, PageLimit, Timestamp, Uid};
@@ -210,9 +210,12 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Direc
     let groups =
         Groups::new(store.clone(), directory.clone(), queues.clone(), ids.clone(), consent, new_uuid);
     let people = People::new(store.clone(), directory.clone(), queues.clone(), 10);
+    let accounts = Accounts::new(directory.clone(), accounts, clock.clone());
+    let audit = Audit::new(directory.clone(), clock.clone());
     let state = AppState {
         version: Version::default(),
-        accounts: Accounts::new(directory.clone(), accounts, clock.clone()),
+        operators: Operators::new(accounts.clone(), directory.clone(), audit, clock.clone()),
+        accounts,
         messages: Messages::new(queues.clone()),
         sync: InboxSync::new(
             store.clone(),

@@ -25,6 +25,7 @@ pub mod joining;
 pub mod keyed;
 pub mod last_seen;
 pub mod messages;
+pub mod operators;
 pub mod reading;
 pub mod renames;
 pub mod tables;

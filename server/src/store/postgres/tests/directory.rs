@@ -47,6 +47,7 @@ async fn it_keeps_the_contract() {
     conformance::access_keys::run(&directory).await;
     conformance::renames::run(&directory).await;
     conformance::last_seen::run(&directory).await;
+    conformance::operators::run(&directory).await;
 }
 
 #[tokio::test]
