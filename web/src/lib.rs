@@ -6,6 +6,7 @@
 //! `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';
 //! manifest-src 'self'`.
 
+mod admin;
 mod assets;
 mod docs;
 mod filters;
@@ -14,6 +15,10 @@ mod languages;
 mod tables;
 mod views;
 
+pub use admin::{
+    AdminAccount, AdminAudit, AdminAuditLine, AdminPeople, AdminPerson, AdminSession, admin_audit,
+    admin_people, admin_person,
+};
 pub use assets::{Asset, asset, asset_url};
 pub use docs::{ApiAnswer, ApiCall, ApiRefusal, Docs, Field, Guide, Tag, Type, docs, guide};
 pub use installable::{manifest, service_worker};

@@ -16,6 +16,8 @@ pub struct Shell<'a> {
     pub uid: u64,
     /// The name that goes with `uid`.
     pub name: &'a str,
+    /// Names the account, also where a new installation gives the same uids: what this browser keeps for it lies under this.
+    pub account: &'a str,
     /// Longest text of a message, in characters; the composer counts down to it.
     pub text_characters: usize,
     /// Whether people make accounts by invitation, and so this one can invite.

@@ -6,6 +6,7 @@ import { h, isolate } from "./dom.js";
 import { lineOf } from "./markdown.js";
 import { item, openMenu } from "./menu.js";
 import { isPinned } from "./pins.js";
+import { namesReaders } from "./readers.js";
 import { chosen } from "./rows.js";
 import { isStarred } from "./starred.js";
 import { momentOf, t } from "./texts.js";
@@ -19,10 +20,10 @@ const about = (row, message) => [momentOf(row.sent_at), message?.querySelector("
 ].filter(Boolean).join(" · ");
 
 /**
- * The menu of messages. `composer` edits and replies, `emoji` shows all emoji, `forward(row)` asks where to, `report(row)` what is wrong.
- * Answers `open(row, button)`.
+ * The menu of messages. `composer` edits and replies, `emoji` shows all emoji, `forward(row)` asks where to, `report(row)` what is wrong,
+ * `readers(row)` shows who has read it. Answers `open(row, button)`.
  */
-export function actionsMenu(store, composer, emoji, { forward, report }) {
+export function actionsMenu(store, composer, emoji, { forward, report, readers }) {
   return (row, opener) => {
     const own = row.sender === store.self.uid;
     const mine = chosen(row, store.self.uid);
@@ -40,6 +41,7 @@ export function actionsMenu(store, composer, emoji, { forward, report }) {
       item(isStarred(store, row) ? t("star.remove") : t("star.add"), () => store.star(row, !isStarred(store, row))),
       (row.conversation.startsWith("u:") || store.governs(row.conversation)) && item(isPinned(store, row) ? t("actions.unpin") : t("actions.pin"),
         () => store.pin(row, !isPinned(store, row))),
+      namesReaders(store, row) && item(t("actions.readers"), () => readers(row)),
       own && item(t("actions.edit"), () => composer.edit(row)),
       own && item(t("actions.recall"), () => recall(store, row)),
       !own && store.governs(row.conversation) && item(t("actions.remove"), () => removeForAll(store, row)),

@@ -15,12 +15,15 @@ import { emojiPicker, forgetEmoji } from "./emoji.js";
 import { forwardDialog } from "./forward.js";
 import { hearKeys } from "./keys.js";
 import { List } from "./list.js";
+import { listMenu } from "./list_menu.js";
 import { membersDialog } from "./members.js";
 import { muteMenu } from "./mute.js";
 import { Notifier } from "./notify.js";
+import { showOwnName } from "./own_name.js";
 import { Pane } from "./pane.js";
 import { pinsBar } from "./pins.js";
 import { Presence } from "./presence.js";
+import { readersDialog } from "./readers.js";
 import { tellRefusals } from "./refusals.js";
 import { reportDialog } from "./report.js";
 import { settingsDialog } from "./settings.js";
@@ -33,8 +36,8 @@ import { t } from "./texts.js";
 import { hearFingers, isTouch } from "./touch.js";
 import { beginWorker } from "./worker.js";
 
-const { uid, name, textCharacters } = document.body.dataset;
-const self = { uid: Number(uid), name, textCharacters: Number(textCharacters) };
+const { uid, name, account, textCharacters } = document.body.dataset;
+const self = { uid: Number(uid), name, account, textCharacters: Number(textCharacters) };
 const db = await openDb(self).catch((problem) => {
   $("banner").hidden = false;
   $("banner-text").textContent = t("banner.no_storage", { problem: problem.message });
@@ -59,7 +62,11 @@ const composer = new Composer(store, self.textCharacters, {
 });
 const emoji = emojiPicker();
 const pane = new Pane(store, {
-  menu: actionsMenu(store, composer, emoji, { forward: (row) => forward(row), report: (row) => report.message(row) }),
+  menu: actionsMenu(store, composer, emoji, {
+    forward: (row) => forward(row),
+    report: (row) => report.message(row),
+    readers: readersDialog(store, call),
+  }),
   toggle: (row, emoji) => toggle(store, row, emoji),
   reveal: (of) => lead(store.open, of),
   retry: store.retry,
@@ -87,12 +94,16 @@ const presence = new Presence(store, {
   },
 });
 store.presence = presence;
-new List(store);
+const mute = muteMenu(store);
+const list = new List(store, listMenu(store, call, mute));
 const badge = new Badge(store);
 const notifier = new Notifier(store, go);
 const banner = new Banner(() => (sync ? sync.now() : tabs.tell("now")));
-const settings = settingsDialog(store, call, () => state, async (path) => await mayForget() && leave("DELETE", path),
-  (password) => leave("POST", "/me/delete", { password }));
+const settings = settingsDialog(store, call, () => state, {
+  over: async (path) => await mayForget() && leave("DELETE", path),
+  leave: (password) => leave("POST", "/me/delete", { password }),
+  renamed: (name) => passOn({ type: "renamed", name }),
+});
 
 /** Whether nothing unsent is lost when this browser forgets it, or the person says that it may be. */
 function mayForget() {
@@ -111,7 +122,6 @@ async function leave(method, path, body) {
   await over(true, path === "/me/delete");
 }
 
-const mute = muteMenu(store);
 const report = reportDialog(store, call);
 const menu = conversationMenu(store, {
   date: dateDialog(async (time) => {
@@ -175,7 +185,7 @@ const hear = {
     tabs.tell("state", sync.state);
     tabs.tell("passed", { type: "presence", online: [...presence.online] });
   },
-  passed: (frame) => presence.hear(frame),
+  passed: (frame) => hearPassed(frame),
   say: (frame) => sync?.say(frame),
   opened: (uid) => {
     presence.opened.add(uid);
@@ -184,9 +194,20 @@ const hear = {
   over: () => location.replace("/login"),
 };
 
+/** A frame that nobody stores, or that the person has another name. */
+function hearPassed(frame) {
+  frame.type === "renamed" ? showOwnName(store, frame.name) : presence.hear(frame);
+}
+
+/** Something else is to be seen of a person: the name, say. */
+async function seen(person) {
+  const name = await store.meetAgain(person);
+  if (person === self.uid && name) passOn({ type: "renamed", name });
+}
+
 /** Passes a frame that nobody stores on to all tabs. */
 function passOn(frame) {
-  presence.hear(frame);
+  hearPassed(frame);
   tabs?.tell("passed", frame);
 }
 
@@ -239,6 +260,7 @@ function follow(isBack = false) {
   $("pane-blank").hidden = Boolean(id || name);
   $("skip").hidden = !id;
   store.show();
+  if (id) store.unmark(id);
   composer.show(id);
   if (id !== pane.id || place) pane.show(id, place ? { place } : at);
   else if (at) pane.lead(at);
@@ -277,7 +299,7 @@ function go(id, inPlace = false) {
 }
 
 function neighbour(step) {
-  const ids = store.sorted();
+  const ids = list.shown;
   const at = ids.indexOf(store.open);
   const next = ids[at < 0 ? 0 : at + step];
   if (next) go(next, at >= 0);
@@ -308,7 +330,7 @@ const buttons = {
   "open-person": () => menu($("open-person")),
   "jump-back": () => history.back(),
   pin: () => store.set("pin", store.open, store.setting("pin", store.open) ? null : { pinned: true }),
-  hide: () => store.hide(store.open).then(() => go(null)),
+  archive: () => store.archive(store.open).then(() => go(null)),
 };
 for (const [id, act] of Object.entries(buttons)) $(id).addEventListener("click", act);
 
@@ -331,7 +353,7 @@ tabs = new Tabs(`tidemark-${uid}`, {
       arriving: (rows) => pane.arriving(rows),
       sent: (client_id, message_id) => store.sending.sent(client_id, message_id),
       notSent: (client_id, reason) => store.sending.notSent(client_id, reason),
-      passed: passOn,
+      passed: (frame) => (frame.type === "person" ? seen(frame.uid) : passOn(frame)),
     });
     sync.start();
     for (const item of store.sending.onlyHere()) sync.hold(item);

@@ -96,7 +96,7 @@ export class Composer {
     this.text.disabled = $("open-emoji").disabled = isLocked || nobody;
     this.text.hidden = $("send").hidden = $("open-emoji").hidden = isLocked;
     $("locked").hidden = !isLocked;
-    $("hide").hidden = !isOver;
+    $("archive").hidden = !isOver;
     $("composer").hidden = nobody;
     this.pace();
   }

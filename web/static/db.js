@@ -17,8 +17,8 @@ const VERSION = 1;
 
 const inConversation = (id, from, to) => IDBKeyRange.bound([id, from], [id, to], true, true);
 
-/** The database of one person. The name is part of it, since a new installation gives out the same uids. */
-const called = ({ uid, name }) => `tidemark-${uid}-${name}`;
+/** The database of one person. A new installation gives out the same uids, and a name may change, so neither is part of it alone. */
+const called = ({ account }) => `tidemark-${account}`;
 
 /** Puts the object stores into an empty database. */
 function make(db) {
@@ -33,14 +33,14 @@ function make(db) {
   for (const name of ["names", "meta"]) db.createObjectStore(name);
 }
 
-/** Opens the database of {uid, name, textCharacters}, making it when it is new. */
+/** Opens the database of {uid, account, textCharacters}, making it when it is new. */
 export async function openDb(person) {
   const db = new Db(person);
   await db.open({ name: called(person), version: VERSION, make });
   return db;
 }
 
-/** Forgets everything that this browser kept for {uid, name}. */
+/** Forgets everything that this browser kept for {uid, account}. */
 export const forget = (person) => drop(called(person));
 
 class Db extends Database {

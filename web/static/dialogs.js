@@ -14,7 +14,7 @@ const MOST_FOUND = 20;
 /** What finds conversations and people, for a picker. */
 export const conversations = (store, call) => async (text, show) => {
   const wanted = folded(text);
-  const known = store.sorted().map((id) => ({ id, title: store.title(id) }))
+  const known = [...store.sorted(), ...store.archived()].map((id) => ({ id, title: store.title(id) }))
     .filter(({ title }) => folded(title).includes(wanted));
   // Conversations are found without the server too.
   show(known.slice(0, MOST_FOUND));

@@ -22,15 +22,17 @@ export function showHeader(store, id) {
   showAbout(store, id);
 }
 
-/** The line under the title: who is typing; else who is in the group, or that the person is online. The dot of who is online stays. */
+/** The line under the title: who is typing; else who is in the group, or when the person was online. The dot of who is online stays. */
 export function showAbout(store, id) {
   const { presence, conversations, nobody } = store;
   const { members, topic } = conversations.get(id) ?? {};
-  const isPerson = id.startsWith("u:");
-  const isOnline = isPerson && presence.isOnline(Number(id.slice(2)));
-  const line = isPerson && !nobody.has(id) ? store.profile(Number(id.slice(2))).about : "";
+  const uid = id.startsWith("u:") && Number(id.slice(2));
+  const isOnline = Boolean(uid) && presence.isOnline(uid);
+  const isAbsent = uid && !isOnline && uid !== store.self.uid && !store.isDeleted(uid) && !nobody.has(id);
+  const there = isOnline ? t("presence.online") : isAbsent && presence.lastSeen(uid);
+  const line = uid && !nobody.has(id) ? store.profile(uid).about : "";
   const group = isIn(store, id) && members ? [t("pane.members", { count: members }), topic && isolate(topic)] : [];
-  const parts = isPerson ? [isOnline && t("presence.online"), line && isolate(line)] : group;
+  const parts = uid ? [there, line && isolate(line)] : group;
   $("pane-about").textContent = presence.typingIn(id) || parts.filter(Boolean).join(" · ");
   $("pane-about").classList.toggle("online", isOnline);
 }

@@ -32,7 +32,10 @@ export function hearKeys({ find, move, leave }) {
   $("open-keys").addEventListener("click", () => sheet.showModal());
   oneStop($("tools"), "button", { isRow: true });
   oneStop($("pane-tools"), "button", { isRow: true });
-  oneStop($("list"), "a", { choose: (all, last) => (all.includes(last) ? last : all.find((row) => row.ariaCurrent) ?? all[0]) });
+  oneStop($("list"), "a, .archive", {
+    part: (row) => row.parentElement,
+    choose: (all, last) => (all.includes(last) ? last : all.find((row) => row.ariaCurrent) ?? all[0]),
+  });
   messageKeys($("log"));
 }
 

@@ -4,6 +4,7 @@
 import { removalOf } from "./actions.js";
 import { ask } from "./ask.js";
 import { $, disc, h, isolate } from "./dom.js";
+import { leaveGroup } from "./leave.js";
 import { item, openMenu } from "./menu.js";
 import { Picker, people } from "./picker.js";
 import { reportLine } from "./report.js";
@@ -186,19 +187,7 @@ export function membersDialog(store, call) {
     },
   });
   $("leave").addEventListener("click", async () => {
-    const yes = await ask({
-      title: t("members.leave_title", { group: title() }),
-      text: group.role === "owner" && group.members.length > 1 ? t("members.leave_owner_about") : t("members.leave_about"),
-      yes: t("members.leave_yes"),
-    });
-    if (!yes) return;
-    try {
-      await call("DELETE", path(`/members/${store.self.uid}`));
-      await store.write(`g:${gid}`, (db) => db.patch(`g:${gid}`, { left: true }));
-      $("members").close();
-    } catch (refusal) {
-      problem(refusal.message);
-    }
+    if (await leaveGroup(store, call, `g:${gid}`)) $("members").close();
   });
   return async (id) => {
     gid = numberOf(id);

@@ -5,10 +5,9 @@ import { momentOf, t } from "./texts.js";
 
 const HOUR_MS = 3_600_000;
 
-/** Answers `open(button)`: the menu for the open conversation. */
+/** Answers `open(button, id)`: the menu for a conversation, which is the open one if nothing else is said. */
 export function muteMenu(store) {
-  return (button) => {
-    const id = store.open;
+  return (button, id = store.open) => {
     const mute = (value) => store.set("mute", id, value);
     const until = (hours) => () => mute({ until: Date.now() + hours * HOUR_MS });
     openMenu(button, [

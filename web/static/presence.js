@@ -3,7 +3,7 @@
 
 import { isolate } from "./dom.js";
 import { MOMENTS } from "./state.js";
-import { listOf, t } from "./texts.js";
+import { lastSeenOf, listOf, t } from "./texts.js";
 
 // For how long it is shown that somebody is typing; whoever types on says so again.
 const SHOWN_MS = 6_000;
@@ -13,6 +13,10 @@ const AGAIN_MS = 4_000;
 const MOST_WATCHED = 200;
 // After a change of the list of people, before the server is told.
 const REST_MS = 500;
+// For how long what is known of when somebody was online last is taken as right.
+const SEEN_MS = 60_000;
+// People of whom that is kept.
+const MOST_SEEN = 100;
 // Names of people who are typing in a group.
 const MOST_NAMES = 2;
 
@@ -21,6 +25,8 @@ export class Presence {
   constructor(store, { say, watch, changed }) {
     Object.assign(this, { store, say, watch, changed });
     this.online = new Set();
+    // By person: when they were online last, and when that was asked for.
+    this.seen = new Map();
     // By conversation and person: what ends it.
     this.typing = new Map();
     // By conversation: when the server was told last that one is typing.
@@ -36,9 +42,8 @@ export class Presence {
   /** Whether others are shown this, and so this person, too; `what`: typing or presence. */
   shows(what) { return this.store.setting("privacy")?.[what] !== false; }
 
-  /** The people to watch: of the open conversation, of those in the list, and friends. */
+  /** The people to watch: of the open conversation, of those in the list, and friends. One is told of their names, too. */
   people() {
-    if (!this.shows("presence")) return [];
     const { store } = this;
     const ids = [store.open, ...[...this.opened].map((uid) => `u:${uid}`), ...store.sorted(), ...[...store.friends.keys()].map((uid) => `u:${uid}`)];
     const isOther = (id) => id?.startsWith("u:") && id !== MOMENTS && id !== `u:${store.self.uid}` && !store.nobody.has(id);
@@ -64,7 +69,11 @@ export class Presence {
     else if (type === "arrived") {
       const ended = rows.filter((row) => this.end(row.conversation, row.sender));
       if (!ended.length) return;
-    } else this.online = new Set(online);
+    } else {
+      // Those who have gone since were there until now.
+      for (const uid of this.online) if (!online.includes(uid)) this.seen.delete(uid);
+      this.online = new Set(online);
+    }
     this.changed();
   }
 
@@ -95,6 +104,25 @@ export class Presence {
     if (!who.length) return "";
     const names = who.slice(0, MOST_NAMES).map((uid) => isolate(this.store.name(uid)));
     return who.length > MOST_NAMES ? t("presence.many") : t("presence.typing", { count: who.length, names: listOf(names) });
+  }
+
+  /** When a person was online last, as a sentence; empty where it is not known or not shown. Asked for when that is old. */
+  lastSeen(uid) {
+    if (!this.shows("presence") || !this.shows("last_seen")) return "";
+    const known = this.seen.get(uid);
+    if (!known || known.asked < Date.now() - SEEN_MS) this.askLastSeen(uid, known?.time ?? null);
+    return this.seen.get(uid).time ? lastSeenOf(this.seen.get(uid).time) : "";
+  }
+
+  async askLastSeen(uid, before) {
+    const known = { time: before, asked: Date.now() };
+    this.seen.delete(uid);
+    this.seen.set(uid, known);
+    if (this.seen.size > MOST_SEEN) this.seen.delete(this.seen.keys().next().value);
+    const { last_seen: time } = await this.store.call("GET", `/users/${uid}/last-seen`).catch(() => ({ last_seen: before }));
+    if (time === before || this.seen.get(uid) !== known) return;
+    known.time = time;
+    this.changed();
   }
 
   /** Whether a person is known to be online. */

@@ -45,7 +45,7 @@ export function profileSettings(store) {
 
   const privacy = $("privacy-form");
   // The defaults. They are left out of the setting.
-  const USUAL = { write: "everybody", groups: "everybody", found_by: "part", typing: true, presence: true, quiet: false };
+  const USUAL = { write: "everybody", groups: "everybody", found_by: "part", typing: true, presence: true, last_seen: true, quiet: false };
   // Choices that are still on their way to the store.
   let chosen = {};
   const isUnusual = ([name, value]) => value !== USUAL[name];

@@ -13,21 +13,24 @@ const shown = (container, selector) => [...container.querySelectorAll(selector)]
 const beside = (all, one, step) => all[all.indexOf(one) + step] ?? one;
 
 /**
- * `items`: the selector of what arrows move between, from top to bottom, or beside each other (`isRow`). `choose(all, last)`: where Tab
- * leads to; `last` had the focus last, and may be gone.
+ * `items`: the selector of what arrows move between, from top to bottom, or beside each other (`isRow`). `part(item)`: the element that
+ * holds an item's own controls. `choose(all, last)`: where Tab leads to; `last` had the focus last, and may be gone.
  */
-export function oneStop(container, items, { isRow = false, choose = (all, last) => (all.includes(last) ? last : all[0]) } = {}) {
+export function oneStop(container, items, {
+  isRow = false, part = (item) => item, choose = (all, last) => (all.includes(last) ? last : all[0]),
+} = {}) {
   const group = { container, items, choose, last: null };
   groups.push(group);
-  container.addEventListener("focusin", ({ target }) => { group.last = target.closest(items); });
+  const around = (target) => [...container.querySelectorAll(items)].find((item) => part(item).contains(target));
+  container.addEventListener("focusin", ({ target }) => { group.last = around(target); });
   container.addEventListener("keydown", (event) => {
     const { target, key, ctrlKey, metaKey, altKey, shiftKey } = event;
-    const item = target.closest(items);
+    const item = around(target);
     if (!item || ctrlKey || metaKey || altKey || shiftKey) return;
     const [between, within] = isRow ? [ALONG, DOWN] : [DOWN, ALONG];
     const all = shown(container, items);
     const to = between[key] ? beside(all, item, between[key])
-      : within[key] ? beside([item, ...shown(item, FOCUSABLE)], target, within[key])
+      : within[key] ? beside([item, ...shown(part(item), FOCUSABLE).filter((each) => each !== item)], target, within[key])
       : { Home: all[0], End: all.at(-1) }[key];
     if (!to) return;
     event.preventDefault();

@@ -3,13 +3,18 @@
 import { accountSettings } from "./account.js";
 import { deletionSettings } from "./deletion.js";
 import { $, h } from "./dom.js";
+import { nameSettings } from "./own_name.js";
 import { profileSettings } from "./profile.js";
 import { uuid } from "./store.js";
 import { secondOf, t } from "./texts.js";
 
-/** `store` keeps the settings, `state()` answers what sync last reported; `over(path)` logs out, `leave(password)` deletes the account. Answers {show, facts}. */
-export function settingsDialog(store, call, state, over, leave) {
+/**
+ * `store` keeps the settings, `state()` answers what sync last reported; `over(path)` logs out, `leave(password)` deletes the account,
+ * `renamed(name)`: the person has another name. Answers {show, facts}.
+ */
+export function settingsDialog(store, call, state, { over, leave, renamed }) {
   const profile = profileSettings(store);
+  const ownName = nameSettings(call, renamed);
   const account = accountSettings(call, over);
   const deletion = deletionSettings(leave);
   const theme = $("theme");
@@ -39,6 +44,7 @@ export function settingsDialog(store, call, state, over, leave) {
   };
   const show = () => {
     $("language").elements.next.value = location.pathname;
+    ownName.reset();
     account.reset();
     deletion.reset();
     profile.show();

@@ -5,9 +5,10 @@ import { hues, isolate } from "./dom.js";
 import { Drafts } from "./drafts.js";
 import { called, eventOf } from "./groups.js";
 import { History } from "./history.js";
+import { Listed } from "./listed.js";
 import { lineOf } from "./markdown.js";
 import { Sending } from "./sending.js";
-import { MOMENTS, authorOf } from "./state.js";
+import { authorOf } from "./state.js";
 import { t } from "./texts.js";
 
 // For how long what is known of a person is taken as right, and how long others are waited for to be asked about together.
@@ -18,11 +19,12 @@ const MOST_PROFILES = 100;
 // Questions for what is pinned, while it changes.
 const MOST_TRIES = 3;
 
-export class Store {
+export class Store extends Listed {
   /**
    * `nudge(conversations)`: something was written here that sync and other tabs should know. `send` and `hold`: those of sending.js.
    */
   constructor({ db, call, self, nudge, send, hold }) {
+    super();
     Object.assign(this, { db, call, self, nudge });
     // Rows below this id were never synced (db.js).
     this.base = 0;
@@ -115,18 +117,30 @@ export class Store {
     return known ?? {};
   }
 
-  /** Asks what is to be known of people, of so many at once. */
+  /** Asks anew what is to be known of a person. Answers the name. */
+  async meetAgain(uid) {
+    this.unknown.add(uid);
+    const people = await this.meetPeople();
+    return people.find((person) => person.uid === uid)?.name;
+  }
+
+  /** Asks what is to be known of people, of so many at once, and answers it. */
   async meetPeople() {
     const uids = [...this.unknown].slice(0, MOST_PROFILES);
     this.unknown.clear();
+    if (!uids.length) return [];
     for (const uid of uids) this.profiled.set(uid, Date.now());
     const people = await this.call("GET", `/profiles?uids=${uids}`).catch(() => []);
-    const isNews = ({ uid, hue, about, deleted }) => {
+    const isNews = ({ uid, name, hue, about, deleted }) => {
       const known = this.profiles.get(uid);
-      return !known || known.hue !== hue || known.about !== about || known.deleted !== deleted;
+      return !known || known.hue !== hue || known.about !== about || known.deleted !== deleted || this.names.get(uid) !== name;
     };
-    if (!people.some(isNews)) return;
-    await this.write(null, (db) => db.write(["names"], (names) => {
+    if (people.some(isNews)) await this.keepPeople(people);
+    return people;
+  }
+
+  keepPeople(people) {
+    return this.write(null, (db) => db.write(["names"], (names) => {
       for (const { uid, name, hue, about, deleted } of people) {
         names.put(name, uid);
         names.put({ hue, about, deleted, at: Date.now() }, `profile ${uid}`);
@@ -141,7 +155,9 @@ export class Store {
 
   title(id) {
     if (id.startsWith("u:") && this.isDeleted(Number(id.slice(2)))) return t("person.deleted");
-    const title = this.conversations.get(id)?.title;
+    const { title } = this.conversations.get(id) ?? {};
+    // The list has the name of a person from when it was fetched.
+    if (id.startsWith("u:") && title) return called(this.names.get(Number(id.slice(2))) ?? title);
     if (title) return title;
     if (this.nobody.has(id)) return id.startsWith("u:") ? t("title.nobody") : t("title.no_group");
     return id.startsWith("u:") ? this.name(Number(id.slice(2))) : t("title.group", { number: id.slice(2) });
@@ -152,45 +168,6 @@ export class Store {
 
   /** Edits, recalls and reactions that are on their way. */
   amending(id) { return this.outbox.filter((item) => item.conversation === id && item.frame?.message_id); }
-
-  /** Conversations to list: those that are pinned, then the one with the latest message first. */
-  sorted() {
-    const latest = new Map();
-    for (const [id, conversation] of this.conversations) {
-      if (conversation.last && !this.isHidden(conversation)) latest.set(id, conversation.last.message_id);
-    }
-    for (const id of [this.open, ...this.drafts.keys()]) {
-      if (id && !latest.has(id) && !this.nobody.has(id)) latest.set(id, 0);
-    }
-    for (const item of this.outbox) if (item.state !== "sent" && !item.frame && !item.call) latest.set(item.conversation, 2 ** 53 + item.n * 2);
-    const pinned = (id) => Number(Boolean(this.setting("pin", id)));
-    return [...latest.keys()].sort((a, b) => pinned(b) - pinned(a) || latest.get(b) - latest.get(a) || (a < b ? -1 : 1));
-  }
-
-  /** Whether a conversation is not listed until something newer comes. */
-  isHidden({ id, last }) { return (this.setting("hide", id)?.up_to ?? 0) >= (last?.message_id ?? 1); }
-
-  /** Whether nothing is told of new messages: for good, or until a time. */
-  isMuted(id) {
-    const mute = this.setting("mute", id);
-    return Boolean(mute) && !(mute.until <= Date.now());
-  }
-
-  /** When the next mute ends, in milliseconds since 1970 UTC; `Infinity`: none does. */
-  nextUnmute() {
-    const ends = [...this.settings].filter(([key]) => key.startsWith("mute ")).map(([, { until }]) => until);
-    return Math.min(...ends.filter((until) => until > Date.now()));
-  }
-
-  unread(id) { return this.conversations.get(id)?.unread ?? 0; }
-  /** How many of them name the person. */
-  mentions(id) { return this.conversations.get(id)?.mentions ?? 0; }
-  /** The count to tell of: everything unread, and of muted conversations only the messages that name the person. */
-  unreadTotal() {
-    const listed = [...this.conversations.values()].filter((each) => !this.isHidden(each) && each.id !== MOMENTS);
-    const counted = listed.map(({ id, unread, mentions = 0 }) => (this.isMuted(id) ? mentions : unread));
-    return counted.reduce((sum, count) => sum + count, 0);
-  }
 
   /** A row in one line of plain text; in a group, with the name of its sender. */
   line(row, group) {
@@ -234,9 +211,6 @@ export class Store {
     const { people = [], left } = this.conversations.get(id) ?? {};
     return left ? [] : people.filter((uid) => uid !== this.self.uid).map((uid) => ({ uid, name: this.name(uid) }));
   }
-
-  /** Takes a group that one has left out of the list, until it has something new. */
-  hide(id) { return this.set("hide", id, { up_to: this.conversations.get(id).last.message_id }); }
 
   /**
    * Sends a message. `quoted`: the row that it replies to; `mentions`: whom it names; `forwarded`: the row whose text it has.

@@ -20,7 +20,7 @@ const BEATS = 6;
 /**
  * A browser client of its own:
  *
- *     const db = await openDb({ uid, name });            // db.js
+ *     const db = await openDb({ uid, account });         // db.js
  *     const sync = new Sync({ db, call,                  // api.js
  *       changed: (conversations) => { … read db.page(id, { limit: 50 }) … },
  *       notified: ({ phase }) => { … } });
@@ -34,7 +34,8 @@ const BEATS = 6;
  * `arriving(rows)`: rows that follow what is in the database. They are stored after this call, or after the promise that it answers;
  * `changed` then tells of them.
  * `sent(client_id, message_id)`: the server has stored this message. `notSent(client_id, reason)`: it has refused one that is not in the outbox.
- * `passed(frame)`: who is typing, and who is online of those whom one `watch`es; none of it is stored.
+ * `passed(frame)`: who is typing, who is online of those whom one `watch`es, and of whom something else is to be seen; none of it is
+ * stored.
  */
 export class Sync {
   constructor({ db, call, changed, notified, arriving = () => {}, sent = () => {}, notSent = () => {}, passed = () => {} }) {
@@ -177,7 +178,7 @@ export class Sync {
       case "alive": return this.alive(frame);
       case "entries": return this.entries(frame);
       case "sent": return this.sent(frame);
-      case "typing": case "presence": return this.passed(frame);
+      case "typing": case "presence": case "person": return this.passed(frame);
       case "error": return frame.client_id ? this.refused(frame) : frame.conversation ? this.unmarked(frame) : this.unanswered(frame);
     }
   }

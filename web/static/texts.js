@@ -30,6 +30,7 @@ const moment = times({ dateStyle: "medium", timeStyle: "short" });
 const second = times({ timeStyle: "medium" });
 const clock = times({ timeStyle: "short" });
 const day = times({ weekday: "long", day: "numeric", month: "long", year: "numeric" });
+const date = times({ dateStyle: "medium" });
 const short = times({ day: "numeric", month: "short" });
 const ago = new Intl.RelativeTimeFormat(locale, { numeric: "auto" });
 const several = new Intl.ListFormat(locale);
@@ -48,6 +49,11 @@ export const whenOf = (time) => (daysSince(time) === 0 ? timeOf(time) : recent(t
 export function lastingOf(seconds) {
   const [unit, length] = [["hour", 3_600], ["minute", 60], ["second", 1]].find(([, length]) => seconds % length === 0);
   return new Intl.NumberFormat(locale, { style: "unit", unit, unitDisplay: "long" }).format(seconds / length);
+}
+/** When somebody was online last, as a sentence; `time` is a time of the last 24 hours, or a date. */
+export function lastSeenOf(time) {
+  if (time.length === 10) return t("presence.seen_on", { day: date.format(new Date(`${time}T12:00`)) });
+  return t(daysSince(time) ? "presence.seen_yesterday" : "presence.seen_today", { time: timeOf(time) });
 }
 /** `Ann, Ben and Cleo`. */
 export const listOf = (names) => several.format(names);

@@ -93,8 +93,8 @@ globalThis.indexedDB = { deleteDatabase: (name) => {
 } };
 
 test("what a page of another version kept is dropped, and what this one kept is used", async () => {
-  const ann = { uid: 10_001, name: "Ann" };
-  const name = "tidemark-10001-Ann";
+  const ann = { uid: 10_001, account: "10001-5" };
+  const name = "tidemark-10001-5";
   for (const version of [0.5, 99]) {
     databases[name] = { version, stores: { rows: new Kept(), gone: new Kept() } };
     const db = await openDb(ann);
@@ -107,7 +107,7 @@ test("what a page of another version kept is dropped, and what this one kept is 
 });
 
 test("a row of an unknown kind is kept and shown nowhere, and the cursor goes on", async () => {
-  const db = await openDb({ uid: 10_001, name: "Ann" });
+  const db = await openDb({ uid: 10_001, account: "10001-5" });
   await db.write(["meta"], (meta) => { meta.put({ cursor: 4, history: "one", base: 5 }, "position"); });
   const row = (message_id, kind, body) => ({ message_id, kind, conversation: "u:10002", sender: 10_002, client_id: `k${message_id}`, body });
   const unknown = row(6, "of a later version", { of: { sender: 10_002, client_id: "k5" }, text: "hm" });
@@ -124,7 +124,7 @@ test("a row of an unknown kind is kept and shown nowhere, and the cursor goes on
 });
 
 test("what is new in the feed is counted from what is here, where the read marker lies below that", async () => {
-  const db = await openDb({ uid: 10_001, name: "Ann" });
+  const db = await openDb({ uid: 10_001, account: "10001-5" });
   const feed = { id: "u:0", title: null, last: null, unread: 9, mentions: 0, counted: 0, read_to: 3, acked: 3, floor: 40 };
   await db.write(["meta", "conversations"], (meta, conversations) => {
     meta.put({ cursor: 40, history: "one", base: 40 }, "position");

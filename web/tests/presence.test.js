@@ -78,7 +78,34 @@ test("watched are the open one, the list and friends, in this order and not too 
   assert.equal(people.length, 200);
   assert.deepEqual(people.slice(0, 3), [5, 9, 1_000]);
   store.privacy = { presence: false };
-  assert.deepEqual(presence.people(), []);
+  assert.equal(presence.people().length, 200, "one is told of their names all the same");
+});
+
+test("when somebody was there last is asked for once a minute, anew when they go, and not by whoever hides it", async () => {
+  const asked = [];
+  let time = new Date(Date.now()).toISOString();
+  store.call = async (_, path) => {
+    asked.push(path);
+    return { last_seen: time };
+  };
+  assert.equal(presence.lastSeen(2), "", "it is not known yet");
+  await settled();
+  assert.match(presence.lastSeen(2), /^last seen today at /);
+  assert.deepEqual([asked, shown], [["/users/2/last-seen"], 1]);
+  presence.hear({ type: "presence", online: [2] });
+  presence.hear({ type: "presence", online: [] });
+  presence.lastSeen(2);
+  await settled();
+  assert.equal(asked.length, 2);
+  time = null;
+  world.pass(61_000);
+  assert.match(presence.lastSeen(2), /^last seen today/, "meanwhile it is as it was");
+  await settled();
+  assert.equal(presence.lastSeen(2), "");
+  store.privacy = { last_seen: false };
+  world.pass(61_000);
+  assert.equal(presence.lastSeen(2), "");
+  assert.equal(asked.length, 3);
 });
 
 test("after each connection the server is told whom one watches, and nothing that it knows", async () => {

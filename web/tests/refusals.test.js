@@ -7,8 +7,8 @@ import { Store } from "../static/store.js";
 import { page } from "./page.js";
 
 const WORDS = {
-  en: ["Mute (Ben)", "Keep at the top of the list (Ben)", "Remove from the list (Ben)", "Block (Ben)", "Profile", "Privacy", "later"],
-  zh: ["免打扰 (Ben)", "在列表中置顶 (Ben)", "从列表中移除 (Ben)", "拉黑 (Ben)", "个人资料", "隐私", "later"],
+  en: ["Mute (Ben)", "Keep at the top of the list (Ben)", "Archive (Ben)", "Block (Ben)", "Profile", "Privacy", "later"],
+  zh: ["免打扰 (Ben)", "在列表中置顶 (Ben)", "归档 (Ben)", "拉黑 (Ben)", "个人资料", "隐私", "later"],
 };
 const SAYS = {
   en: (setting) => `“${setting}” was not changed: This cannot be set like that.`,
@@ -25,11 +25,11 @@ for (const language of ["en", "zh"]) {
     document.getElementById = (id) => parts.get(id) ?? parts.set(id, part(id)).get(id);
     document.querySelector = () => null;
     const store = new Store({ self: { uid: 10_001, name: "Ada" } });
-    Object.assign(store, { conversations: new Map([["u:10002", { title: "Ben" }]]), outbox: [] });
+    Object.assign(store, { conversations: new Map([["u:10002", { title: "Ben" }]]), names: new Map(), outbox: [] });
     tellRefusals(store);
     const frame = (name) => ({ conversation: "u:10002", frame: { type: "setting", name, value: null } });
     const call = (name) => ({ conversation: "u:10001", call: { path: `/settings/${name}` } });
-    const said = [...["mute", "pin", "hide", "block"].map(frame), ...["profile", "privacy", "later"].map(call)].map((item) => {
+    const said = [...["mute", "pin", "archive", "block"].map(frame), ...["profile", "privacy", "later"].map(call)].map((item) => {
       store.outbox = [{ ...item, state: "failed", code: "bad_setting" }];
       store.show();
       assert.equal(parts.get("refusal").hidden, false);

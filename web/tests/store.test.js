@@ -77,6 +77,31 @@ test("a mute holds until its end, and not for the owner", () => {
   assert.equal(muteIn(store, "g:6"), null);
 });
 
+test("a conversation lies in the archive until something newer comes, and as long as it is muted", () => {
+  store.conversations.set("u:1", { id: "u:1", last: row(3), unread: 2 }).set("u:2", { id: "u:2", last: row(9), unread: 1, mentions: 1 });
+  store.settings.set("archive u:1", { up_to: 3 });
+  store.open = "u:1";
+  assert.deepEqual([store.sorted(), store.archived(), store.unreadTotal()], [["u:2"], ["u:1"], 1]);
+  store.drafts.set("u:1", "half a");
+  assert.deepEqual([store.sorted(), store.archived()], [["u:2"], ["u:1"]]);
+  store.conversations.get("u:1").last = row(10);
+  assert.deepEqual([store.sorted(), store.archived(), store.unreadTotal()], [["u:1", "u:2"], [], 3]);
+  store.settings.set("mute u:1", {});
+  assert.deepEqual([store.sorted(), store.archived(), store.unreadTotal()], [["u:2"], ["u:1"], 1]);
+});
+
+test("a conversation that is marked as unread counts as one until it is opened", async () => {
+  store.conversations.set("u:1", { id: "u:1", last: row(3), unread: 0 });
+  const queued = [];
+  store.db = { queue: async (item) => queued.push(item.frame), overview: async () => ({}) };
+  await store.unmark("u:1");
+  assert.deepEqual(queued, []);
+  store.settings.set("unread u:1", { unread: true });
+  assert.deepEqual([store.isFresh("u:1"), store.unread("u:1"), store.unreadTotal()], [true, 0, 1]);
+  await store.unmark("u:1");
+  assert.deepEqual(queued, [{ type: "setting", name: "unread", value: null }]);
+});
+
 test("in slow mode the next message waits for the last one, also for one that is on its way", () => {
   const now = Date.now();
   const wait = (fields) => {
@@ -168,6 +193,22 @@ test("the name of whoever wishes to be a friend is asked for when that comes, no
   // The connection is gone when it is shown.
   store.call = async () => { throw { status: 0, retryable: true }; };
   assert.equal(store.name(10_007), "Cem");
+});
+
+test("a name that has changed is shown everywhere, and is asked for anew when the server says so", async () => {
+  store.conversations.set("u:10002", { id: "u:10002", title: "Bob", last: row(3) });
+  store.profiles = new Map([[10_002, { at: Date.now() }]]);
+  const names = new Map();
+  store.db = { write: async (_, work) => work({ put: (value, key) => names.set(key, value) }),
+    overview: async () => ({ names: new Map([[10_002, names.get(10_002)]]) }) };
+  store.call = async (_, path) => {
+    asked.push(path);
+    return [{ uid: 10_002, name: "Robert" }];
+  };
+  assert.equal(store.title("u:10002"), "Bob");
+  assert.equal(await store.meetAgain(10_002), "Robert");
+  assert.deepEqual(asked, ["/profiles?uids=10002"]);
+  assert.deepEqual([store.title("u:10002"), store.line(row(3), true)], ["Robert", "Robert: hi"]);
 });
 
 test("keys of messages are UUIDs of version 4, and none is like another", () => {

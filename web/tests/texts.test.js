@@ -19,12 +19,14 @@ const DAYS = [at(2026, 2, 4, 0, 5), at(2026, 2, 3, 23, 58), at(2026, 1, 28, 8, 0
 beforeEach(() => { Date.now = () => new Date(2026, 2, 4, 15, 0).getTime(); });
 
 test("numbers, days, times and lists are as people write them in English", async () => {
-  const { dayOf, listOf, t, timeOf, whenOf } = await textsOf("en", "en");
+  const { dayOf, lastSeenOf, listOf, t, timeOf, whenOf } = await textsOf("en", "en");
   assert.equal(t("moments.too_long", { count: 8000 }), "A post has at most 8,000 characters.");
   assert.deepEqual(DAYS.map(dayOf), ["Today", "Yesterday", "Saturday, February 28, 2026", "Thursday, March 5, 2026"]);
   // Which space stands before AM differs between versions of Intl.
   assert.deepEqual(DAYS.map((time) => whenOf(time).replace(/\s/g, " ")), ["12:05 AM", "Yesterday", "Feb 28", "Mar 5"]);
   assert.equal(whenOf(DAYS[0]), timeOf(DAYS[0]));
+  const seen = [DAYS[0], DAYS[1], "2026-02-28"].map((time) => lastSeenOf(time).replace(/\s/g, " "));
+  assert.deepEqual(seen, ["last seen today at 12:05 AM", "last seen yesterday at 11:58 PM", "last seen on Feb 28, 2026"]);
   assert.deepEqual([["Ann"], ["Ann", "Ben"], ["Ann", "Ben", "Cleo"]].map(listOf), ["Ann", "Ann and Ben", "Ann, Ben, and Cleo"]);
 });
 

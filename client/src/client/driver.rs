@@ -292,6 +292,7 @@ impl<D: Dial, S: Store> Driver<D, S> {
                 self.unread.push_back(Event::Typing { conversation, sender });
             }
             ServerFrame::Presence { online } => self.unread.push_back(Event::Presence { online }),
+            ServerFrame::Person { uid } => self.unread.push_back(Event::Person { uid }),
             ServerFrame::Unknown(kind) => debug!(kind, "skipped a frame of an unknown kind"),
         }
         Ok(())

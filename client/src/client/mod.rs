@@ -103,6 +103,11 @@ pub enum Event {
         /// All of them.
         online: Vec<u32>,
     },
+    /// What is seen of a user has changed: the name, say. It can be asked for anew ([`Http::users`]). Never stored.
+    Person {
+        /// The user: one that [`Client::watch`] names, or oneself.
+        uid: u32,
+    },
     /// A frame other than a message was refused; refused messages are told to whoever sent them.
     Refused(Problem),
     /// The connection is gone; it comes back by itself, from another server if there are several.

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::Http;
 use super::call::HttpCall;
 use crate::error::Error;
-use crate::wire::{Conversation, Description, History, NewValue, Sent};
+use crate::wire::{Conversation, Description, History, NewValue, Person, Sent};
 
 impl Http {
     /// Gives a message of the caller's another text. `message_id`: its row in the caller's inbox, as in the calls below.
@@ -107,6 +107,11 @@ impl Http {
     pub async fn set_for_all(&self, key: Uuid, name: &str, value: &RawValue) -> Result<Sent, Error> {
         let path = format!("settings/{name}");
         self.read(HttpCall::new(Method::PUT, path).json(&NewValue { client_id: key, value })).await
+    }
+
+    /// Gives the caller another name, at most once a week, and answers it.
+    pub async fn rename(&self, name: &str) -> Result<Person, Error> {
+        self.read(HttpCall::new(Method::PUT, "me/name").json(&json!({ "name": name }))).await
     }
 
     /// Says whether the caller wants to be a friend of `uid`; they are friends when both do.

@@ -21,8 +21,8 @@ use crate::error::Error;
 use crate::servers::Servers;
 use crate::wire::{
     Account, BatchAnswer, BatchOutcome, BatchRequest, Conversation, ConversationPage, ConversationPlace,
-    ConversationSummary, Direction, Draft, Group, GroupMade, Me, Person, RangePage, RangeQuery, Role, Sent,
-    Seq, Ticket,
+    ConversationSummary, Direction, Draft, Group, GroupMade, Me, Person, RangePage, RangeQuery, Readers,
+    Role, SeenLast, Sent, Seq, Ticket,
 };
 use call::HttpCall;
 
@@ -137,6 +137,14 @@ impl Http {
     /// People whose name begins with `prefix`.
     pub async fn users(&self, prefix: &str) -> Result<Vec<Person>, Error> {
         self.read(HttpCall::new(Method::GET, "users").query("name", prefix)).await
+    }
+
+    /// When somebody was online last: RFC 3339, a time within the last 24 hours, before that a date. `None`: it is not known, or not shown
+    /// to the caller.
+    pub async fn last_seen(&self, uid: u32) -> Result<Option<String>, Error> {
+        let answer: SeenLast =
+            self.read(HttpCall::new(Method::GET, format!("users/{uid}/last-seen"))).await?;
+        Ok(answer.last_seen)
     }
 
     /// Sends a message. The same draft again gets the first answer (I4).
@@ -281,6 +289,13 @@ impl Http {
     /// A group and its members.
     pub async fn group(&self, gid: u64) -> Result<Group, Error> {
         self.read(HttpCall::new(Method::GET, format!("groups/{gid}"))).await
+    }
+
+    /// The members that have read a message of the caller, in a group of at most 50. `message_id`: its row in the caller's inbox.
+    pub async fn readers(&self, gid: u64, message_id: u64) -> Result<Vec<Person>, Error> {
+        let call = HttpCall::new(Method::GET, format!("groups/{gid}/messages/{message_id}/readers"));
+        let answer: Readers = self.read(call).await?;
+        Ok(answer.readers)
     }
 
     /// Gives a member another role; the owner's hands the group over.

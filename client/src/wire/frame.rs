@@ -134,6 +134,11 @@ pub enum ServerFrame {
         /// All of them.
         online: Vec<u32>,
     },
+    /// What is seen of a user has changed: the name, say. It can be asked for anew. Never stored.
+    Person {
+        /// The user: one that the connection watches, or its own.
+        uid: u32,
+    },
     /// A type that this version does not know.
     Unknown(String),
 }
@@ -213,6 +218,7 @@ impl FrameFields<'_> {
             },
             "typing" => ServerFrame::Typing { conversation: self.conversation?, sender: self.sender? },
             "presence" => ServerFrame::Presence { online: self.online? },
+            "person" => ServerFrame::Person { uid: self.uid? },
             _ => ServerFrame::Unknown(self.kind.into_owned()),
         })
     }

@@ -48,6 +48,12 @@ pub struct Person {
     pub name: String,
 }
 
+/// When somebody was online last.
+#[derive(Deserialize)]
+pub(crate) struct SeenLast {
+    pub(crate) last_seen: Option<String>,
+}
+
 /// The latest committed id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seq {
@@ -320,6 +326,11 @@ pub(crate) struct BatchRequest<'a> {
 #[derive(Deserialize)]
 pub(crate) struct BatchAnswer {
     pub(crate) results: Vec<BatchOutcome>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Readers {
+    pub(crate) readers: Vec<Person>,
 }
 
 #[derive(Deserialize)]

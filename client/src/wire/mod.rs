@@ -16,4 +16,6 @@ pub use http::{
     Group, History, Me, Member, Muted, Person, RangeEnd, RangePage, RangeQuery, Reason, Report, ReportPage,
     ReportedMessage, Role, Seq,
 };
-pub(crate) use http::{BatchAnswer, BatchRequest, Description, GroupMade, NewValue, Ticket};
+pub(crate) use http::{
+    BatchAnswer, BatchRequest, Description, GroupMade, NewValue, Readers, SeenLast, Ticket,
+};

@@ -29,6 +29,7 @@ mod invitations;
 mod open;
 mod operator;
 mod recovery;
+mod renaming;
 mod rules;
 
 pub use devices::{DeviceToken, KnownDevice};

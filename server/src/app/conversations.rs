@@ -11,6 +11,10 @@ use crate::domain::{
 use crate::store::marked::marked;
 use crate::store::{Directory, MessageStore, Page, ShownName, StoreError, Summary};
 
+mod readers;
+
+pub use readers::ReadersError;
+
 /// Which rows of a conversation are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {

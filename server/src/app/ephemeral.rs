@@ -1,9 +1,9 @@
-//! Typing and presence: notices for the users that may know them, never stored.
+//! Typing and presence, and that somebody has another name: notices for the users that may know them, never stored.
 //!
 //! The sender's server decides on the sender's side (whether it is shown at all, and to which members of the group) and
 //! hands the notice to the servers of the receivers, each of which reads the settings of its receivers. Any notice may be
 //! lost, and is dropped where it would have to wait. Owns nothing but the places for its reads, which are few, so that
-//! rows need not wait for them.
+//! rows need not wait for them. When people were online last is kept (`last_seen`).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,12 +13,16 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::{Content, Conversation, Entry, Kind, Privacy, Relation, Setting, Uid, setting_key};
+use crate::domain::{
+    Clock, Content, Conversation, Entry, Kind, Privacy, Relation, Setting, Uid, setting_key,
+};
 use crate::notify::hints::ephemeral::{Ephemeral, MOST_RECEIVERS, Typing};
 use crate::notify::hints::text::ServerNumber;
 use crate::notify::presence::{LIFETIME, REFRESH};
 use crate::notify::{Connected, Ear, Presence};
-use crate::store::{MessageStore, StoreError};
+use crate::store::{Directory, MessageStore, StoreError};
+
+mod last_seen;
 
 /// Notices of typing that are looked into at the same time; more of them are dropped.
 const TYPING_AT_ONCE: usize = 16;
@@ -50,17 +54,27 @@ pub struct EphemeralOptions {
 #[derive(Clone)]
 pub struct Ephemerals {
     store: Arc<dyn MessageStore>,
+    directory: Arc<Directory>,
     presence: Presence,
     options: EphemeralOptions,
+    clock: Clock,
     typing: Arc<Semaphore>,
     watching: Arc<Semaphore>,
 }
 
 impl Ephemerals {
-    /// Shows the users connected in `presence` the typing and presence of others, as far as the rows of `store` allow it.
-    pub fn new(store: Arc<dyn MessageStore>, presence: Presence, options: EphemeralOptions) -> Ephemerals {
+    /// Shows the users connected in `presence` the typing and presence of others, as far as the rows of `store` allow it. Keeps in
+    /// `directory` when they were online last.
+    pub fn new(
+        store: Arc<dyn MessageStore>,
+        directory: Arc<Directory>,
+        presence: Presence,
+        options: EphemeralOptions,
+        clock: Clock,
+    ) -> Ephemerals {
         let (typing, watching) = (Semaphore::new(TYPING_AT_ONCE), Semaphore::new(WATCHING_AT_ONCE));
-        Ephemerals { store, presence, options, typing: Arc::new(typing), watching: Arc::new(watching) }
+        let (typing, watching) = (Arc::new(typing), Arc::new(watching));
+        Ephemerals { store, directory, presence, options, clock, typing, watching }
     }
 
     /// A connection of `uid` begins.
@@ -172,6 +186,11 @@ impl Ephemerals {
         Ok(Privacy::read(contents(&rows).flatten().next()))
     }
 
+    /// The name of `uid` has changed: devices here that watch the person ask for it anew, and the person's own.
+    pub fn renamed(&self, uid: Uid) {
+        self.presence.renamed(uid);
+    }
+
     /// Rows have come to the inbox of `connected`. If they change the person's privacy, the affected devices look again.
     pub fn rows_came(&self, connected: &Connected, rows: &[Entry]) {
         if self.options.presence && rows.iter().any(|row| is_about_showing(&row.content)) {
@@ -201,7 +220,10 @@ impl Ephemerals {
                             self.show(&typing).await;
                         }
                     }
-                    _ = tick.tick() => self.presence.settle(),
+                    _ = tick.tick() => {
+                        self.presence.settle();
+                        self.keep_last_seen(&self.presence.take_left()).await;
+                    }
                     _ = expire.tick() => {
                         self.presence.expire();
                         servers.retain(|_, heard| heard.elapsed() < LIFETIME);
@@ -212,6 +234,8 @@ impl Ephemerals {
         };
         stopping.run_until_cancelled(forever).await;
         self.presence.tell(Ephemeral::Stops);
+        let until_now = [self.presence.take_left(), self.presence.here()].concat();
+        self.keep_last_seen(&until_now).await;
     }
 
     async fn hear(&self) -> (ServerNumber, Ephemeral) {

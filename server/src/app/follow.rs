@@ -12,7 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::Accounts;
+use super::{Accounts, Ephemerals};
 use crate::domain::Uid;
 use crate::log_limit::LogLimit;
 use crate::notify::{Heard, Hint, Hints, Local};
@@ -31,6 +31,8 @@ pub struct Follow {
     pub local: Local,
     /// Ends sessions here.
     pub accounts: Accounts,
+    /// Tells devices here of names that have changed.
+    pub ephemerals: Ephemerals,
     /// The hints of other servers.
     pub hints: Arc<dyn Hints>,
     /// How often everybody's inbox is looked at.
@@ -61,6 +63,10 @@ impl Follow {
                         Heard::Hint(Hint::SessionsEnded(uid)) => self.accounts.end_all_here(uid),
                         Heard::Hint(Hint::OtherSessionsEnded(uid, kept)) => {
                             self.accounts.end_others_here(uid, &kept);
+                        }
+                        Heard::Hint(Hint::Renamed(uid)) => {
+                            self.accounts.forget_name(uid);
+                            self.ephemerals.renamed(uid);
                         }
                         Heard::Hint(Hint::Everything) => self.look_at_everything(&log).await,
                         Heard::Gap => {

@@ -5,6 +5,7 @@
 
 pub mod access_keys;
 pub mod accounts;
+pub mod audit;
 pub mod consent;
 mod conversations;
 pub mod deletions;
@@ -14,6 +15,7 @@ pub mod groups;
 pub mod invites;
 pub mod messages;
 pub mod moments;
+pub mod operators;
 pub mod people;
 pub mod reports;
 pub mod sync;
@@ -28,8 +30,9 @@ pub use accounts::{
     AccountError, AccountOptions, Accounts, Attempt, DeviceToken, KnownDevice, LABEL_CHARACTERS,
     NewSignUpInvite, OpenSignUpInvite, Others, RecoveryCodes, SignUp, SignedIn,
 };
+pub use audit::{Audit, Audited, NamedAuditLine};
 pub use consent::Consent;
-pub use conversations::{Conversations, History, NamedConversation, Place};
+pub use conversations::{Conversations, History, NamedConversation, Place, ReadersError};
 pub use deletions::Deletions;
 pub use ephemeral::{EphemeralOptions, Ephemerals};
 pub use follow::Follow;
@@ -37,6 +40,7 @@ pub use groups::Groups;
 pub use invites::{InviteError, Invites};
 pub use messages::Messages;
 pub use moments::Moments;
+pub use operators::{OperatorError, Operators};
 pub use passwords::{Busy, PASSWORD_TURNS};
 pub use people::{Friend, People, ShownPerson};
 pub use reports::{GroupReport, NamedReport, ReportError, ReportList, Reports};

@@ -92,14 +92,20 @@ pub struct OpenSession {
 }
 
 impl OpenSession {
-    pub(super) fn seen_from(current: &LiveSession, session: Session) -> OpenSession {
+    /// As an operator sees it.
+    pub(super) fn of_another(session: Session) -> OpenSession {
         OpenSession {
             id: SessionId::of(&session.token_hash),
             created_at: session.created_at,
             expires_at: session.expires_at,
-            is_current: session.token_hash == current.token_hash,
+            is_current: false,
             label: session.label,
         }
+    }
+
+    pub(super) fn seen_from(current: &LiveSession, session: Session) -> OpenSession {
+        let is_current = session.token_hash == current.token_hash;
+        OpenSession { is_current, ..OpenSession::of_another(session) }
     }
 }
 

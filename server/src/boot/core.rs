@@ -13,8 +13,8 @@ use super::others::Hinting;
 use super::storage::Bottom;
 use super::tasks::Tasks;
 use crate::app::{
-    Consent, Conversations, ENTRIES_BYTES, Ephemerals, Groups, InboxSync, Invites, Messages, Moments, Others,
-    People, Presence, Reports,
+    Audit, Consent, Conversations, ENTRIES_BYTES, Ephemerals, Groups, InboxSync, Invites, Messages, Moments,
+    Operators, Others, People, Presence, Reports,
 };
 use crate::config::Config;
 use crate::domain::PageLimit;
@@ -97,8 +97,11 @@ fn use_cases(
     let people = People::new(store(), directory(), queues.clone(), limits.friends);
     let groups =
         Groups::new(store(), directory(), queues.clone(), ids.clone(), consent, Arc::new(random_uuid));
+    let accounts = storage.accounts_beside(config, clock.clone(), others);
+    let audit = Audit::new(directory(), clock.clone());
     UseCases {
-        accounts: storage.accounts_beside(config, clock.clone(), others),
+        operators: Operators::new(accounts.clone(), directory(), audit, clock.clone()),
+        accounts,
         messages: Messages::new(queues.clone()),
         sync: InboxSync::new(store(), watermarks, notifier, bottom.history, pull),
         conversations: Conversations::new(store(), directory(), limits.conversations),
@@ -107,7 +110,13 @@ fn use_cases(
         invites: Invites::new(directory(), groups.clone(), ids.clone(), clock.clone()),
         reports: Reports::new(directory(), store(), groups.clone(), clock),
         groups,
-        ephemerals: Ephemerals::new(store(), presence, ephemeral_options(config)),
+        ephemerals: Ephemerals::new(
+            store(),
+            directory(),
+            presence,
+            ephemeral_options(config),
+            bottom.clock.clone(),
+        ),
         ids,
     }
 }

@@ -64,11 +64,12 @@ impl Tasks<'_> {
         local: Local,
         others: Option<Others>,
     ) {
-        let (accounts, stopping) = (self.use_cases.accounts.clone(), self.stopping.clone());
+        let UseCases { accounts, ephemerals, .. } = self.use_cases.clone();
+        let stopping = self.stopping.clone();
         match others {
             Some(Others { hints, .. }) => {
                 let look_every = config.server.heartbeat();
-                let follow = Follow { watermarks, local, accounts, hints, look_every };
+                let follow = Follow { watermarks, local, accounts, ephemerals, hints, look_every };
                 self.tasks.spawn(follow.run(stopping))
             }
             None => self.tasks.spawn(accounts.follow_operator(stopping)),
@@ -76,14 +77,19 @@ impl Tasks<'_> {
     }
 }
 
-/// Forgets expired sessions and invitations and old reports now and then, and indexes the names that another version stored.
-async fn sweep(UseCases { accounts, invites, reports, .. }: UseCases, stopping: CancellationToken) {
+/// Forgets expired sessions and invitations, old reports and old lines of the audit log now and then, and indexes the names that another
+/// version stored.
+async fn sweep(
+    UseCases { accounts, invites, reports, operators, .. }: UseCases,
+    stopping: CancellationToken,
+) {
     let mut hours = tokio::time::interval(SWEEP_EVERY);
     while stopping.run_until_cancelled(hours.tick()).await.is_some() {
         until_few(&stopping, INDEXED_AT_ONCE, || accounts.index_names(INDEXED_AT_ONCE)).await;
         until_few(&stopping, SWEEP_AT_ONCE, || accounts.forget_expired(SWEEP_AT_ONCE)).await;
         until_few(&stopping, SWEEP_AT_ONCE, || invites.forget_expired(SWEEP_AT_ONCE)).await;
         until_few(&stopping, SWEEP_AT_ONCE, || reports.forget_old(SWEEP_AT_ONCE)).await;
+        until_few(&stopping, SWEEP_AT_ONCE, || operators.audit().forget_old(SWEEP_AT_ONCE)).await;
     }
 }
 

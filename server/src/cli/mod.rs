@@ -9,6 +9,7 @@ use tidemark_process::{Manual, Version, parse};
 use crate::boot;
 use crate::config::{Config, Flags};
 
+mod audit;
 mod check_config;
 mod exit_error;
 mod export;
@@ -82,6 +83,8 @@ enum Command {
     /// List and close reports of messages and people, also while the server serves
     #[command(after_help = reports::EXAMPLES)]
     Reports(reports::ReportArguments),
+    /// Show what operators and administrators of groups have done, also while the server serves
+    Audit(audit::AuditArguments),
     /// Manage tables and their access keys
     Table(table::TableArguments),
     /// Write man pages and completions into a folder
@@ -118,6 +121,7 @@ impl Cli {
             Some(Command::Ids(what)) => ids::run(what, &config).await,
             Some(Command::User(what)) => user::run(what, &config).await,
             Some(Command::Reports(what)) => reports::run(what, &config).await,
+            Some(Command::Audit(what)) => audit::run(what, &config).await,
             Some(Command::Table(what)) => table::run(what, &config).await,
             Some(Command::Manual(what)) => Ok(what.write::<Cli>(version)?),
         }

@@ -3,12 +3,13 @@
 
 use std::fmt::Display;
 use std::io::{self, BufRead as _, Read as _, Write as _};
+use std::sync::Arc;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
 use super::ExitError;
-use crate::app::{Accounts, OpenSignUpInvite};
+use crate::app::{Accounts, Audit, Audited, OpenSignUpInvite};
 use crate::boot::{BootError, Hinting, Storage, numbers_of_users};
 use crate::config::Config;
 use crate::domain::{Clock, Uid, normal_name};
@@ -27,7 +28,8 @@ Examples:
   tidemark user invite --uses 20 --days 3                   prints the path of a link to sign up
   tidemark user invite --list
   tidemark user list --json                                 an object a line, for programs
-  tidemark user disable \"Ann Lee\"";
+  tidemark user disable \"Ann Lee\"
+  tidemark user operator \"Ann Lee\" on                      shows her the pages under /admin";
 
 /// A command for accounts, and the form of its output.
 #[derive(Debug, Args)]
@@ -80,6 +82,20 @@ enum Existing {
         /// The account's name
         name: String,
     },
+    /// Give an account another name; the old one stays reserved for a week
+    Rename {
+        /// The account's name
+        name: String,
+        /// The name that it gets
+        new: String,
+    },
+    /// Show the pages under /admin to an account, or no longer
+    Operator {
+        /// The account's name
+        name: String,
+        /// on or off
+        is: OnOff,
+    },
     /// Disable an account, log it out everywhere, and end its invitations
     Disable {
         /// The account's name
@@ -98,6 +114,13 @@ enum Existing {
         #[arg(long)]
         yes: bool,
     },
+}
+
+/// Whether something is so from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OnOff {
+    On,
+    Off,
 }
 
 /// Where results go: lines of text, or of JSON.
@@ -201,6 +224,9 @@ async fn add(
     let made = storage.accounts(config, Clock::system()).add(name, given, &ids).await;
     ids.shutdown().await;
     let (uid, password) = made.map_err(ExitError::failed)?;
+    Audit::new(Arc::clone(&storage.directory), Clock::system())
+        .note(None, Audited::AccountAdded, uid, "")
+        .await;
     match is_given {
         true => out.line(format_args!("{uid} is added"), json!({ "uid": uid.0 })),
         false => out.line(&password, json!({ "uid": uid.0, "password": password })),
@@ -211,12 +237,16 @@ async fn change(what: Existing, config: &Config, out: Out) -> Result<(), ExitErr
     let storage = Storage::open_for_accounts(config).await?;
     let hinting = Hinting::default();
     let accounts = match what {
-        Existing::List | Existing::Enable { .. } => storage.accounts(config, Clock::system()),
-        Existing::ResetPassword { .. } | Existing::Disable { .. } | Existing::Delete { .. } => {
-            storage.accounts_among(config, Clock::system(), &hinting).await
+        Existing::List | Existing::Enable { .. } | Existing::Operator { .. } => {
+            storage.accounts(config, Clock::system())
         }
+        Existing::ResetPassword { .. }
+        | Existing::Rename { .. }
+        | Existing::Disable { .. }
+        | Existing::Delete { .. } => storage.accounts_among(config, Clock::system(), &hinting).await,
     };
-    let done = carry_out(what, &accounts, &storage.directory, out).await;
+    let audit = Audit::new(Arc::clone(&storage.directory), Clock::system());
+    let done = carry_out(what, &accounts, &storage.directory, &audit, out).await;
     hinting.stop().await;
     storage.close().await.map_err(BootError::from)?;
     done
@@ -226,6 +256,7 @@ async fn carry_out(
     what: Existing,
     accounts: &Accounts,
     directory: &Directory,
+    audit: &Audit,
     out: Out,
 ) -> Result<(), ExitError> {
     let is_now = |uid: Uid, state: &str| {
@@ -234,20 +265,38 @@ async fn carry_out(
     match what {
         Existing::List => list(accounts, out).await,
         Existing::ResetPassword { name } => {
-            let password = accounts.reset_password(&name).await.map_err(ExitError::failed)?;
+            let (uid, password) = accounts.reset_password(&name).await.map_err(ExitError::failed)?;
+            audit.note(None, Audited::PasswordReset, uid, "").await;
             out.line(&password, json!({ "password": password }))
+        }
+        Existing::Rename { name, new } => {
+            let uid = accounts.rename_by_operator(&name, &new).await.map_err(ExitError::failed)?;
+            audit.note(None, Audited::AccountRenamed, uid, "").await;
+            is_now(uid, "renamed")
+        }
+        Existing::Operator { name, is } => {
+            let on = is == OnOff::On;
+            let uid = accounts.set_operator(&name, on).await.map_err(ExitError::failed)?;
+            let what = if on { Audited::OperatorMade } else { Audited::OperatorEnded };
+            audit.note(None, what, uid, "").await;
+            is_now(uid, if on { "an operator" } else { "no operator" })
         }
         Existing::Disable { name } => {
             let uid = accounts.disable(&name).await.map_err(ExitError::failed)?;
             // Those into groups; invitations to sign up have ended with the account.
             directory.end_invites_of(uid, Clock::system().now()).await.map_err(ExitError::failed)?;
+            audit.note(None, Audited::AccountLocked, uid, "").await;
             is_now(uid, "disabled")
         }
         Existing::Enable { name } => {
-            is_now(accounts.enable(&name).await.map_err(ExitError::failed)?, "enabled")
+            let uid = accounts.enable(&name).await.map_err(ExitError::failed)?;
+            audit.note(None, Audited::AccountUnlocked, uid, "").await;
+            is_now(uid, "enabled")
         }
         Existing::Delete { name, .. } => {
-            is_now(accounts.delete(&name).await.map_err(ExitError::failed)?, "deleted")
+            let uid = accounts.delete(&name).await.map_err(ExitError::failed)?;
+            audit.note(None, Audited::AccountDeleted, uid, "").await;
+            is_now(uid, "deleted")
         }
     }
 }

@@ -13,6 +13,7 @@ pub mod group;
 pub mod ids;
 pub mod invite;
 pub mod kinds;
+pub mod last_seen;
 pub mod mention;
 pub mod message;
 pub mod name;
@@ -36,6 +37,7 @@ pub use group::{
 pub use ids::{ClientId, GroupId, HistoryId, MessageId, PartitionKey, Uid};
 pub use invite::{Invite, LONGEST_INVITE_SECONDS, MOST_INVITE_USES};
 pub use kinds::{Kind, WrittenBy};
+pub use last_seen::LastSeen;
 pub use mention::{MOST_MENTIONS, Mentions};
 pub use message::{AppBodyError, AppKind, Body, Digest, TextError};
 pub use name::{

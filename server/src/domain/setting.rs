@@ -24,8 +24,12 @@ pub enum Setting {
     Mute,
     /// The conversation stands above the others: `{"pinned": true}`.
     Pin,
-    /// The conversation is not listed until a newer row comes: `{"up_to"}`, a row of the user's own inbox.
+    /// The conversation lies in the archive until a newer row comes, or as long as it is muted: `{"up_to"}`, a row of the user's own inbox.
+    Archive,
+    /// The same, as pages of 0.1.0 call it.
     Hide,
+    /// The conversation counts as unread until it is opened: `{"unread": true}`.
+    Unread,
     /// The other person may not write: `{"blocked": true}`.
     Block,
     /// The person's privacy, for all: [`Privacy`].
@@ -38,11 +42,13 @@ pub enum Setting {
 
 impl Setting {
     /// All of them.
-    pub const ALL: [Setting; 8] = [
+    pub const ALL: [Setting; 10] = [
         Setting::Draft,
         Setting::Mute,
         Setting::Pin,
+        Setting::Archive,
         Setting::Hide,
+        Setting::Unread,
         Setting::Block,
         Setting::Privacy,
         Setting::Profile,
@@ -55,7 +61,9 @@ impl Setting {
             Setting::Draft => "draft",
             Setting::Mute => "mute",
             Setting::Pin => "pin",
+            Setting::Archive => "archive",
             Setting::Hide => "hide",
+            Setting::Unread => "unread",
             Setting::Block => "block",
             Setting::Privacy => "privacy",
             Setting::Profile => "profile",
@@ -71,7 +79,9 @@ impl Setting {
 
 /// A name that no setting has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no such setting; use draft, mute, pin, hide, block, privacy, profile or language")]
+#[error(
+    "there is no such setting; use draft, mute, pin, archive, unread, block, privacy, profile or language"
+)]
 pub struct UnknownSetting;
 
 impl FromStr for Setting {
@@ -120,6 +130,9 @@ pub struct Privacy {
     pub typing: bool,
     /// Whether people that may write to the person see when the person is online. A person that hides it does not see it of others.
     pub presence: bool,
+    /// Whether friends, and people to whom the person has written, see when the person was online last, as long as `presence` is shown. A
+    /// person that hides it does not see it of others.
+    pub last_seen: bool,
 }
 
 impl Default for Privacy {
@@ -131,6 +144,7 @@ impl Default for Privacy {
             quiet: false,
             typing: true,
             presence: true,
+            last_seen: true,
         }
     }
 }
@@ -211,8 +225,14 @@ struct Pin {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Hide {
+struct Archive {
     up_to: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unread {
+    unread: bool,
 }
 
 #[derive(Deserialize)]
@@ -253,11 +273,14 @@ impl Setting {
                 "{} or {\"until\": milliseconds since 1970 UTC}",
             ),
             Setting::Pin => (reads(value, |pin: Pin| pin.pinned), "{\"pinned\": true}"),
-            Setting::Hide => (reads(value, |hide: Hide| is_safe(hide.up_to)), "{\"up_to\": MESSAGE_ID}"),
+            Setting::Archive | Setting::Hide => {
+                (reads(value, |archive: Archive| is_safe(archive.up_to)), "{\"up_to\": MESSAGE_ID}")
+            }
+            Setting::Unread => (reads(value, |unread: Unread| unread.unread), "{\"unread\": true}"),
             Setting::Block => (reads(value, |block: Block| block.blocked), "{\"blocked\": true}"),
             Setting::Privacy => (
                 reads(value, |_: Privacy| true),
-                "{\"write\", \"groups\": \"everybody\" or \"friends\", \"found_by\": \"part\" or \"name\", \"quiet\", \"typing\", \"presence\": true or false}",
+                "{\"write\", \"groups\": \"everybody\" or \"friends\", \"found_by\": \"part\" or \"name\", \"quiet\", \"typing\", \"presence\", \"last_seen\": true or false}",
             ),
             Setting::Profile => (
                 reads(value, |profile: Profile| {
@@ -319,7 +342,7 @@ mod tests {
 
     #[test]
     fn a_field_that_a_newer_program_added_leaves_the_others_as_they_are() {
-        let stored = r#"{"write":"friends","typing":false,"last_seen":"nobody","groups":"colleagues"}"#;
+        let stored = r#"{"write":"friends","typing":false,"birthday":"nobody","groups":"colleagues"}"#;
         let known = Privacy { write: PrivacyLevel::Friends, typing: false, ..Privacy::default() };
         assert_eq!(Privacy::of_stored(stored), known);
         assert_eq!(Privacy::of_stored("7"), Privacy::default());
@@ -332,10 +355,12 @@ mod tests {
             (Setting::Mute, "{}", r#"{"until":-1}"#),
             (Setting::Mute, r#"{"until":1795261438042}"#, "true"),
             (Setting::Pin, r#"{"pinned":true}"#, r#"{"pinned":false}"#),
+            (Setting::Archive, r#"{"up_to":7}"#, "{}"),
             (Setting::Hide, r#"{"up_to":7}"#, "{}"),
+            (Setting::Unread, r#"{"unread":true}"#, r#"{"unread":false}"#),
             (Setting::Block, r#"{"blocked":true}"#, "{}"),
             (Setting::Privacy, r#"{"write":"friends"}"#, r#"{"write":"nobody"}"#),
-            (Setting::Privacy, r#"{"presence":false,"typing":false}"#, r#"{"typing":1}"#),
+            (Setting::Privacy, r#"{"last_seen":false,"presence":false,"typing":false}"#, r#"{"typing":1}"#),
             (Setting::Profile, r#"{"about":"at sea","hue":359}"#, r#"{"hue":360}"#),
             (Setting::Language, r#"{"tag":"zh"}"#, r#"{"tag":"z\u00e4"}"#),
             (Setting::Profile, "{}", r#"{"about":"two\nlines"}"#),
@@ -351,7 +376,7 @@ mod tests {
             (Setting::Block, "[true]"),
             (Setting::Privacy, "[]"),
             (Setting::Mute, r#"{"until":9007199254740992}"#),
-            (Setting::Hide, r#"{"up_to":9007199254740992}"#),
+            (Setting::Archive, r#"{"up_to":9007199254740992}"#),
         ] {
             assert!(matches!(body(setting, bad), Err(SettingError::Shape { .. })), "{bad}");
         }

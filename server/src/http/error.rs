@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::app::{AccountError, InviteError, NumberError, ReportError, SendError};
+use crate::app::{AccountError, InviteError, NumberError, ReadersError, ReportError, SendError};
 use crate::domain::RangeError;
 use crate::store::StoreError;
 
@@ -319,6 +319,11 @@ impl From<AccountError> for Problem {
             AccountError::Store(error) => return error.into(),
             AccountError::Number(error) => return error.into(),
             AccountError::TooOften(wait) => return Problem::rate_limited(wait),
+            AccountError::RenamedLately(wait) => {
+                let problem =
+                    Problem::passing(StatusCode::TOO_MANY_REQUESTS, "renamed_lately", error.to_string());
+                return Problem { after: Some(wait), ..problem };
+            }
             AccountError::SignUpClosed => (StatusCode::FORBIDDEN, "sign_up_closed", false),
             AccountError::NotInvited => (StatusCode::FORBIDDEN, "not_invited", false),
             AccountError::WrongRecoveryCode => (StatusCode::UNAUTHORIZED, "wrong_recovery_code", false),
@@ -384,6 +389,19 @@ impl From<ReportError> for Problem {
     }
 }
 
+impl From<ReadersError> for Problem {
+    fn from(error: ReadersError) -> Problem {
+        let (status, code) = match error {
+            ReadersError::Store(error) => return error.into(),
+            ReadersError::UnknownGroup => (StatusCode::NOT_FOUND, "unknown_group"),
+            ReadersError::NoMessage => (StatusCode::UNPROCESSABLE_ENTITY, "no_message"),
+            ReadersError::NotYours => (StatusCode::FORBIDDEN, "not_yours"),
+            ReadersError::TooManyMembers => (StatusCode::UNPROCESSABLE_ENTITY, "too_many_members"),
+        };
+        Problem::new(status, code, error.to_string())
+    }
+}
+
 impl From<RangeError> for Problem {
     fn from(error: RangeError) -> Problem {
         Problem::new(StatusCode::BAD_REQUEST, "bad_range", error.to_string())
@@ -391,53 +409,4 @@ impl From<RangeError> for Problem {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_problem_is_a_document_with_code_and_retryable() {
-        let problem = Problem::rate_limited(Duration::from_millis(1_200));
-        let document = serde_json::to_value(problem.document()).expect("JSON");
-        assert_eq!(document["type"], "/docs#code-rate_limited");
-        assert_eq!(document["status"], 429);
-        assert_eq!(document["title"], "Too Many Requests");
-        assert_eq!(document["code"], "rate_limited");
-        assert_eq!((&document["retryable"], &document["retry_after"]), (&true.into(), &2.into()));
-        let response = problem.into_response();
-        assert_eq!(response.headers()[header::RETRY_AFTER], "2");
-        assert_eq!(response.headers()[header::CONTENT_TYPE], "application/problem+json");
-    }
-
-    #[test]
-    fn what_is_wrong_with_a_body_is_reported_in_the_words_of_json() {
-        #[derive(Debug, serde::Deserialize)]
-        struct Example {
-            #[expect(dead_code, reason = "only its absence is looked at")]
-            uid: u32,
-        }
-        for (text, reported) in [
-            ("{}", "the field `uid` is missing"),
-            ("null", "expected an object, found null at line 1 column 4"),
-            ("[7]", "expected an object, found an array at line 1 column 0"),
-            (
-                r#"{"uid":"x"}"#,
-                "expected a whole number from 0 to 4294967295, found string \"x\" at line 1 column 10",
-            ),
-            (
-                r#"{"uid":-1}"#,
-                "expected a whole number from 0 to 4294967295, found integer `-1` at line 1 column 9",
-            ),
-            (r#"{"uid":1,"uid":2}"#, "the field `uid` is there twice at line 1 column 14"),
-        ] {
-            let error = crate::http::object::from_text::<Example>(text).expect_err(text);
-            assert_eq!(Problem::from_json(&error).detail, reported);
-        }
-    }
-
-    #[test]
-    fn malformed_json_and_a_wrong_type_are_distinguished() {
-        let fault = |text| Problem::from_json(&serde_json::from_str::<[u8; 1]>(text).expect_err("bad"));
-        assert_eq!(fault("[1").code, "malformed_json");
-        assert_eq!(fault("[\"x\"]").code, "invalid_body");
-    }
-}
+mod tests;

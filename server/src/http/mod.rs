@@ -23,6 +23,7 @@ use crate::config::Config;
 use crate::domain::Clock;
 use crate::telemetry::Metrics;
 
+mod admin_pages;
 mod api;
 mod budget;
 mod codes;
@@ -60,7 +61,7 @@ pub use table::Tables;
 
 use api::{
     accounts, amendments, conversations, data, friends, groups, invites, messages, moderation, moments,
-    people, range, recovery, reports, sessions, settings, sign_up_invites,
+    people, range, readers, recovery, reports, sessions, settings, sign_up_invites,
 };
 use budget::Budget;
 use concurrency::ConcurrencyLimiter;
@@ -102,12 +103,14 @@ fn calls() -> OpenApiRouter<HttpState> {
         .routes(routes!(data::download))
         .routes(routes!(accounts::delete))
         .routes(routes!(accounts::change_password))
+        .routes(routes!(people::rename))
         .routes(routes!(recovery::recover))
         .routes(routes!(recovery::left, recovery::create))
         .routes(routes!(sign_up_invites::create, sign_up_invites::list))
         .routes(routes!(sign_up_invites::end))
         .routes(routes!(people::find))
         .routes(routes!(people::show))
+        .routes(routes!(people::last_seen))
         .routes(routes!(people::profiles))
         .routes(routes!(friends::list))
         .routes(routes!(friends::befriend))
@@ -139,6 +142,7 @@ fn calls() -> OpenApiRouter<HttpState> {
         .routes(routes!(groups::remove))
         .routes(routes!(groups::set_role))
         .routes(routes!(moderation::mute, moderation::unmute))
+        .routes(routes!(readers::readers))
         .routes(routes!(groups::bans))
         .routes(routes!(groups::ban, groups::unban))
         .routes(routes!(invites::create, invites::list))
@@ -180,6 +184,9 @@ fn pages() -> Router<HttpState> {
         .route("/tables/sign-out",        post(table_pages::sign_out))
         .route("/tables/{table}",         get(table_pages::table))
         .route("/tables/{table}/row",     get(table_pages::row))
+        .route("/admin",                  get(admin_pages::people))
+        .route("/admin/people/{uid}",     get(admin_pages::person).post(admin_pages::change))
+        .route("/admin/audit",            get(admin_pages::audit))
         .route("/docs",                   get(openapi::page))
         .route("/docs/websocket",         get(openapi::websocket))
         .route("/static/{*path}",         get(pages::asset))
@@ -262,6 +269,7 @@ impl HttpServer {
             invites,
             reports,
             ephemerals,
+            operators,
             ids,
         } = use_cases;
         let limiter =
@@ -290,6 +298,7 @@ impl HttpServer {
             invites,
             reports,
             ephemerals,
+            operators,
             ids,
             new_request_id,
             settings: Arc::new(Settings::new(config)),

@@ -29,9 +29,11 @@ pub(super) async fn shell(
         let chosen = language::chosen_by(session.uid, &headers, &state.people).await?;
         let language = chosen.unwrap_or(language);
         let name = state.accounts.name(session.uid).await?.unwrap_or_default();
+        let made_at = state.accounts.made_at(session.uid).await?.map_or(0, |at| at.0);
         let view = web::Shell {
             uid: session.uid.0.into(),
             name: &name,
+            account: &format!("{}-{made_at}", session.uid),
             text_characters: state.settings.limits.text_characters,
             invites: state.settings.sign_up == SignUp::Invitation,
             chosen,
@@ -106,7 +108,7 @@ async fn card(
     headers: HeaderMap,
 ) -> Response {
     // Only an address of ours: `//evil` and the like would lead away.
-    let is_page = ["/moments", "/contacts"].contains(&next.as_str());
+    let is_page = ["/moments", "/contacts", "/admin", "/admin/audit"].contains(&next.as_str());
     let next = if is_page
         || next.starts_with("/c/")
         || next.starts_with("/invites/")
@@ -194,6 +196,6 @@ pub(super) async fn not_found(uri: Uri, headers: HeaderMap) -> Response {
     page_not_found(&headers)
 }
 
-fn page_not_found(headers: &HeaderMap) -> Response {
+pub(super) fn page_not_found(headers: &HeaderMap) -> Response {
     (StatusCode::NOT_FOUND, Html(web::not_found(language::read_by(headers)))).into_response()
 }

@@ -16,8 +16,8 @@ use super::origin::Origins;
 use super::proxy::Caller;
 use super::turns::Turns;
 use crate::app::{
-    Accounts, Conversations, Ephemerals, Groups, Ids, InboxSync, Invites, Messages, Moments, People,
-    RememberedKeys, Reports, SignUp,
+    Accounts, Conversations, Ephemerals, Groups, Ids, InboxSync, Invites, Messages, Moments, Operators,
+    People, RememberedKeys, Reports, SignUp,
 };
 use crate::config::{Config, LimitsSection, ServerSection};
 use crate::domain::{Clock, Uid};
@@ -47,6 +47,8 @@ pub struct UseCases {
     pub reports: Reports,
     /// Typing and presence.
     pub ephemerals: Ephemerals,
+    /// The pages of operators, and the audit log.
+    pub operators: Operators,
     /// Numbers for new accounts.
     pub ids: Ids,
 }
@@ -157,6 +159,7 @@ pub(super) struct AppState {
     pub(super) invites: Invites,
     pub(super) reports: Reports,
     pub(super) ephemerals: Ephemerals,
+    pub(super) operators: Operators,
     pub(super) ids: Ids,
     pub(super) new_request_id: NewRequestId,
     pub(super) settings: Arc<Settings>,
@@ -194,6 +197,7 @@ parts! {
     groups: Groups,
     invites: Invites,
     reports: Reports,
+    operators: Operators,
     ids: Ids,
     settings: Arc<Settings>,
     rates: Arc<Rates>,

@@ -117,7 +117,7 @@ enum BodyForm {
     },
     /// Of a `setting`.
     Setting {
-        /// `draft`, `mute`, `pin`, `hide`, `block`, `privacy`, `profile` or `language`.
+        /// `draft`, `mute`, `pin`, `archive`, `hide`, `unread`, `block`, `privacy`, `profile` or `language`.
         name: String,
         /// The value; `null`: none.
         #[schema(nullable = true)]

@@ -22,6 +22,8 @@ pub enum Hint {
     SessionsEnded(Uid),
     /// All sessions of this user have ended, but the one with this hash of its token.
     OtherSessionsEnded(Uid, [u8; 32]),
+    /// The name of this user has changed.
+    Renamed(Uid),
     /// More than can be told: look at everything. It is sent by another server; what is lost on the way is [`Heard::Gap`].
     Everything,
 }

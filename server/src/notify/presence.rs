@@ -40,6 +40,8 @@ struct PresenceTable {
     shards: Vec<Mutex<HashMap<Uid, PersonPresence>>>,
     /// The people whose last connection here has ended, and when, in this order.
     leaving: Mutex<VecDeque<(Instant, Uid)>>,
+    /// The people whose last connection here has ended since they were [taken](Presence::take_left).
+    left: Mutex<HashSet<Uid>>,
     next: AtomicU64,
     others: Option<Arc<dyn Hints>>,
 }
@@ -110,6 +112,7 @@ impl Presence {
         Presence(Arc::new(PresenceTable {
             shards,
             leaving: Mutex::default(),
+            left: Mutex::default(),
             next: AtomicU64::new(0),
             others,
         }))
@@ -138,17 +141,36 @@ impl Presence {
 
     fn leave(&self, ear: &Arc<Ear>) {
         let now = Instant::now();
-        let is_to_leave = self.with(ear.uid, |person| {
+        let (was_last, is_to_leave) = self.with(ear.uid, |person| {
             person.connections.retain(|other| !Arc::ptr_eq(other, ear));
             if !person.connections.is_empty() {
-                return false;
+                return (false, false);
             }
             person.left = Some(now);
-            !std::mem::replace(&mut person.is_leaving, true)
+            (true, !std::mem::replace(&mut person.is_leaving, true))
         });
+        if was_last {
+            self.left().insert(ear.uid);
+        }
         if is_to_leave {
             self.leaving().push_back((now, ear.uid));
         }
+    }
+
+    /// The people whose last connection here has ended since this was asked last.
+    pub fn take_left(&self) -> Vec<Uid> {
+        std::mem::take(&mut *self.left()).into_iter().collect()
+    }
+
+    /// The people that have a connection here.
+    pub fn here(&self) -> Vec<Uid> {
+        let mut here = Vec::new();
+        for shard in &self.0.shards {
+            let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            let connected = shard.iter().filter(|(_, person)| !person.connections.is_empty());
+            here.extend(connected.map(|(uid, _)| *uid));
+        }
+        here
     }
 
     /// Those go whose last connection ended longer ago than the grace.
@@ -224,6 +246,13 @@ impl Presence {
     fn changed_here(&self, uid: Uid) {
         if let Some(person) = self.shard(uid).get(&uid) {
             person.watchers.values().for_each(|ear| ear.change(uid));
+        }
+    }
+
+    /// The name of `uid` has changed: the connections here that watch the person are told, and the person's own.
+    pub fn renamed(&self, uid: Uid) {
+        if let Some(person) = self.shard(uid).get(&uid) {
+            person.watchers.values().chain(&person.connections).for_each(|ear| ear.hear_renamed(uid));
         }
     }
 
@@ -303,6 +332,10 @@ impl Presence {
     fn shard(&self, uid: Uid) -> MutexGuard<'_, HashMap<Uid, PersonPresence>> {
         // The table is consistent after every single operation, so a panic elsewhere leaves nothing half done.
         self.0.shards[uid.0 as usize % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn left(&self) -> MutexGuard<'_, HashSet<Uid>> {
+        self.0.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn leaving(&self) -> MutexGuard<'_, VecDeque<(Instant, Uid)>> {

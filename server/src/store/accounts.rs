@@ -91,13 +91,17 @@ pub(super) async fn insert_account(
     first: Option<&Session>,
 ) -> Result<bool, StoreError> {
     let named = [(uid, account.name.clone())];
+    // The skeletons first, as for a change of a name, so that two who want the same wait for one thing.
+    if !keep_skeletons(tx, &named).await? {
+        return Ok(false);
+    }
     let make = sql(
         "INSERT INTO accounts (uid, name, name_key, password_hash, created_at, name_indexed) VALUES ($1, $2, $3, $4, $5, TRUE)
          ON CONFLICT (name_key) DO NOTHING",
     );
     let make = make.bind(uid).bind(account.name.as_str()).bind(name_key(&account.name));
     let make = make.bind(account.password_hash.as_str()).bind(account.created_at);
-    if tx.change(make).await? == 0 || !keep_skeletons(tx, &named).await? {
+    if tx.change(make).await? == 0 {
         return Ok(false);
     }
     if let Some(session) = first {

@@ -1,6 +1,7 @@
 //! Accounts that are deleted: one mark that everything rests on, and how far the clearing behind it has come.
 
 use super::credentials::forget_codes;
+use super::last_seen::forget_last_seen;
 use super::sessions::forget_sessions;
 use super::sql::{SqlRow, sql};
 use super::{Directory, StoreError};
@@ -32,6 +33,7 @@ impl Directory {
             // Statements of their own, which see what was begun while the first one waited for the account.
             forget_sessions(&mut tx, uid).await?;
             forget_codes(&mut tx, uid).await?;
+            forget_last_seen(&mut tx, uid).await?;
             tx.change(sql("DELETE FROM sign_up_invites WHERE made_by = $1").bind(uid)).await?;
             let endings = Vec::from_iter(name_endings(&marked.get::<String>("name")?));
             let unfind = sql("DELETE FROM name_endings WHERE ending = ANY($1) AND uid = $2");

@@ -1,5 +1,6 @@
 //! The [`Directory`] keeps everything beside the users' rows, in the same database; its parts stand in a file each:
-//! `accounts`, `credentials`, `sessions`, `deletions`, `name_index`, `invites`, `reports`, `access_keys`.
+//! `accounts`, `renames`, `credentials`, `sessions`, `deletions`, `name_index`, `invites`, `reports`, `access_keys`,
+//! `last_seen`, `operators`, `audit`.
 //!
 //! A call is one statement, or one transaction that begins with the lock of the name or the account, so what another
 //! server does at the same moment comes before or after it. Owns a bounded memory of names. Called by `app` for
@@ -103,6 +104,9 @@ mod tests {
         conformance::invites::run(directory).await;
         conformance::reports::run(directory).await;
         conformance::access_keys::run(directory).await;
+        conformance::renames::run(directory).await;
+        conformance::last_seen::run(directory).await;
+        conformance::operators::run(directory).await;
     }
 
     #[tokio::test]

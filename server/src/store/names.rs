@@ -1,6 +1,6 @@
-//! Names of people in a bounded memory. A name never changes and its uid is never given again, so what is there is
-//! right on every server until the account is deleted: then it is dropped here, and on the other servers as they hear of
-//! it. That somebody does not exist is not kept, since another server may make the account a moment later.
+//! Names of people in a bounded memory. A uid is never given again, so what is there is right on every server until the
+//! name is changed or the account is deleted: then it is dropped here, and on the other servers as they hear of it. That
+//! somebody does not exist is not kept, since another server may make the account a moment later.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

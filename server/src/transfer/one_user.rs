@@ -187,11 +187,11 @@ impl<'a> Mover<'a> {
     }
 
     /// Whether a row sets a state that counts no longer: this installation has a newer row for it, or the row is a friendship of another
-    /// account. Hidden conversations never count, since they name an old id.
+    /// account. Archived conversations never count, since they name an old id.
     async fn stands_otherwise(&self, content: &Content) -> Result<bool, StoreError> {
         match content.kind {
             Kind::Friend if self.from != self.into => return Ok(true),
-            Kind::Setting if matches!(content.body.setting(), Some(Setting::Hide)) => {
+            Kind::Setting if matches!(content.body.setting(), Some(Setting::Archive | Setting::Hide)) => {
                 return Ok(true);
             }
             // What a read marker says is compared by ids.

@@ -3,7 +3,7 @@
 use tidemark_client::Recipient;
 
 use super::window::{ENTER, SHIFT_ENTER};
-use super::world::{PASSWORD, World, find, keep_codes, say, stored};
+use super::world::{PASSWORD, World, database_of, find, keep_codes, say, stored};
 
 const UNREAD: &str = "document.querySelector('.row .badge')?.firstChild.data";
 
@@ -30,7 +30,7 @@ async fn two_people_chat_both_ways() {
 }
 
 /// Holds all of the browser's database for the person in the window, until `letGo()`.
-const HOLD: &str = "const done = arguments[0], { uid, name } = document.body.dataset, open = indexedDB.open(`tidemark-${uid}-${name}`);
+const HOLD: &str = "const done = arguments[0], open = indexedDB.open(`tidemark-${document.body.dataset.account}`);
     open.onsuccess = () => {
       const meta = open.result.transaction([...open.result.objectStoreNames], 'readwrite').objectStore('meta');
       let held = true;
@@ -216,20 +216,20 @@ async fn logging_out_everywhere_ends_the_other_window_too() {
     let phone = world.visitor("Ada").await;
     phone.pick("Ben").await;
     phone.sees("a secret").await;
+    let database = database_of(&desk).await;
     desk.click("#open-settings").await;
     desk.click("#log-out-all").await;
     for window in [&desk, &phone] {
         window.until("document.getElementById('sign-in')").await;
     }
-    let kept =
-        "const open = indexedDB.open('tidemark-UID-Ada'); const done = arguments[0]; open.onsuccess = () => {
+    let kept = "const open = indexedDB.open('NAME'); const done = arguments[0]; open.onsuccess = () => {
         const names = [...open.result.objectStoreNames];
         if (!names.length) return done(0);
         const all = open.result.transaction('rows').objectStore('rows').count();
         all.onsuccess = () => done(all.result);
     };";
     for window in [&desk, &phone] {
-        assert_eq!(window.run_async(&kept.replace("UID", &ada.uid.to_string())).await, 0);
+        assert_eq!(window.run_async(&kept.replace("NAME", &database)).await, 0);
     }
 }
 

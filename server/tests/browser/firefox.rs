@@ -31,6 +31,7 @@ const CHOSEN: &[&str] = &[
     "keep::a_draft_is_kept_for_each_conversation",
     "keys::a_question_mark_opens_the_keys_and_escape_gives_the_focus_back",
     "keys::keys_find_people_and_move_between_conversations",
+    "listed::an_archived_conversation_comes_back_with_a_new_message_unless_it_is_muted",
     "look::a_line_stands_before_each_day_and_whoever_speaks_first_on_it_is_named",
     "look::a_long_conversation_is_a_window_that_stays_where_it_is_read",
     "look::a_phone_shows_the_list_or_the_conversation",

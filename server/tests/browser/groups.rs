@@ -4,7 +4,7 @@ use tidemark_client::Role;
 
 use super::starred::choose;
 use super::window::ENTER;
-use super::world::{World, say};
+use super::world::{World, connected, say};
 
 const PROBLEM: &str = "document.getElementById('group-problem').textContent";
 const ASKS: &str = "document.getElementById('ask').open";
@@ -40,7 +40,7 @@ async fn a_typed_name_is_taken_or_asked_about() {
 }
 
 #[tokio::test]
-async fn removing_and_leaving_ask_first_and_a_group_that_was_left_leaves_the_list() {
+async fn removing_and_leaving_ask_first_and_a_group_that_was_left_goes_into_the_archive() {
     let world = World::start().await;
     let (ben, cleo) = (world.person("Ben").await, world.person("Cleo").await);
     let person = world.person("Ada").await;
@@ -65,10 +65,12 @@ async fn removing_and_leaving_ask_first_and_a_group_that_was_left_leaves_the_lis
     .await;
     ada.click("#ask-yes").await;
     ada.until("!document.getElementById('locked').hidden").await;
-    ada.click("#hide").await;
-    ada.until("location.pathname === '/' && !document.querySelector('#list li')").await;
+    ada.click("#archive").await;
+    let archived = "!document.querySelector('#list a') && document.querySelector('#list .archive').textContent === 'Archived (1)'";
+    ada.until(&format!("location.pathname === '/' && {archived}")).await;
     ada.reload().await;
-    ada.until("!document.getElementById('list-blank').hidden").await;
+    connected(&ada).await;
+    ada.until(archived).await;
     // Somebody who is taken in again sees it again.
     ben.http.add_member(gid, person.uid).await.expect("added");
     ada.pick("Harbour walk").await;

@@ -3,7 +3,7 @@
 use tidemark_client::Conversation;
 
 use super::window::{ENTER, Window};
-use super::world::{World, connected, find, say, stored};
+use super::world::{World, connected, database_of, find, say, stored};
 
 /// No call and no socket leaves a page that starts with this.
 const CUT_OFF: &str = "fetch = () => Promise.reject(new TypeError('cut off'));
@@ -75,16 +75,18 @@ async fn what_a_page_of_another_version_kept_is_dropped_and_fetched_anew() {
     let ben = world.person("Ben").await;
     let ada = world.person("Ada").await;
     ben.tells(&ada, "as the server has it").await;
-    let window = world.window().await;
+    let window = world.visitor("Ada").await;
+    let database = database_of(&window).await;
     window.goto(&world.at("/docs")).await;
-    let script = format!(
-        "const done = arguments[0], opening = indexedDB.open('tidemark-{}-Ada', 99);
-         opening.onupgradeneeded = () => opening.result.createObjectStore('rows');
-         opening.onsuccess = () => {{ opening.result.close(); done(true); }};",
-        ada.uid
-    );
-    assert_eq!(window.run_async(&script).await, true);
-    world.log_in(&window, "Ada").await;
+    let script = "const done = arguments[0], opening = indexedDB.open('NAME', 99);
+         opening.onupgradeneeded = () => {
+           for (const name of [...opening.result.objectStoreNames]) opening.result.deleteObjectStore(name);
+           opening.result.createObjectStore('rows');
+         };
+         opening.onsuccess = () => { opening.result.close(); done(true); };";
+    assert_eq!(window.run_async(&script.replace("NAME", &database)).await, true);
+    window.goto(&world.at("/")).await;
+    connected(&window).await;
     window.pick("Ben").await;
     window.sees("as the server has it").await;
 }

@@ -1,7 +1,7 @@
 //! Sizes, colours, and long conversations.
 
 use super::window::{Colours, ENTER};
-use super::world::{World, find};
+use super::world::{World, database_of, find};
 
 #[tokio::test]
 async fn a_phone_shows_the_list_or_the_conversation() {
@@ -132,7 +132,7 @@ async fn a_line_stands_before_each_day_and_whoever_speaks_first_on_it_is_named()
     window.pick("Ben").await;
     window.until(&format!("{DAYS} === 'Today | first: Low tide is at nine | Nine at the pier'")).await;
     // Nobody waits for a day: the first one becomes one of yesterday where the browser keeps it.
-    let backdate = "const done = arguments[0], open = indexedDB.open('tidemark-UID-Ada'); open.onsuccess = () => {
+    let backdate = "const done = arguments[0], open = indexedDB.open('NAME'); open.onsuccess = () => {
         const change = open.result.transaction('rows', 'readwrite'), rows = change.objectStore('rows'), all = rows.getAll();
         all.onsuccess = () => {
           const row = all.result.find(({ body }) => body.text === 'Low tide is at nine');
@@ -140,7 +140,7 @@ async fn a_line_stands_before_each_day_and_whoever_speaks_first_on_it_is_named()
         };
         change.oncomplete = () => { open.result.close(); done(true); };
       };";
-    assert_eq!(window.run_async(&backdate.replace("UID", &ada.uid.to_string())).await, true);
+    assert_eq!(window.run_async(&backdate.replace("NAME", &database_of(&window).await)).await, true);
     window.reload().await;
     window
         .until(&format!(

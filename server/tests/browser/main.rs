@@ -4,6 +4,7 @@
 //! it lists in Firefox, too. Each test has a server of its own, and browsers (`browsers`) without anything of other tests. As many
 //! tests run at once as there are cores.
 
+mod admin;
 mod amend;
 mod axe;
 mod axe_friends;
@@ -27,6 +28,7 @@ mod groups;
 mod installed;
 mod keep;
 mod keys;
+mod listed;
 mod loads;
 mod look;
 mod marks;

@@ -3,6 +3,7 @@
 
 use tidemark_client::{Conversation, Draft, Mentions, Recipient};
 
+use super::starred::choose;
 use super::window::{DOWN, ENTER, ESCAPE, Window};
 use super::world::{Person, World, connected, find, say};
 
@@ -123,6 +124,28 @@ async fn an_author_sees_how_many_have_read_in_a_group_on_every_device() {
     phone.until(&format!("{words} === 'Read by 2' && {label} === 'Sent'")).await;
     desk.reload().await;
     desk.until(&format!("{words} === 'Read by 2'")).await;
+}
+
+#[tokio::test]
+async fn an_author_sees_who_has_read_in_a_group() {
+    let world = World::start().await;
+    let (ben, cleo, ada) = (world.person("Ben").await, world.person("Cleo").await, world.person("Ada").await);
+    let gid = ada.group("Harbour walk", &[ben.uid, cleo.uid]).await;
+    let desk = world.visitor("Ada").await;
+    desk.pick("Harbour walk").await;
+    desk.until("document.getElementById('pane-about').textContent === '3 members'").await;
+    say(&desk, "Low tide is at nine").await;
+    desk.until("document.querySelector('.own .state').ariaLabel === 'Sent'").await;
+    choose(&desk, "Low tide is at nine", "Read by").await;
+    desk.until("document.getElementById('readers-note').textContent === 'Nobody has read this message yet.'")
+        .await;
+    desk.run("document.getElementById('readers').close()").await;
+    let last = ben.http.conversations().await.expect("the list")[0].last.clone().expect("a row");
+    ben.http.mark_read(Conversation::Group(gid), last.message_id).await.expect("read");
+    choose(&desk, "Low tide is at nine", "Read by").await;
+    desk.until("document.getElementById('readers-note').textContent === '1 of 2 has read this message.'")
+        .await;
+    desk.until("document.querySelector('#readers-list li').textContent.endsWith('Ben')").await;
 }
 
 #[tokio::test]

@@ -82,7 +82,7 @@ async fn a_member_is_muted_in_the_dialog_and_the_box_says_until_when() {
         "document.getElementById('locked-text').textContent.startsWith('You are muted in this group until ')",
     )
     .await;
-    bens.until("document.getElementById('text').hidden && document.getElementById('hide').hidden").await;
+    bens.until("document.getElementById('text').hidden && document.getElementById('archive').hidden").await;
     bens.reload().await;
     bens.until("!document.getElementById('locked').hidden").await;
     let draft = Draft::text(Recipient::Group(gid), "still here");

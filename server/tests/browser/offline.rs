@@ -4,7 +4,7 @@ use tidemark_client::{Draft, Recipient};
 
 use super::axe::{LANGUAGES, choose};
 use super::window::{ENTER, Window};
-use super::world::{World, connected, find, say, stored};
+use super::world::{World, connected, database_of, find, say, stored};
 
 const BANNER: &str = "document.getElementById('banner')";
 const BANNER_SAYS: &str = "document.getElementById('banner-text').textContent";
@@ -156,11 +156,11 @@ async fn a_message_whose_answer_was_lost_is_shown_once() {
     say(&window, "lost answer").await;
     window.until("document.querySelector('.own .state').ariaLabel === 'Waiting'").await;
     // The send that the browser made before it went away: the same message, accepted long ago.
-    let ask = "const open = indexedDB.open('tidemark-UID-Ada'), done = arguments[0]; open.onsuccess = () => {
+    let ask = "const open = indexedDB.open('NAME'), done = arguments[0]; open.onsuccess = () => {
         const all = open.result.transaction('outbox').objectStore('outbox').getAll();
         all.onsuccess = () => done(all.result[0].client_id);
     };";
-    let client_id = window.run_async(&ask.replace("UID", &ada.uid.to_string())).await;
+    let client_id = window.run_async(&ask.replace("NAME", &database_of(&window).await)).await;
     let client_id = client_id.as_str().expect("an id").parse().expect("a UUID");
     let text = serde_json::value::to_raw_value(&serde_json::json!({"text": "lost answer"})).expect("JSON");
     let draft = Draft { client_id, to: Recipient::User(ben.uid), body: text };

@@ -114,6 +114,46 @@ async fn a_profile_is_shown_as_it_will_be_and_others_see_it() {
 }
 
 #[tokio::test]
+async fn a_name_is_changed_in_the_settings_and_others_see_it_at_once() {
+    let world = World::start().await;
+    world.person("Cem").await;
+    let ben = world.newcomer("Ben").await;
+    let ada = world.newcomer("Ada").await;
+    let phone = world.visitor("Ada").await;
+    find(&ada, "Ben").await;
+    say(&ada, "Low tide is at nine").await;
+    ben.pick("Ada").await;
+    ben.write("#text", "half an answer").await;
+
+    open_settings(&ada).await;
+    ada.run("document.querySelector('#change-name summary').click()").await;
+    ada.until("document.getElementById('new-name').value === 'Ada'").await;
+    ada.run("document.getElementById('new-name').value = ''").await;
+    ada.write("#new-name", &format!("C\u{435}m{ENTER}")).await;
+    ada.until("document.getElementById('name-problem').textContent.startsWith('This name looks like')").await;
+    ada.run("document.getElementById('new-name').value = ''").await;
+    ada.write("#new-name", &format!("Ada Lovelace{ENTER}")).await;
+    ada.until("document.getElementById('name-done').textContent === 'Your name is changed.'").await;
+    for window in [&ada, &phone] {
+        window.until("document.getElementById('own-name').textContent === 'Ada Lovelace'").await;
+    }
+    ben.until("document.getElementById('pane-title').textContent === 'Ada Lovelace'").await;
+    ben.until("document.querySelector('#list .title').textContent === 'Ada Lovelace'").await;
+    ben.until("document.querySelector('.msg .who b').textContent === 'Ada Lovelace'").await;
+    assert_eq!(ben.run("return document.getElementById('text').value").await, "half an answer");
+    // What this browser keeps is still that of the person.
+    ada.run("document.getElementById('settings').close()").await;
+    ada.write("#text", "a draft").await;
+    ada.reload().await;
+    connected(&ada).await;
+    ada.until("document.getElementById('text').value === 'a draft' && document.querySelectorAll('.msg').length === 1")
+        .await;
+    ada.until("document.getElementById('own-name').textContent === 'Ada Lovelace'").await;
+    ben.reload().await;
+    ben.until("document.getElementById('pane-title').textContent === 'Ada Lovelace'").await;
+}
+
+#[tokio::test]
 async fn who_may_write_add_and_find_is_chosen_in_the_settings() {
     let world = World::start().await;
     let ben = world.newcomer("Ben Bosun").await;

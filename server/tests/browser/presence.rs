@@ -121,3 +121,24 @@ async fn typing_in_a_second_tab_is_told_by_the_first_and_shown_in_both() {
     ada.write("#text", "I see").await;
     about(&ben, "Ada is typing…").await;
 }
+
+#[tokio::test]
+async fn it_is_shown_when_somebody_was_there_last_unless_one_of_the_two_hides_it() {
+    let world = World::start().await;
+    let (ben, ada) = (world.newcomer("Ben").await, world.newcomer("Ada").await);
+    find(&ben, "Ada").await;
+    say(&ben, "Hello").await;
+    ada.pick("Ben").await;
+    about(&ada, "online").await;
+    ben.goto("about:blank").await;
+    ada.until("/^last seen today at \\d/.test(document.getElementById('pane-about').textContent)").await;
+    ada.until("!document.getElementById('pane-about').classList.contains('online')").await;
+    // Whoever hides it is not told of others.
+    set_privacy(&ada, "last-seen", false).await;
+    about(&ada, "").await;
+    set_privacy(&ada, "last-seen", true).await;
+    ada.until("document.getElementById('pane-about').textContent.startsWith('last seen today')").await;
+    ben.goto(&world.at("/")).await;
+    connected(&ben).await;
+    about(&ada, "online").await;
+}

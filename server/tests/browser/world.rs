@@ -153,6 +153,14 @@ impl World {
         assert!(child.wait().await.expect("run").success());
     }
 
+    /// Makes an account an operator's, as a command does.
+    pub(crate) async fn make_operator(&self, name: &str) {
+        let mut command = Command::new(binary());
+        command.args(["user", "operator", name, "on"]).arg("--data-dir").arg(self.data.path());
+        let done = command.output().await.expect("ran");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+
     fn of(server: Server, data: TempDir, turn: Turn) -> World {
         let entrance = server.address().to_owned();
         World { server, entrance, data, turn }
@@ -309,6 +317,12 @@ impl Gone {
 pub(crate) async fn uid_of(window: &Window) -> u32 {
     let uid = window.run("return Number(document.body.dataset.uid)").await.as_u64().expect("a uid");
     u32::try_from(uid).expect("a uid")
+}
+
+/// The name of the database in which the browser keeps the data of the person in the window.
+pub(crate) async fn database_of(window: &Window) -> String {
+    let name = window.run("return `tidemark-${document.body.dataset.account}`").await;
+    name.as_str().expect("a name").to_owned()
 }
 
 /// Waits until the page has been told how far the server is: it is connected, and in step.

@@ -135,7 +135,7 @@ impl Contacts {
             0 => ("draft", json!({ "text": text })),
             1 => ("mute", json!({ "until": random.random_range(1..2_000_000_000_000_u64) })),
             2 => ("pin", json!({ "pinned": true })),
-            3 => ("hide", json!({ "up_to": random.random_range(1..1_000) })),
+            3 => ("archive", json!({ "up_to": random.random_range(1..1_000) })),
             4 => {
                 let value = json!({ "about": text }).to_string();
                 return Some(Action::SetForAll { name: "profile", value });

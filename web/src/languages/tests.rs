@@ -294,9 +294,9 @@ fn templates_of_the_chat_have_no_words_of_their_own() {
     assert_eq!(own_words("<p title=\"{{ name }}\">"), Vec::<String>::new());
     for path in files("templates") {
         let name = path.file_name().expect("a name").display().to_string();
-        // The pages that describe the interface, and those of tables, are English.
+        // The pages that describe the interface, and those of tables and operators, are English.
         let is_english = ["docs.html", "guide.html"].contains(&name.as_str())
-            || path.parent().is_some_and(|folder| folder.ends_with("tables"));
+            || path.parent().is_some_and(|folder| folder.ends_with("tables") || folder.ends_with("admin"));
         if !is_english {
             let template = fs::read_to_string(&path).expect("UTF-8");
             assert_eq!(own_words(&template), Vec::<String>::new(), "web/templates/{name}");

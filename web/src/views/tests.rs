@@ -4,8 +4,14 @@ use super::*;
 
 const HOSTILE: &str = "<script>alert(1)</script>\"'&";
 
-const SHELL: Shell<'static> =
-    Shell { uid: 10_001, name: "Ada", text_characters: 8_000, invites: true, chosen: None };
+const SHELL: Shell<'static> = Shell {
+    uid: 10_001,
+    name: "Ada",
+    account: "10001-5",
+    text_characters: 8_000,
+    invites: true,
+    chosen: None,
+};
 const LOG_IN: SignIn<'static> =
     SignIn { way: CardPurpose::LogIn, next: "/", sign_up: SignUp::Open, invite: "", has_ended: false };
 

@@ -6,10 +6,11 @@ use crate::domain::{Timestamp, Uid};
 use crate::notify::Hint;
 use crate::store::StoreError;
 
-/// For how long after a deletion its name is dropped from memory again and again, in case nobody told of it, in milliseconds.
+/// For how long after a change of a name or a deletion the name is dropped from memory again and again, in case nobody told of it, in
+/// milliseconds.
 const TOLD_FOR: i64 = DAY_MS / 24;
 
-/// Deletions of that time that are looked at by themselves; of more all names are dropped.
+/// Changes of that time that are looked at by themselves; of more all names are dropped.
 const MOST: usize = 1_000;
 
 impl Accounts {
@@ -43,17 +44,23 @@ impl Accounts {
         self.0.deleted.notify_one();
     }
 
-    /// Drops the names of accounts that were deleted lately, by any process.
-    pub(in crate::app) async fn forget_deleted(&self) -> Result<(), StoreError> {
+    /// Drops the names of accounts that were renamed or deleted lately, by any process.
+    pub(in crate::app) async fn forget_changed(&self) -> Result<(), StoreError> {
         let since = Timestamp(self.0.clock.now().0.saturating_sub(TOLD_FOR));
+        self.forget_all(self.0.directory.renamed_since(since, MOST).await?);
         let deleted = self.0.directory.deleted_since(since, MOST).await?;
-        match deleted.len() {
-            0 => return Ok(()),
-            MOST => self.0.directory.forget_names(None),
-            _ => deleted.into_iter().for_each(|uid| self.0.directory.forget_names(Some(uid))),
+        if !deleted.is_empty() {
+            self.forget_all(deleted);
+            self.0.deleted.notify_one();
         }
-        self.0.deleted.notify_one();
         Ok(())
+    }
+
+    fn forget_all(&self, uids: Vec<Uid>) {
+        match uids.len() {
+            MOST => self.0.directory.forget_names(None),
+            _ => uids.into_iter().for_each(|uid| self.0.directory.forget_names(Some(uid))),
+        }
     }
 
     /// Waits until an account may have been deleted. One task asks.

@@ -33,6 +33,9 @@ pub enum AccountError {
     /// Somebody has a name that can be taken for it.
     #[error("the name looks like the name of another account; choose another")]
     NameResembles,
+    /// The name was changed a short time ago.
+    #[error("the name was changed less than a week ago; it can be changed again in {} hours", .0.as_secs().div_ceil(3_600))]
+    RenamedLately(Duration),
     /// Name and password do not belong together, or the account is shut.
     #[error("name or password is wrong")]
     WrongCredentials,

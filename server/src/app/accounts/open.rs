@@ -122,7 +122,7 @@ impl Accounts {
     /// Compares what is in memory with the directory.
     pub(in crate::app) async fn confirm(&self) -> Result<(), StoreError> {
         self.confirm_sessions().await?;
-        self.forget_deleted().await
+        self.forget_changed().await
     }
 
     /// Ends sessions here, within a second, that another process has ended in the directory: `tidemark user` beside this server. Goes
@@ -168,10 +168,12 @@ impl Accounts {
         session.is_over(self.0.clock.now())
     }
 
-    /// Forgets expired sessions and invitations of accounts in storage, `limit` of each at a time. Says how many went.
+    /// Forgets expired sessions and invitations of accounts in storage, and names that were given up long enough ago, `limit` of each at a
+    /// time. Says how many went.
     pub async fn forget_expired(&self, limit: usize) -> Result<u64, StoreError> {
         let now = self.0.clock.now();
         let invites = self.0.directory.forget_sign_up_invites(now, limit).await?;
-        Ok(invites + self.0.directory.forget_expired(now, limit).await?)
+        let names = self.free_former_names(limit).await?;
+        Ok(invites + names + self.0.directory.forget_expired(now, limit).await?)
     }
 }

@@ -29,29 +29,46 @@ impl Accounts {
         }
     }
 
-    /// Gives the account a password made at random, ends its sessions, and returns the password.
-    pub async fn reset_password(&self, name: &str) -> Result<String, AccountError> {
+    /// Makes the account an operator's, which the pages under `/admin` are shown to, or no longer.
+    pub async fn set_operator(&self, name: &str, operator: bool) -> Result<Uid, AccountError> {
+        let uid = self.known(name).await?.uid;
+        self.0.directory.set_operator(uid, operator).await?;
+        Ok(uid)
+    }
+
+    /// Shuts the account of `uid` and ends its sessions; its sockets close.
+    pub(in crate::app) async fn lock(&self, uid: Uid) -> Result<(), StoreError> {
+        self.0.directory.set_disabled(uid, true).await?;
+        self.log_out_everywhere(uid).await
+    }
+
+    /// Opens it again.
+    pub(in crate::app) async fn unlock(&self, uid: Uid) -> Result<(), StoreError> {
+        self.0.directory.set_disabled(uid, false).await.map(drop)
+    }
+
+    /// Gives the account a password made at random, ends its sessions, and returns its uid and the password.
+    pub async fn reset_password(&self, name: &str) -> Result<(Uid, String), AccountError> {
         let account = self.known(name).await?;
         let password = random_password();
         let hash = self.0.passwords.hash(password.clone()).await?;
         self.0.directory.set_password(account.uid, &hash).await?;
         self.log_out_everywhere(account.uid).await?;
-        Ok(password)
+        Ok((account.uid, password))
     }
 
     /// Shuts the account and ends its sessions; its sockets close.
     pub async fn disable(&self, name: &str) -> Result<Uid, AccountError> {
-        let account = self.known(name).await?;
-        self.0.directory.set_disabled(account.uid, true).await?;
-        self.log_out_everywhere(account.uid).await?;
-        Ok(account.uid)
+        let uid = self.known(name).await?.uid;
+        self.lock(uid).await?;
+        Ok(uid)
     }
 
     /// Opens the account again.
     pub async fn enable(&self, name: &str) -> Result<Uid, AccountError> {
-        let account = self.known(name).await?;
-        self.0.directory.set_disabled(account.uid, false).await?;
-        Ok(account.uid)
+        let uid = self.known(name).await?.uid;
+        self.unlock(uid).await?;
+        Ok(uid)
     }
 
     /// Deletes the account, for good. Once more changes nothing.
@@ -71,7 +88,7 @@ impl Accounts {
     }
 
     /// The account of this name, if it is not deleted.
-    async fn known(&self, name: &str) -> Result<Account, AccountError> {
+    pub(super) async fn known(&self, name: &str) -> Result<Account, AccountError> {
         let name = normal_name(name);
         match self.0.directory.account_by_name(&name).await? {
             Some(Account { deleted_at: Some(_), .. }) => Err(AccountError::Deleted(name)),

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::json;
 use super::people::Person;
-use crate::app::Groups;
+use crate::app::{Audited, Groups, Operators};
 use crate::domain::message;
 use crate::domain::{self, Clock, GroupId, GroupSetting, SLOWEST, Timestamp, Uid};
 use crate::http::error::Problem;
@@ -256,6 +256,7 @@ pub(in crate::http) async fn add(
 )]
 pub(in crate::http) async fn remove(
     State(groups): State<Groups>,
+    State(operators): State<Operators>,
     State(rates): State<Arc<Rates>>,
     Session(session): Session,
     Segments(path): Segments<(String, String)>,
@@ -263,6 +264,9 @@ pub(in crate::http) async fn remove(
     let (gid, uid) = member(&path)?;
     rates.send(session.uid, 1)?;
     groups.remove(session.uid, gid, uid).await?;
+    if uid != session.uid {
+        operators.audit().note_in_group(session.uid, Audited::MemberRemoved, uid, gid, "").await;
+    }
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -290,6 +294,7 @@ pub(in crate::http) struct NewRole {
 )]
 pub(in crate::http) async fn set_role(
     State(groups): State<Groups>,
+    State(operators): State<Operators>,
     State(rates): State<Arc<Rates>>,
     Session(session): Session,
     Segments(path): Segments<(String, String)>,
@@ -298,6 +303,10 @@ pub(in crate::http) async fn set_role(
     let (gid, uid) = member(&path)?;
     rates.send(session.uid, 1)?;
     groups.set_role(session.uid, gid, uid, role.into()).await?;
+    operators
+        .audit()
+        .note_in_group(session.uid, Audited::RoleChanged, uid, gid, domain::Role::from(role).as_str())
+        .await;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -335,6 +344,7 @@ pub(in crate::http) async fn bans(
 )]
 pub(in crate::http) async fn ban(
     State(groups): State<Groups>,
+    State(operators): State<Operators>,
     State(rates): State<Arc<Rates>>,
     Session(session): Session,
     Segments(path): Segments<(String, String)>,
@@ -342,6 +352,7 @@ pub(in crate::http) async fn ban(
     let (gid, uid) = member(&path)?;
     rates.send(session.uid, 1)?;
     groups.ban(session.uid, gid, uid).await?;
+    operators.audit().note_in_group(session.uid, Audited::MemberBanned, uid, gid, "").await;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -361,6 +372,7 @@ pub(in crate::http) async fn ban(
 )]
 pub(in crate::http) async fn unban(
     State(groups): State<Groups>,
+    State(operators): State<Operators>,
     State(rates): State<Arc<Rates>>,
     Session(session): Session,
     Segments(path): Segments<(String, String)>,
@@ -368,6 +380,7 @@ pub(in crate::http) async fn unban(
     let (gid, uid) = member(&path)?;
     rates.send(session.uid, 1)?;
     groups.unban(session.uid, gid, uid).await?;
+    operators.audit().note_in_group(session.uid, Audited::BanLifted, uid, gid, "").await;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 

@@ -12,6 +12,7 @@ pub(super) mod moderation;
 pub(super) mod moments;
 pub(super) mod people;
 pub(super) mod range;
+pub(super) mod readers;
 pub(super) mod reading;
 pub(super) mod recovery;
 pub(super) mod reports;

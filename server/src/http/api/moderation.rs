@@ -10,7 +10,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::groups::member;
-use crate::app::Groups;
+use crate::app::{Audited, Groups, Operators};
 use crate::http::error::Problem;
 use crate::http::extract::{Json, Segments, Session};
 use crate::http::limits::Rates;
@@ -45,6 +45,7 @@ pub(in crate::http) struct MuteTime {
 )]
 pub(in crate::http) async fn mute(
     State(groups): State<Groups>,
+    State(operators): State<Operators>,
     State(rates): State<Arc<Rates>>,
     Session(session): Session,
     Segments(path): Segments<(String, String)>,
@@ -58,6 +59,8 @@ pub(in crate::http) async fn mute(
     rates.send(session.uid, 1)?;
     let time = seconds.map(|seconds| Duration::from_secs(seconds.into()));
     groups.mute(session.uid, gid, uid, time).await?;
+    let lasts = seconds.map_or_else(|| "for good".to_owned(), |seconds| format!("{seconds} seconds"));
+    operators.audit().note_in_group(session.uid, Audited::MemberMuted, uid, gid, &lasts).await;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -78,6 +81,7 @@ pub(in crate::http) async fn mute(
 )]
 pub(in crate::http) async fn unmute(
     State(groups): State<Groups>,
+    State(operators): State<Operators>,
     State(rates): State<Arc<Rates>>,
     Session(session): Session,
     Segments(path): Segments<(String, String)>,
@@ -85,5 +89,6 @@ pub(in crate::http) async fn unmute(
     let (gid, uid) = member(&path)?;
     rates.send(session.uid, 1)?;
     groups.unmute(session.uid, gid, uid).await?;
+    operators.audit().note_in_group(session.uid, Audited::MuteLifted, uid, gid, "").await;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

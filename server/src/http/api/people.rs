@@ -10,11 +10,11 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::json;
 use crate::app::{self, Accounts, InboxSync, People};
-use crate::domain::Uid;
+use crate::domain::{LastSeen, Uid};
 use crate::http::error::Problem;
-use crate::http::extract::{Params, Segment, Session};
+use crate::http::extract::{Json, Params, Segment, Session};
 use crate::http::limits::Rates;
-use crate::http::state::Settings;
+use crate::http::state::{HttpState, Settings};
 
 /// A user.
 #[derive(Serialize, ToSchema)]
@@ -68,6 +68,35 @@ pub(in crate::http) async fn me(
     let name = accounts.name(session.uid).await?.ok_or_else(Problem::unauthorized)?;
     let seq = sync.watermark(session.uid).await?.latest().get();
     Ok(json(StatusCode::OK, &Me { uid: session.uid.0, name, seq, history: sync.history().to_string() }))
+}
+
+/// Another name.
+#[derive(Deserialize, ToSchema)]
+pub(in crate::http) struct NewName {
+    /// As of a new account.
+    #[schema(min_length = 1, max_length = 40, example = "Ada Lovelace")]
+    name: String,
+}
+
+/// Change one's name.
+///
+/// Once a week, by the rules of signing up. From then on the account logs in by the new name, and others are shown it: connections that
+/// watch the caller get a frame `person`. For a week nobody else can take the old name, or one that looks like it.
+#[utoipa::path(
+    put, path = "/api/v1/me/name", operation_id = "rename", tag = "People",
+    request_body = NewName,
+    responses((status = 200, body = Person, description = "The caller, with the new name")),
+    extensions(("x-codes" = json!(["rate_limited", "unavailable", "bad_name", "name_taken", "name_resembles", "renamed_lately"]))),
+)]
+pub(in crate::http) async fn rename(
+    State(state): State<HttpState>,
+    Session(session): Session,
+    Json(NewName { name }): Json<NewName>,
+) -> Result<Response, Problem> {
+    state.rates.send(session.uid, 1)?;
+    let name = state.accounts.rename_own(session.uid, &name).await?;
+    state.ephemerals.renamed(session.uid);
+    Ok(json(StatusCode::OK, &Person { uid: session.uid.0, name }))
 }
 
 /// People of one request for profiles.
@@ -130,6 +159,35 @@ pub(in crate::http) async fn show(
         Problem::new(StatusCode::NOT_FOUND, "unknown_user", format!("user {uid} does not exist"))
     })?;
     Ok(json(StatusCode::OK, &ShownPerson::from(shown)))
+}
+
+/// When a user was online last.
+#[derive(Serialize, ToSchema)]
+struct SeenLast {
+    /// A time, to the minute, within the last 24 hours; before that the date alone, in UTC. `null`: it is not known, or not shown to the
+    /// caller.
+    #[schema(example = "2026-11-21T11:43:00Z")]
+    last_seen: Option<String>,
+}
+
+/// Ask when a user was online last.
+///
+/// It is shown to friends, and to people to whom the user has written, but not where one of the two has blocked the other, or hides it
+/// (`last_seen` and `presence` of the setting `privacy`).
+#[utoipa::path(
+    get, path = "/api/v1/users/{uid}/last-seen", operation_id = "lastSeen", tag = "People",
+    params(("uid" = u32, Path, description = "The user's uid")),
+    responses((status = 200, body = SeenLast, description = "When, or `null`")),
+    extensions(("x-codes" = json!(["rate_limited"]))),
+)]
+pub(in crate::http) async fn last_seen(
+    State(state): State<HttpState>,
+    Session(session): Session,
+    Segment(uid): Segment<Uid>,
+) -> Result<Response, Problem> {
+    state.rates.look_up(session.uid, 1)?;
+    let last_seen = state.ephemerals.last_seen(session.uid, uid).await?.map(LastSeen::to_text);
+    Ok(json(StatusCode::OK, &SeenLast { last_seen }))
 }
 
 /// Which people.

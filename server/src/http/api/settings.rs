@@ -68,7 +68,7 @@ pub(in crate::http) async fn set_for_all(
     put, path = "/api/v1/conversations/{id}/settings/{name}", operation_id = "set", tag = "Settings",
     params(
         ("id" = String, Path, pattern = "^[ug]:[0-9]+$", description = "`u:UID` or `g:GID`"),
-        ("name" = String, Path, description = "`draft`, `mute`, `pin`, `hide` or `block`"),
+        ("name" = String, Path, description = "`draft`, `mute`, `pin`, `archive`, `hide`, `unread` or `block`"),
     ),
     request_body = NewValue,
     responses(

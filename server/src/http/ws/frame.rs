@@ -234,6 +234,11 @@ pub(super) fn presence(online: &[Uid]) -> Utf8Bytes {
     text.into()
 }
 
+/// "What is seen of `uid` has changed."
+pub(super) fn person(uid: Uid) -> Utf8Bytes {
+    format!("{{\"type\":\"person\",\"uid\":{uid}}}").into()
+}
+
 /// "It was refused", and what that is about, where it is about something that has a name.
 pub(super) fn error(problem: &Problem, about: Option<Subject>) -> Utf8Bytes {
     let mut text = format!("{{\"type\":\"error\",\"code\":\"{}\",\"detail\":", problem.code);

@@ -21,8 +21,8 @@ use uuid::Uuid;
 use super::session::{SocketSession, run};
 use crate::app::messages::OutgoingMessage;
 use crate::app::{
-    AccountOptions, Accounts, Consent, Conversations, EphemeralOptions, Ephemerals, Groups, Ids, InboxSync,
-    Invites, LiveSession, Messages, Moments, People, Presence, Reports, SignUp, Token,
+    AccountOptions, Accounts, Audit, Consent, Conversations, EphemeralOptions, Ephemerals, Groups, Ids,
+    InboxSync, Invites, LiveSession, Messages, Moments, Operators, People, Presence, Reports, SignUp, Token,
 };
 use crate::config::Config;
 use crate::domain::{ClientId, Clock, Conversation, Mentions, MessageId, PageLimit, Timestamp, Uid};
@@ -211,9 +211,12 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Direc
     let groups =
         Groups::new(store.clone(), directory.clone(), queues.clone(), ids.clone(), consent, new_uuid);
     let people = People::new(store.clone(), directory.clone(), queues.clone(), 10);
+    let accounts = Accounts::new(directory.clone(), accounts, clock.clone());
+    let audit = Audit::new(directory.clone(), clock.clone());
     let state = AppState {
         version: Version::default(),
-        accounts: Accounts::new(directory.clone(), accounts, clock.clone()),
+        operators: Operators::new(accounts.clone(), directory.clone(), audit, clock.clone()),
+        accounts,
         messages: Messages::new(queues.clone()),
         sync: InboxSync::new(
             store.clone(),
@@ -228,7 +231,7 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Direc
         groups: groups.clone(),
         invites: Invites::new(directory.clone(), groups.clone(), ids.clone(), clock.clone()),
         reports: Reports::new(directory.clone(), store.clone(), groups, clock.clone()),
-        ephemerals: ephemerals(store, &config),
+        ephemerals: ephemerals(store, directory.clone(), &config),
         ids,
         new_request_id: Arc::new(|| "1".to_owned()),
         rates: Arc::new(Rates::new(&config.limits)),
@@ -250,13 +253,13 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Direc
     (HttpState::new(state), directory)
 }
 
-fn ephemerals(store: Arc<FaultyStore>, config: &Config) -> Ephemerals {
+fn ephemerals(store: Arc<FaultyStore>, directory: Arc<Directory>, config: &Config) -> Ephemerals {
     let options = EphemeralOptions {
         typing: config.messages.typing,
         presence: config.messages.presence,
         group_members: config.limits.typing_group_members,
     };
-    Ephemerals::new(store, Presence::new(None), options)
+    Ephemerals::new(store, directory, Presence::new(None), options, Clock::new(|| Timestamp(7)))
 }
 
 /// The behaviour of the connection, by the letter of the "Sync rules" of PROTOCOL.md.

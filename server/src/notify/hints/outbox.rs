@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::Hint;
 use crate::domain::{MessageId, Uid};
 
-/// Users, and ends of sessions, that wait at most; with more of them, the others are told to look at everything.
+/// Users, ends of sessions, and changes of names, that wait at most; with more of them, the others are told to look at everything.
 pub const MOST: usize = 100_000;
 
 /// See the module.
@@ -29,7 +29,10 @@ impl Outbox {
                     *latest = id.max(*latest);
                 }
             }
-            Hint::SessionEnded(_) | Hint::SessionsEnded(_) | Hint::OtherSessionsEnded(..) => {
+            Hint::SessionEnded(_)
+            | Hint::SessionsEnded(_)
+            | Hint::OtherSessionsEnded(..)
+            | Hint::Renamed(_) => {
                 self.ends.push(hint);
             }
             Hint::Everything => self.everything = true,

@@ -1,7 +1,7 @@
 //! Hints as the payloads of PostgreSQL notifications: text of fewer than 8,000 bytes.
 //!
 //! A payload is `SERVER WORD…`: who says it, and what. Words: `r` and pairs `UID:ID,…` in base 36; `s` and a hash in
-//! hexadecimal; `u` and a uid; `o`, such a hash and a uid; `*`. A payload without words is a sign of life. Words that are not understood come from
+//! hexadecimal; `u` and a uid; `o`, such a hash and a uid; `n` and a uid; `*`. A payload without words is a sign of life. Words that are not understood come from
 //! a newer program and mean `*`.
 
 use std::fmt::Write as _;
@@ -50,6 +50,7 @@ pub fn encode(server: ServerNumber, hint: &Hint) -> Vec<String> {
         Hint::SessionEnded(hash) => vec![format!("{head} s{}", base_16(hash))],
         Hint::SessionsEnded(uid) => vec![format!("{head} u{}", uid.0)],
         Hint::OtherSessionsEnded(uid, kept) => vec![format!("{head} o{}{}", base_16(kept), uid.0)],
+        Hint::Renamed(uid) => vec![format!("{head} n{}", uid.0)],
         Hint::Everything => vec![format!("{head} *")],
     }
 }
@@ -73,6 +74,7 @@ fn hint(word: &str) -> Option<Hint> {
         "r" => rest.split(',').map(pair).collect::<Option<_>>().map(Hint::Rows),
         "s" => hash(rest).map(Hint::SessionEnded),
         "u" => rest.parse().ok().map(Hint::SessionsEnded),
+        "n" => rest.parse().ok().map(Hint::Renamed),
         "o" => {
             let (kept, uid) = rest.split_at_checked(HASH)?;
             Some(Hint::OtherSessionsEnded(uid.parse().ok()?, hash(kept)?))
@@ -133,6 +135,7 @@ mod tests {
             rows.prop_map(Hint::Rows),
             any::<[u8; 32]>().prop_map(Hint::SessionEnded),
             any::<u32>().prop_map(|uid| Hint::SessionsEnded(Uid(uid))),
+            any::<u32>().prop_map(|uid| Hint::Renamed(Uid(uid))),
             any::<(u32, [u8; 32])>().prop_map(|(uid, kept)| Hint::OtherSessionsEnded(Uid(uid), kept)),
             Just(Hint::Everything),
         ]

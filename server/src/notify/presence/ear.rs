@@ -1,4 +1,4 @@
-//! The notices for one connection: which users are typing, and which are online. Shared by the table, which fills it, and
+//! The notices for one connection: which users are typing, online, or have another name. Shared by the table, which fills it, and
 //! by the session, which empties it. Bounded by the people that the device watches.
 
 use std::collections::{BTreeSet, HashSet};
@@ -31,6 +31,8 @@ struct Heard {
     watched: HashSet<Uid>,
     /// The watched people of whom it may have to be told something else.
     changed: HashSet<Uid>,
+    /// Watched people, and the connection's user, whose names have changed.
+    renamed: BTreeSet<Uid>,
     /// The people that it was told last are online; `None`: it was told nothing.
     told: Option<BTreeSet<Uid>>,
 }
@@ -58,6 +60,11 @@ impl Ear {
         let typing = std::mem::take(&mut self.heard().typing);
         let fresh = typing.into_iter().filter(|(at, ..)| at.elapsed() < STALE);
         fresh.map(|(_, conversation, sender)| (conversation, sender)).collect()
+    }
+
+    /// The people whose names have changed.
+    pub fn take_renamed(&self) -> BTreeSet<Uid> {
+        std::mem::take(&mut self.heard().renamed)
     }
 
     /// Whether there are people of whom the device may have to be told something else.
@@ -101,6 +108,7 @@ impl Ear {
         let mut heard = self.heard();
         heard.changed.clone_from(&people);
         heard.told = None;
+        heard.renamed.retain(|uid| *uid == self.uid || people.contains(uid));
         std::mem::replace(&mut heard.watched, people)
     }
 
@@ -115,6 +123,11 @@ impl Ear {
 
     pub(super) fn change(&self, uid: Uid) {
         self.heard().changed.insert(uid);
+        self.some.notify_one();
+    }
+
+    pub(super) fn hear_renamed(&self, uid: Uid) {
+        self.heard().renamed.insert(uid);
         self.some.notify_one();
     }
 

@@ -23,8 +23,11 @@ pub mod history;
 pub mod invites;
 pub mod joining;
 pub mod keyed;
+pub mod last_seen;
 pub mod messages;
+pub mod operators;
 pub mod reading;
+pub mod renames;
 pub mod reports;
 pub mod tables;
 

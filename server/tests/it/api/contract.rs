@@ -22,6 +22,8 @@ struct World {
     lasting: u64,
     /// A message that Bob sent to Ann, as Ann has it.
     theirs: u64,
+    /// One that Ann sent to the group.
+    to_group: u64,
     /// Two moments of Ann.
     moments: [u64; 2],
     sent: u128,
@@ -56,6 +58,9 @@ impl World {
         }
         let group = app.post(&ann, "/api/v1/groups", json!({"name": "us"})).await.ok(201);
         let gid = group["gid"].as_u64().expect("a number");
+        let to_us = message(9_008, json!({"group": gid}), "hello to us");
+        let to_group = app.post(&ann, "/api/v1/messages", to_us).await.ok(201)["message_id"].clone();
+        let to_group = to_group.as_u64().expect("an id");
         let made = app.post(&ann, &format!("/api/v1/groups/{gid}/invites"), json!({})).await.ok(201);
         let code = made["code"].as_str().expect("a code").to_owned();
         let cat = json!({"name": "cat", "password": "correct horse"});
@@ -63,7 +68,7 @@ impl World {
         let codes = serde_json::from_value(made["recovery_codes"].clone()).expect("texts");
         let document = app.get(&ann, "/api/v1/openapi.json").await.ok(200);
         let seen = BTreeSet::new();
-        World { app, document, bob, gid, code, own, lasting, theirs, moments, sent: 0, codes, seen }
+        World { app, document, bob, gid, code, own, lasting, theirs, to_group, moments, sent: 0, codes, seen }
     }
 
     /// A body with which the call succeeds.
@@ -81,6 +86,8 @@ impl World {
             "inviteToSignUp" => json!({"uses": 2}),
             "nameSession" => json!({"name": "my phone"}),
             "changePassword" => json!({"current": "correct horse", "new": "correct horse"}),
+            // What it is called already.
+            "rename" => json!({"name": "ann"}),
             "send" => message(sent, to, "hi"),
             "sendBatch" => json!({"messages": [message(sent, to, "hi"), {"client_id": client_id(1)}]}),
             "addMember" => json!({"uid": self.bob.uid}),
@@ -112,6 +119,7 @@ impl World {
             "deleteMoment" => self.moments[1],
             "star" => self.lasting,
             "reportMessage" => self.theirs,
+            "readers" => self.to_group,
             "likeMoment" | "comment" => self.moments[0],
             _ => self.own,
         };

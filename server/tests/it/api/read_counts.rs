@@ -139,3 +139,70 @@ async fn ticks_never_go_back() {
     let of = json!({"sender": ann.uid, "client_id": client_id(3)});
     assert_eq!(states, [&json!({"of": of, "state": "delivered"}), &json!({"of": of, "state": "read"})]);
 }
+
+#[tokio::test]
+async fn the_author_asks_who_has_read_in_a_group_that_is_not_large() {
+    let app = TestApp::start().await;
+    let ann = app.sign_up("ann").await;
+    let [bob, cat, dan] = [app.sign_up("bob").await, app.sign_up("cat").await, app.sign_up("dan").await];
+    let made = json!({"name": "walkers", "members": [bob.uid, cat.uid, dan.uid]});
+    let gid = app.post(&ann, "/api/v1/groups", made).await.ok(201)["gid"].clone();
+    let walkers = format!("g:{gid}");
+    let say = async |who: &Person, n: u128| {
+        let said = app.post(who, "/api/v1/messages", message(n, json!({"group": gid}), "hi")).await.ok(201);
+        said["message_id"].clone()
+    };
+    let ask = async |who: &Person, message_id: &Value| {
+        app.get(who, &format!("/api/v1/groups/{gid}/messages/{message_id}/readers")).await
+    };
+    let quiet = |on: bool| json!({"client_id": client_id(if on { 1 } else { 2 }), "value": {"quiet": on}});
+    let first = say(&ann, 11).await;
+    assert_eq!(ask(&ann, &first).await.ok(200), json!({"readers": []}));
+    for who in [&cat, &bob, &dan] {
+        reads(&app, who, &walkers).await;
+    }
+    app.put(&dan, "/api/v1/settings/privacy", quiet(true)).await.ok(201);
+    let second = say(&ann, 12).await;
+    reads(&app, &cat, &walkers).await;
+    let named = |people: &[&Person]| {
+        let people = people.iter().map(|who| json!({"uid": who.uid, "name": who.name}));
+        json!({"readers": people.collect::<Vec<_>>()})
+    };
+    assert_eq!(ask(&ann, &first).await.ok(200), named(&[&bob, &cat]), "by uid, without who does not tell");
+    assert_eq!(ask(&ann, &second).await.ok(200), named(&[&cat]));
+    let eve = app.sign_up("eve").await;
+    assert_eq!(ask(&eve, &first).await.refused(404), "unknown_group");
+    let of_bob = say(&bob, 13).await;
+    let copy = app.rows(&ann).await.last().expect("a row")["message_id"].clone();
+    assert_eq!(ask(&ann, &copy).await.refused(403), "not_yours");
+    assert_eq!(ask(&bob, &of_bob).await.ok(200), named(&[]));
+    assert_eq!(ask(&ann, &json!(1)).await.refused(422), "no_message");
+    assert_eq!(ask(&ann, &json!(9_999)).await.refused(422), "no_message");
+    // Whoever does not tell is not told.
+    app.put(&ann, "/api/v1/settings/privacy", quiet(true)).await.ok(201);
+    assert_eq!(ask(&ann, &first).await.ok(200), named(&[]));
+    app.put(&ann, "/api/v1/settings/privacy", quiet(false)).await.ok(201);
+    assert_eq!(ask(&ann, &first).await.ok(200), named(&[&bob, &cat]));
+}
+
+#[tokio::test]
+async fn in_a_large_group_nobody_is_named() {
+    let app = TestApp::start_with(|config| {
+        config.limits.sign_ups_per_address_per_minute = 0;
+        config.limits.strangers_per_account_per_day = 0;
+    })
+    .await;
+    let ann = app.sign_up("ann").await;
+    let mut members = Vec::new();
+    for n in 0..50 {
+        members.push(app.sign_up(&format!("member {n}")).await.uid);
+    }
+    let last = members.pop().expect("fifty");
+    let made = json!({"name": "walkers", "members": members});
+    let gid = app.post(&ann, "/api/v1/groups", made).await.ok(201)["gid"].clone();
+    let said = app.post(&ann, "/api/v1/messages", message(11, json!({"group": gid}), "hi")).await.ok(201);
+    let path = format!("/api/v1/groups/{gid}/messages/{}/readers", said["message_id"]);
+    app.get(&ann, &path).await.ok(200);
+    app.post(&ann, &format!("/api/v1/groups/{gid}/members"), json!({"uid": last})).await.ok(204);
+    assert_eq!(app.get(&ann, &path).await.refused(422), "too_many_members");
+}

@@ -69,7 +69,7 @@ async fn what_a_setting_does_not_take_is_refused() {
     let mut socket = app.socket(&ann).await;
     socket.begin().await;
     let wrong = json!({
-        "type": "setting", "client_id": client_id(5), "conversation": "u:10001", "name": "hide", "value": {},
+        "type": "setting", "client_id": client_id(5), "conversation": "u:10001", "name": "archive", "value": {},
     });
     socket.send(&wrong).await;
     let refused = socket.expect("error").await;

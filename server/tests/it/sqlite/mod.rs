@@ -1,5 +1,6 @@
 //! Tests that need one server over its own files: starts, files, limits, an operator's commands.
 
+mod admin;
 mod deletion_killed;
 mod files;
 mod flips;

@@ -1,4 +1,4 @@
-//! Frames that are never stored: who is typing, and who is online. They go when nothing else waits to go, and are dropped
+//! Frames that are never stored: who is typing, who is online, and who has another name. They go when nothing else waits to go, and are dropped
 //! when they come too fast.
 
 use std::collections::HashSet;
@@ -56,6 +56,9 @@ impl SocketSession {
     pub(super) async fn tell_ephemeral(&mut self, socket: &mut impl Socket) -> SessionStep {
         for (conversation, sender) in self.connected.ear.take_typing() {
             self.say(socket, frame::typing(conversation, sender)).await?;
+        }
+        for uid in self.connected.ear.take_renamed() {
+            self.say(socket, frame::person(uid)).await?;
         }
         if self.news.is_none() && self.connected.ear.has_changes() {
             self.look(false);

@@ -46,6 +46,9 @@ async fn it_keeps_the_contract() {
     conformance::invites::run(&directory).await;
     conformance::reports::run(&directory).await;
     conformance::access_keys::run(&directory).await;
+    conformance::renames::run(&directory).await;
+    conformance::last_seen::run(&directory).await;
+    conformance::operators::run(&directory).await;
 }
 
 #[tokio::test]
