@@ -62,6 +62,7 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "docs.css",
     "dom.js",
     "drafts.js",
+    "earlier.js",
     "emoji-en.js",
     "emoji-list.js",
     "emoji-zh.js",

@@ -2,6 +2,7 @@
 // Every rule that several tabs must agree on is checked inside the transaction that writes.
 
 import { Database, drop } from "./database.js";
+import { addMissing, takeOver } from "./earlier.js";
 import { addSpan, dropBelow } from "./spans.js";
 import {
   MOMENTS, amend, amends, arrived as hasArrived, blank, counts, done, isOvertaken, isState, keepState, learn, mentions, nameOf, newest, pinned, replaces,
@@ -33,10 +34,11 @@ function make(db) {
   for (const name of ["names", "meta"]) db.createObjectStore(name);
 }
 
-/** Opens the database of {uid, account, textCharacters}, making it when it is new. */
+/** Opens the database of {uid, name, account, textCharacters}, making it when it is new. */
 export async function openDb(person) {
   const db = new Db(person);
   await db.open({ name: called(person), version: VERSION, make });
+  await takeOver(db, person, { version: VERSION, make });
   return db;
 }
 
@@ -58,10 +60,7 @@ class Db extends Database {
     this.lost(await write(["meta", "drafts", "outbox"], async (meta, texts, waiting) => {
       if (await done(meta.get("position"))) return false;
       for (const [id, text] of drafts) texts.put({ id, text, untold: true });
-      for (const { n, ...item } of outbox) {
-        // Another tab may have been first.
-        if (await done(waiting.index("client_id").getKey(item.client_id)) === undefined) waiting.add(item);
-      }
+      await addMissing(waiting, outbox);
       return true;
     }));
   }

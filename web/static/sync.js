@@ -20,7 +20,7 @@ const BEATS = 6;
 /**
  * A browser client of its own:
  *
- *     const db = await openDb({ uid, account });         // db.js
+ *     const db = await openDb({ uid, name, account });   // db.js
  *     const sync = new Sync({ db, call,                  // api.js
  *       changed: (conversations) => { … read db.page(id, { limit: 50 }) … },
  *       notified: ({ phase }) => { … } });

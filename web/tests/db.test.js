@@ -31,6 +31,7 @@ class Kept {
       put: (value, key = valueAt(value, this.keyPath)) => run(() => {
         this.rows = [...this.rows.filter((entry) => order(entry.key, key)), { key, value: structuredClone(value) }];
       }),
+      add: (value) => this.in(run).put({ ...value, [this.keyPath]: ++this.made.last }),
       openCursor: (range, direction) => run((request) => {
         const left = direction === "prev" ? found(range).reverse() : found(range);
         const next = () => {
@@ -84,6 +85,7 @@ globalThis.indexedDB = { deleteDatabase: (name) => {
     createObjectStore: (name, options) => (stores[name] = new Kept(options)),
     deleteObjectStore: (name) => { delete stores[name]; },
     transaction,
+    close: () => {},
   } };
   queueMicrotask(() => {
     if (had.version < version) request.onupgradeneeded();
@@ -104,6 +106,28 @@ test("what a page of another version kept is dropped, and what this one kept is 
     assert.equal((await (await openDb(ann)).position()).cursor, 4);
     delete databases[name];
   }
+});
+
+test("what the page of 0.1.0 kept under the name is taken over, once, and what is newer stays", async () => {
+  const ann = { uid: 10_001, name: "Ann", account: "10001-5" };
+  indexedDB.databases = async () => Object.keys(databases).map((name) => ({ name }));
+  const earlier = await openDb({ account: "10001-Ann" });
+  const item = (client_id) => ({ client_id, conversation: "u:10002", body: { text: client_id }, state: "waiting" });
+  const put = (db, drafts, outbox) => db.write(["drafts", "outbox"], (texts, waiting) => {
+    for (const [id, text] of Object.entries(drafts)) texts.put({ id, text });
+    for (const client_id of outbox) waiting.add(item(client_id));
+  });
+  await put(earlier, { "u:10002": "half a", "u:10003": "old" }, ["a", "b"]);
+  delete databases["tidemark-10001-5"];
+  await put(await openDb({ account: "10001-5" }), { "u:10003": "new" }, ["b"]);
+  const db = await openDb(ann);
+  const { drafts, outbox } = await db.overview();
+  assert.deepEqual([...drafts], [["u:10002", "half a"], ["u:10003", "new"]]);
+  assert.deepEqual(outbox.map(({ client_id }) => client_id).sort(), ["a", "b"]);
+  assert.deepEqual(Object.keys(databases).filter((name) => name.startsWith("tidemark-10001-")), ["tidemark-10001-5"]);
+  assert.equal((await (await openDb(ann)).overview()).outbox.length, 2);
+  delete databases["tidemark-10001-5"];
+  delete indexedDB.databases;
 });
 
 test("a row of an unknown kind is kept and shown nowhere, and the cursor goes on", async () => {
@@ -141,7 +165,7 @@ test("what is new in the feed is counted from what is here, where the read marke
 });
 
 test("what was taken back before it was ever here is counted anew", async () => {
-  const db = await openDb({ uid: 10_001, name: "Ann" });
+  const db = await openDb({ uid: 10_001, account: "10001-5" });
   const row = (message_id, kind, body) => ({ message_id, kind, conversation: "g:7", sender: 10_002, client_id: `k${message_id}`, body });
   const of = (n) => ({ of: { sender: 10_002, client_id: `k${n}` } });
   const last = row(40, "message", { text: "hi" });
@@ -162,7 +186,7 @@ test("what was taken back before it was ever here is counted anew", async () => 
 });
 
 test("what was read of a part in the middle is taken off the count, and a marker elsewhere has it asked for", async () => {
-  const db = await openDb({ uid: 10_001, name: "Ann" });
+  const db = await openDb({ uid: 10_001, account: "10001-5" });
   const row = (message_id, fields = {}) => ({ message_id, kind: "message", conversation: "g:8", sender: 10_002, client_id: `k${message_id}`,
     body: { text: "hi", ...(message_id % 10 === 0 && { mentions: { all: true } }) }, ...fields });
   const line = { id: "g:8", last: row(400), unread: 300, mentions: 30, read_to: 100, acked: 100, counted: 400, floor: 401 };

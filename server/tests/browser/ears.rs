@@ -187,6 +187,7 @@ button “Settings” hasPopup=dialog
 list
 link “Moments”
 link “Contacts”
+button “Unread”
 list
 link “Cleo TIME Good morning 1 unread”
 link “Ben TIME Is the tide in?”";
