@@ -90,6 +90,16 @@ test("a conversation lies in the archive until something newer comes, and as lon
   assert.deepEqual([store.sorted(), store.archived(), store.unreadTotal()], [["u:2"], ["u:1"], 1]);
 });
 
+test("what the page of 0.1.0 took out of the list lies in the archive, and can be taken out of it", async () => {
+  store.conversations.set("u:1", { id: "u:1", last: row(3), unread: 0 });
+  store.settings.set("hide u:1", { up_to: 3 });
+  assert.deepEqual(store.archived(), ["u:1"]);
+  const queued = [];
+  store.db = { queue: async (item) => queued.push(item.frame), overview: async () => ({}) };
+  await store.archive("u:1", false);
+  assert.deepEqual(queued.map(({ name, value }) => [name, value]), [["archive", null], ["hide", null]]);
+});
+
 test("a conversation that is marked as unread counts as one until it is opened", async () => {
   store.conversations.set("u:1", { id: "u:1", last: row(3), unread: 0 });
   const queued = [];
