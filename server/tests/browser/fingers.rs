@@ -42,7 +42,7 @@ async fn press_long(window: &Window, css: &str) {
     finger(window, "touchEnd", None).await;
 }
 
-/// Moves a finger over an element by so many pixels.
+/// Moves a finger over an element, by pixels to the right and down.
 async fn swipe(window: &Window, css: &str, right: f64, down: f64) {
     let (x, y) = middle(window, css).await;
     finger(window, "touchStart", Some((x, y))).await;
