@@ -64,7 +64,8 @@ export function hearFingers(reply) {
     tip.hide();
     if (pointerType !== "touch" || !isPrimary || target.closest(NATIVE)) return;
     const message = x > EDGE ? target.closest(".msg") : null;
-    finger = { target: target.closest(HELD) && target, message, x, y, moved: 0, isHeld: false };
+    const held = target.closest(HELD);
+    finger = { held, target: held && target, message, x, y, moved: 0, isHeld: false };
     finger.timer = setTimeout(() => {
       finger.isHeld = Boolean(finger.target);
       if (finger.isHeld) navigator.vibrate?.(10);
@@ -82,7 +83,7 @@ export function hearFingers(reply) {
 
   document.addEventListener("pointerup", (event) => {
     if (!finger) return;
-    const { target, message, moved, isHeld, x, y } = finger;
+    const { held, target, message, moved, isHeld, x, y } = finger;
     lift();
     if (moved >= SWIPE) reply(Number(message.dataset.row));
     if (!isHeld) return;
@@ -90,7 +91,9 @@ export function hearFingers(reply) {
     // Later: what is opened while a finger is down is closed when it is lifted.
     setTimeout(() => {
       const asked = new MouseEvent("contextmenu", { bubbles: true, cancelable: true, clientX: x, clientY: y });
-      if (target.isConnected && target.dispatchEvent(asked)) tip.show(target.closest("[title]"));
+      // What is within a message may have been drawn anew meanwhile.
+      const at = target.isConnected ? target : held;
+      if (at.isConnected && at.dispatchEvent(asked)) tip.show(at.closest("[title]"));
     });
   });
   document.addEventListener("pointercancel", lift);
@@ -101,6 +104,10 @@ export function hearFingers(reply) {
     event.stopPropagation();
     if (finger.target) event.preventDefault();
   }, true);
+  // A browser whose long press takes longer sends what a mouse would, which closes what was opened.
+  document.addEventListener("touchend", (event) => {
+    if (event.cancelable && event.timeStamp - clicksFrom <= CLICK_MS) event.preventDefault();
+  }, { passive: false });
   document.addEventListener("click", (event) => {
     if (!event.isTrusted || event.timeStamp - clicksFrom > CLICK_MS) return;
     event.preventDefault();

@@ -16,7 +16,7 @@ const EMOJI_BYTES: usize = 64;
 /// Asks for the picture of a character that is else shown as text.
 const PICTURE: char = '\u{fe0f}';
 
-/// What follows a digit that is a key.
+/// Follows a digit that is drawn as a key.
 const KEYCAP: &str = "\u{fe0f}\u{20e3}";
 
 /// The flag whose tags name a region, and the last of them.

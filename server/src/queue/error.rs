@@ -41,7 +41,7 @@ pub enum SendError {
     /// The row is there, and it is no message that others could be told of.
     #[error("this row is not a message that can be edited, recalled, answered or reacted to")]
     NoMessage,
-    /// The message that is to be forwarded has another text.
+    /// The message to forward has another text.
     #[error("the message that is forwarded has another text by now; forward it as it is")]
     OtherText,
     /// The message was taken back.

@@ -11,8 +11,8 @@ use super::watched;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Runs what `life` makes, and another one each time it panics, until one returns. `life` is told how many were replaced; its polls are timed
-/// under `name`.
+/// Runs a writer, and another one after each panic, until one returns. `life` makes a writer from the number of those before it; its polls
+/// are timed under `name`.
 pub(crate) async fn replaced_after_panics<L>(name: &'static str, mut life: impl FnMut(u64) -> L)
 where
     L: Future<Output = ()> + Send + 'static,

@@ -223,7 +223,7 @@ async fn axe_finds_nothing_in_what_opens_over_a_conversation() {
         window.until("document.getElementById('mention-list').hidden").await;
 
         window.run("document.querySelector('.own .more').click()").await;
-        window.run("document.querySelectorAll('#actions > .action')[2].click()").await;
+        window.run("document.querySelectorAll('#actions > .action')[3].click()").await;
         window
             .until("document.getElementById('forward').open && document.querySelector('#forward-list li')")
             .await;
@@ -250,7 +250,7 @@ async fn axe_finds_nothing_in_what_opens_over_a_conversation() {
             }
         }
         // The last item deletes the message, and asks before that.
-        window.run("document.querySelector('#actions > button:last-child').click()").await;
+        window.run("document.querySelector('#actions > button:last-of-type').click()").await;
         window.until("document.getElementById('ask').open").await;
         look(&window, &format!("a question in {language}")).await;
         window.run("document.getElementById('ask-no').click()").await;

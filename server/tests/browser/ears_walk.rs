@@ -19,6 +19,7 @@ menuitemcheckbox “React with 🙏”
 menuitem “More reactions…”
 menuitem “Reply”
 menuitem “Copy text”
+menuitem “Copy link”
 menuitem “Forward…”
 menuitem “Star”
 menuitem “Pin for everybody”

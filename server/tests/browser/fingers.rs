@@ -42,7 +42,7 @@ async fn press_long(window: &Window, css: &str) {
     finger(window, "touchEnd", None).await;
 }
 
-/// Moves a finger over an element by so many pixels.
+/// Moves a finger over an element, by pixels to the right and down.
 async fn swipe(window: &Window, css: &str, right: f64, down: f64) {
     let (x, y) = middle(window, css).await;
     finger(window, "touchStart", Some((x, y))).await;
@@ -161,11 +161,13 @@ async fn a_swipe_to_the_right_replies_and_one_up_or_down_scrolls() {
     window.sees("number 39").await;
     window.until("!document.querySelector('.fresh-line')").await;
     let last = ".msg:last-child .words";
-    let at = window.run("return document.getElementById('log').scrollTop").await;
+    let below = "(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight)(document.getElementById('log'))";
+    window.until(&format!("{below} < 2")).await;
+    window.run("document.getElementById('log').addEventListener('scrollend', () => { window.hasRested = true; })").await;
     swipe(&window, last, 20.0, 300.0).await;
-    window.until(&format!("document.getElementById('log').scrollTop < {at}")).await;
+    window.until(&format!("window.hasRested && {below} > 100")).await;
     window.run("document.getElementById('log').scrollTop = 1e6").await;
-    window.until(&format!("document.getElementById('log').scrollTop === {at}")).await;
+    window.until(&format!("{below} < 2")).await;
     assert_eq!(window.run("return document.getElementById('context').hidden").await, true);
     swipe(&window, last, 30.0, 0.0).await;
     window.until("!document.querySelector('.msg:last-child').style.translate").await;

@@ -160,7 +160,7 @@ async fn a_database_that_the_browser_deletes_is_filled_anew_and_nothing_typed_is
     window.pick("Ben").await;
     window.sees("Is the tide in?").await;
     let delete = serde_json::json!({"origin": world.at(""), "storageTypes": "indexeddb"});
-    // What waits goes out, too.
+    // The message that waited goes out, too.
     window.offline(true).await;
     window.until("document.body.dataset.phase === 'offline'").await;
     say(&window, "At nine").await;

@@ -106,6 +106,7 @@ async fn an_author_sees_how_many_have_read_in_a_group_on_every_device() {
     let desk = world.visitor("Ada").await;
     desk.pick("Harbour walk").await;
     say(&desk, "Low tide is at nine").await;
+    desk.until("document.querySelector('.own .state')?.ariaLabel === 'Sent'").await;
     let reads = async |person: &Person| {
         let last = person.http.conversations().await.expect("the list")[0].last.clone().expect("a row");
         person.http.mark_read(Conversation::Group(gid), last.message_id).await.expect("read");

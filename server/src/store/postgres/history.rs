@@ -153,7 +153,7 @@ impl PgDb {
         while !self.life.is_over() {
             looks.tick().await;
             let wrong = async { Ok(self.wrong_with(&mut *self.reader().await?).await) };
-            // That the database does not answer is told by those who need it.
+            // Callers that need the database report that it does not answer.
             if let Ok(Some(wrong)) = self.limited(wrong).await
                 && let Some(left_out) = log.pass()
             {
