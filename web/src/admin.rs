@@ -18,6 +18,8 @@ pub struct AdminPeople<'a> {
     pub found: &'a [AdminAccount],
     /// The people that may make an account, in a sentence.
     pub sign_up: &'a str,
+    /// How much one account may do: what, how much, and the setting that says so.
+    pub limits: &'a [(&'static str, String, &'static str)],
 }
 
 /// An account in a list.
@@ -43,6 +45,8 @@ pub struct AdminPerson<'a> {
     pub account: &'a AdminAccount,
     /// Its sessions.
     pub sessions: &'a [AdminSession],
+    /// The reports about it, newest first.
+    pub reports: &'a [AdminReport],
 }
 
 /// A session in a list.
@@ -56,6 +60,50 @@ pub struct AdminSession {
     pub created_at: String,
     /// When it ends by itself.
     pub expires_at: String,
+}
+
+/// The reports that no operator has closed.
+#[derive(Template)]
+#[template(path = "admin/reports.html")]
+pub struct AdminReports<'a> {
+    /// The name of the operator.
+    pub operator: &'a str,
+    /// The reports, oldest first.
+    pub reports: &'a [AdminReport],
+    /// The number after which the next page goes on.
+    pub newer: Option<u64>,
+}
+
+/// A report in a list.
+#[derive(Clone, Debug, Default)]
+pub struct AdminReport {
+    /// Its number.
+    pub number: u64,
+    /// When it was made.
+    pub made_at: String,
+    /// The reason, in a word.
+    pub reason: &'static str,
+    /// The reporter's own words.
+    pub words: String,
+    /// The reported person: uid and name.
+    pub about: (u32, String),
+    /// The person that made it; `None`: the account is deleted.
+    pub reporter: Option<(u32, String)>,
+    /// The message that it is about, if it is about one.
+    pub message: Option<AdminReported>,
+    /// Whether an operator has closed it.
+    pub is_closed: bool,
+}
+
+/// A reported message.
+#[derive(Clone, Debug, Default)]
+pub struct AdminReported {
+    /// The group in which it was said; `None`: it was for the reporter alone.
+    pub group: Option<u64>,
+    /// Its text.
+    pub text: String,
+    /// When it was sent.
+    pub sent_at: String,
 }
 
 /// What was done.
@@ -94,6 +142,11 @@ pub fn admin_people(view: &AdminPeople<'_>) -> String {
 
 /// Renders a person.
 pub fn admin_person(view: &AdminPerson<'_>) -> String {
+    render(view, Language::ENGLISH)
+}
+
+/// Renders reports.
+pub fn admin_reports(view: &AdminReports<'_>) -> String {
     render(view, Language::ENGLISH)
 }
 

@@ -16,8 +16,8 @@ mod tables;
 mod views;
 
 pub use admin::{
-    AdminAccount, AdminAudit, AdminAuditLine, AdminPeople, AdminPerson, AdminSession, admin_audit,
-    admin_people, admin_person,
+    AdminAccount, AdminAudit, AdminAuditLine, AdminPeople, AdminPerson, AdminReport, AdminReported,
+    AdminReports, AdminSession, admin_audit, admin_people, admin_person, admin_reports,
 };
 pub use assets::{Asset, asset, asset_url};
 pub use docs::{ApiAnswer, ApiCall, ApiRefusal, Docs, Field, Guide, Tag, Type, docs, guide};

@@ -353,6 +353,7 @@ tabs = new Tabs(`tidemark-${uid}`, {
       arriving: (rows) => pane.arriving(rows),
       sent: (client_id, message_id) => store.sending.sent(client_id, message_id),
       notSent: (client_id, reason) => store.sending.notSent(client_id, reason),
+      watching: (people) => store.meetAnew(people),
       passed: (frame) => (frame.type === "person" ? seen(frame.uid) : passOn(frame)),
     });
     sync.start();

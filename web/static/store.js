@@ -124,6 +124,12 @@ export class Store extends Listed {
     return people.find((person) => person.uid === uid)?.name;
   }
 
+  /** The server tells of these people from now on. What it said of some before may have changed since. */
+  meetAnew(uids) {
+    for (const uid of uids) if (this.profiled.has(uid) || this.asked.has(uid)) this.unknown.add(uid);
+    return this.meetPeople();
+  }
+
   /** Asks what is to be known of people, of so many at once, and answers it. */
   async meetPeople() {
     const uids = [...this.unknown].slice(0, MOST_PROFILES);

@@ -35,11 +35,11 @@ const BEATS = 6;
  * `changed` then tells of them.
  * `sent(client_id, message_id)`: the server has stored this message. `notSent(client_id, reason)`: it has refused one that is not in the outbox.
  * `passed(frame)`: who is typing, who is online of those whom one `watch`es, and of whom something else is to be seen; none of it is
- * stored.
+ * stored. `watching(people)`: changes of these are told from now on, so what was asked before may have changed unseen.
  */
 export class Sync {
-  constructor({ db, call, changed, notified, arriving = () => {}, sent = () => {}, notSent = () => {}, passed = () => {} }) {
-    Object.assign(this, { db, call, changed, notified, arriving, passed, notSent, stored: sent });
+  constructor({ db, call, changed, notified, arriving = () => {}, sent = () => {}, notSent = () => {}, passed = () => {}, watching = () => {} }) {
+    Object.assign(this, { db, call, changed, notified, arriving, passed, watching, notSent, stored: sent });
     this.state = { phase: "connecting", cursor: 0, beats: [] };
     this.work = Promise.resolve();
     // By client_id: since when it is under way.
@@ -63,7 +63,9 @@ export class Sync {
     this.unproven = new Set();
     // People of whom one wants to know whether they are online, and those of whom the server was told on this connection.
     this.people = [];
-    this.watched = "";
+    this.watched = [];
+    // Those of them for whom the server has not answered yet.
+    this.newly = [];
     this.socket = new Socket({
       url: `${location.protocol.replace("http", "ws")}//${location.host}/ws`,
       onFrame: (frame) => {
@@ -155,8 +157,9 @@ export class Sync {
   /** Wants to be told who of these people is online. */
   watch(people) {
     this.people = people;
-    const watched = people.join();
-    if (watched !== this.watched && this.socket.send({ type: "presence", of: people })) this.watched = watched;
+    if (people.join() === this.watched.join() || !this.socket.send({ type: "presence", of: people })) return;
+    this.newly.push(...people.filter((uid) => !this.watched.includes(uid)));
+    this.watched = people;
   }
 
   tell(part) {
@@ -178,7 +181,10 @@ export class Sync {
       case "alive": return this.alive(frame);
       case "entries": return this.entries(frame);
       case "sent": return this.sent(frame);
-      case "typing": case "presence": case "person": return this.passed(frame);
+      case "presence":
+        if (this.newly.length) this.watching(this.newly.splice(0));
+        return this.passed(frame);
+      case "typing": case "person": return this.passed(frame);
       case "error": return frame.client_id ? this.refused(frame) : frame.conversation ? this.unmarked(frame) : this.unanswered(frame);
     }
   }
@@ -195,7 +201,8 @@ export class Sync {
     if (this.unproven.size && await this.db.isQuiet()) this.unproven.clear();
     for (const word of this.unproven) this.socket.send(word);
     this.socket.heartbeat();
-    this.watched = "";
+    this.watched = [];
+    this.newly = [];
     this.watch(this.people);
     await this.flush();
     if (!this.learned) await this.learn();

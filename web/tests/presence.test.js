@@ -111,7 +111,8 @@ test("when somebody was there last is asked for once a minute, anew when they go
 test("after each connection the server is told whom one watches, and nothing that it knows", async () => {
   const db = { uid: ME, position: async () => ({ cursor: 5, history: "h", learned: true }), all: async () => [] };
   const heard = [];
-  const sync = new Sync({ db, call: async () => [], changed: () => {}, notified: () => {}, passed: (frame) => heard.push(frame) });
+  const sync = new Sync({ db, call: async () => [], changed: () => {}, notified: () => {}, passed: (frame) => heard.push(frame),
+    watching: (people) => heard.push(people) });
   await sync.start();
   const lists = () => world.last.sent.filter(({ type }) => type === "presence").map(({ of }) => of);
   sync.watch([2, 3]);
@@ -130,6 +131,11 @@ test("after each connection the server is told whom one watches, and nothing tha
   world.last.receive({ type: "welcome", uid: ME, seq: 5, history: "h", heartbeat_seconds: 20 });
   world.last.receive({ type: "presence", online: [2] });
   await settled();
-  assert.deepEqual(heard, [{ type: "presence", online: [2] }]);
+  assert.deepEqual(heard, [[2, 3], { type: "presence", online: [2] }], "it is answered for all of them");
+  sync.watch([2, 3, 4]);
+  world.last.receive({ type: "presence", online: [] });
+  world.last.receive({ type: "presence", online: [4] });
+  await settled();
+  assert.deepEqual(heard.slice(2), [[4], { type: "presence", online: [] }, { type: "presence", online: [4] }]);
   sync.stop();
 });

@@ -221,6 +221,18 @@ test("a name that has changed is shown everywhere, and is asked for anew when th
   assert.deepEqual([store.title("u:10002"), store.line(row(3), true)], ["Robert", "Robert: hi"]);
 });
 
+test("people of whom one was told before they were watched are asked for again", async () => {
+  store.names.delete(10_002);
+  store.call = async (_, path) => {
+    asked.push(path);
+    return [];
+  };
+  store.write = async () => {};
+  store.name(10_002);
+  await store.meetAnew([10_002, 10_003]);
+  assert.deepEqual(asked, ["/users/10002", "/profiles?uids=10002"]);
+});
+
 test("keys of messages are UUIDs of version 4, and none is like another", () => {
   const keys = new Set(Array.from({ length: 1_000 }, uuid));
   assert.equal(keys.size, 1_000);

@@ -47,6 +47,10 @@ pub enum Audited {
     MuteLifted,
     /// A member got another role.
     RoleChanged,
+    /// An operator is done with a report.
+    ReportClosed,
+    /// An administrator of a group is done with a report.
+    ReportDismissed,
 }
 
 impl Audited {
@@ -69,6 +73,8 @@ impl Audited {
             Audited::MemberMuted => "member_muted",
             Audited::MuteLifted => "mute_lifted",
             Audited::RoleChanged => "role_changed",
+            Audited::ReportClosed => "report_closed",
+            Audited::ReportDismissed => "report_dismissed",
         }
     }
 }

@@ -40,7 +40,7 @@ pub use groups::Groups;
 pub use invites::{InviteError, Invites};
 pub use messages::Messages;
 pub use moments::Moments;
-pub use operators::{OperatorError, Operators};
+pub use operators::{InspectedPerson, OperatorError, Operators};
 pub use passwords::{Busy, PASSWORD_TURNS};
 pub use people::{Friend, People, ShownPerson};
 pub use reports::{GroupReport, NamedReport, ReportError, ReportList, Reports};

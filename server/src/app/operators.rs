@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Accounts, Audit, Audited, OpenSession, SessionId};
+use super::{Accounts, Audit, Audited, NamedReport, OpenSession, ReportList, SessionId};
 use crate::domain::{Clock, Uid, normal_name};
 use crate::store::{Directory, ListedAccount, StoreError};
 
@@ -12,6 +12,9 @@ const MOST_FOUND: usize = 50;
 
 /// Sessions that are shown of one account.
 const MOST_SESSIONS: usize = 100;
+
+/// Reports that are shown about one person.
+const MOST_REPORTS: usize = 50;
 
 /// Why an operator's wish is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,24 +30,42 @@ pub enum OperatorError {
     Store(#[from] StoreError),
 }
 
+/// A person as operators see it.
+#[derive(Clone, Debug)]
+pub struct InspectedPerson {
+    /// The account.
+    pub account: ListedAccount,
+    /// Its open sessions, newest first.
+    pub sessions: Vec<OpenSession>,
+    /// The reports about it, newest first.
+    pub reports: Vec<NamedReport>,
+}
+
 /// See the module. Cheap to clone.
 #[derive(Clone)]
 pub struct Operators {
     accounts: Accounts,
     directory: Arc<Directory>,
     audit: Audit,
+    reports: ReportList,
     clock: Clock,
 }
 
 impl Operators {
     /// Operators of the accounts in `directory`; what they do is noted in `audit`.
     pub fn new(accounts: Accounts, directory: Arc<Directory>, audit: Audit, clock: Clock) -> Operators {
-        Operators { accounts, directory, audit, clock }
+        let reports = ReportList::new(Arc::clone(&directory), clock.clone());
+        Operators { accounts, directory, audit, reports, clock }
     }
 
     /// The log of what was done.
     pub fn audit(&self) -> &Audit {
         &self.audit
+    }
+
+    /// All reports.
+    pub fn reports(&self) -> &ReportList {
+        &self.reports
     }
 
     /// Whether the account of `uid` is an operator's.
@@ -70,11 +91,12 @@ impl Operators {
         Ok(found)
     }
 
-    /// An account and its open sessions, newest first.
-    pub async fn person(&self, uid: Uid) -> Result<(ListedAccount, Vec<OpenSession>), OperatorError> {
+    /// An account, its open sessions and the reports about it.
+    pub async fn person(&self, uid: Uid) -> Result<InspectedPerson, OperatorError> {
         let account = self.directory.listed_account(uid).await?.ok_or(OperatorError::Unknown(uid))?;
         let open = self.directory.sessions(uid, self.clock.now(), MOST_SESSIONS).await?;
-        Ok((account, open.into_iter().map(OpenSession::of_another).collect()))
+        let sessions = open.into_iter().map(OpenSession::of_another).collect();
+        Ok(InspectedPerson { account, sessions, reports: self.reports.about(uid, MOST_REPORTS).await? })
     }
 
     /// Shuts the account of `uid`: its sessions and invitations end, and nobody logs in to it.

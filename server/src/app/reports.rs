@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::Groups;
+use super::{Audit, Audited, Groups};
 use crate::domain::message::Person;
 use crate::domain::{
     ClientId, Clock, Complaint, Conversation, GroupId, Kind, LONGEST_REPORT, MOST_REPORTS, MessageId,
@@ -84,6 +84,7 @@ pub struct Reports {
     directory: Arc<Directory>,
     store: Arc<dyn MessageStore>,
     groups: Groups,
+    audit: Audit,
     clock: Clock,
 }
 
@@ -95,7 +96,8 @@ impl Reports {
         groups: Groups,
         clock: Clock,
     ) -> Reports {
-        Reports { directory, store, groups, clock }
+        let audit = Audit::new(Arc::clone(&directory), clock.clone());
+        Reports { directory, store, groups, audit, clock }
     }
 
     /// Reports somebody else's message: the row of that conversation in the inbox of `by`. Its text is kept with the report.
@@ -192,10 +194,13 @@ impl Reports {
     /// Takes a report off the list of a group. The operators keep it on theirs.
     pub async fn dismiss(&self, by: Uid, gid: GroupId, number: u64) -> Result<(), ReportError> {
         self.administrator(by, gid).await?;
-        match self.directory.dismiss_report(gid, number, self.clock.now()).await? {
-            true => Ok(()),
-            false => Err(ReportError::Unknown),
+        let report = self.directory.report(number).await?.filter(|report| report.gid() == Some(gid));
+        let about = report.ok_or(ReportError::Unknown)?.complaint.about;
+        if self.directory.dismiss_report(gid, number, self.clock.now()).await? {
+            let detail = format!("report {number}");
+            self.audit.note_in_group(by, Audited::ReportDismissed, about, gid, &detail).await;
         }
+        Ok(())
     }
 
     async fn administrator(&self, by: Uid, gid: GroupId) -> Result<(), SendError> {
@@ -220,13 +225,15 @@ impl Reports {
 #[derive(Clone)]
 pub struct ReportList {
     directory: Arc<Directory>,
+    audit: Audit,
     clock: Clock,
 }
 
 impl ReportList {
     /// Use cases over the reports of `directory`.
     pub fn new(directory: Arc<Directory>, clock: Clock) -> ReportList {
-        ReportList { directory, clock }
+        let audit = Audit::new(Arc::clone(&directory), clock.clone());
+        ReportList { directory, audit, clock }
     }
 
     /// The open reports, or with `closed_too` all, oldest first: those with numbers above `after`, at most `limit`.
@@ -236,7 +243,15 @@ impl ReportList {
         after: u64,
         limit: usize,
     ) -> Result<Vec<NamedReport>, StoreError> {
-        let reports = self.directory.all_reports(closed_too, after, limit).await?;
+        self.named(self.directory.all_reports(closed_too, after, limit).await?).await
+    }
+
+    /// The newest reports about a person, open or closed, at most `limit`.
+    pub async fn about(&self, person: Uid, limit: usize) -> Result<Vec<NamedReport>, StoreError> {
+        self.named(self.directory.reports_about(person, limit).await?).await
+    }
+
+    async fn named(&self, reports: Vec<Report>) -> Result<Vec<NamedReport>, StoreError> {
         let people = reports.iter().flat_map(|report| [Some(report.complaint.about), report.reporter]);
         let names = Names::of(&self.directory, people.flatten()).await?;
         let named = |report: Report| NamedReport {
@@ -247,9 +262,14 @@ impl ReportList {
         Ok(reports.into_iter().map(named).collect())
     }
 
-    /// Closes a report, for good. `false`: there is none of this number.
-    pub async fn close(&self, number: u64) -> Result<bool, StoreError> {
-        self.directory.close_report(number, self.clock.now()).await
+    /// Closes a report, for good, and notes that `by` did it (`None`: a command). `false`: there is none of this number.
+    pub async fn close(&self, by: Option<Uid>, number: u64) -> Result<bool, StoreError> {
+        let Some(report) = self.directory.report(number).await? else { return Ok(false) };
+        if self.directory.close_report(number, self.clock.now()).await? {
+            let (about, detail) = (report.complaint.about, format!("report {number}"));
+            self.audit.note(by, Audited::ReportClosed, about, &detail).await;
+        }
+        Ok(true)
     }
 }
 

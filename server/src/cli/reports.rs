@@ -77,7 +77,7 @@ async fn list(reports: &ReportList, all: bool, json: bool) -> Result<(), ExitErr
 }
 
 async fn close(reports: &ReportList, number: u64) -> Result<(), ExitError> {
-    match reports.close(number).await.map_err(ExitError::failed)? {
+    match reports.close(None, number).await.map_err(ExitError::failed)? {
         true => Ok(writeln!(io::stdout(), "report {number} is closed")?),
         false => Err(ExitError::failed(format!(
             "there is no report {number}; `tidemark reports list` shows the open ones"

@@ -101,6 +101,13 @@ pub struct Report {
     pub is_closed: bool,
 }
 
+impl Report {
+    /// The group of the reported message, if it was said in one.
+    pub fn gid(&self) -> Option<GroupId> {
+        self.complaint.message.as_ref()?.gid
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

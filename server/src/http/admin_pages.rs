@@ -1,4 +1,4 @@
-//! The pages of operators under `/admin`: people and their sessions, locking accounts, and the audit log. Plain forms and links, no
+//! The pages of operators under `/admin`: people and their sessions, locking accounts, reports, and the audit log. Plain forms and links, no
 //! script. They are shown to accounts that a command on the machine has made operators' (`tidemark user operator`); for everybody else
 //! there is no such page. A form of another site is refused before it comes here (`layers::own_origin`).
 
@@ -15,12 +15,16 @@ use super::extract::{Params, session};
 use super::pages::{page_not_found, to_log_in};
 use super::proxy::Caller;
 use super::state::HttpState;
-use crate::app::{NamedAuditLine, OpenSession, OperatorError, SignUp};
+use crate::app::{InspectedPerson, NamedAuditLine, NamedReport, OpenSession, OperatorError, SignUp};
+use crate::config::LimitsSection;
 use crate::domain::{Timestamp, Uid};
 use crate::store::{ListedAccount, StoreError};
 
 /// Lines of a page of the audit log.
 const LINES: usize = 100;
+
+/// Reports of a page.
+const REPORTS: usize = 50;
 
 /// The query of the list of people.
 #[derive(Deserialize)]
@@ -34,6 +38,21 @@ pub(super) struct PeopleQuery {
 pub(super) struct AuditQuery {
     /// The number of a line.
     before: Option<u64>,
+}
+
+/// The query of the list of reports.
+#[derive(Deserialize)]
+pub(super) struct ReportsQuery {
+    /// The number of a report.
+    #[serde(default)]
+    after: u64,
+}
+
+/// The form of the list of reports.
+#[derive(Deserialize)]
+pub(super) struct Closing {
+    /// The number of a report.
+    close: u64,
 }
 
 /// The form of the page of a person.
@@ -130,11 +149,18 @@ pub(super) async fn people(
         }
         SignUp::Closed => "`tidemark user add` alone makes one (`[accounts] sign_up = \"closed\"`).",
     };
-    let view = web::AdminPeople { operator: &operator.name, query: q.trim(), found: &found, sign_up };
+    let limits = allowances(&state.settings.limits);
+    let view = web::AdminPeople {
+        operator: &operator.name,
+        query: q.trim(),
+        found: &found,
+        sign_up,
+        limits: &limits,
+    };
     Ok(Html(web::admin_people(&view)))
 }
 
-/// `GET /admin/people/{uid}`: an account and its sessions.
+/// `GET /admin/people/{uid}`: an account, its sessions, and the reports about it.
 pub(super) async fn person(
     State(state): State<HttpState>,
     caller: Caller,
@@ -144,9 +170,15 @@ pub(super) async fn person(
 ) -> Result<Html<String>, OtherPage> {
     let operator = operator(&state, caller, &uri, &headers).await?;
     let uid: Uid = uid.parse().map_err(|_| page_not_found(&headers))?;
-    let (listed, open) = state.operators.person(uid).await?;
-    let sessions: Vec<_> = open.into_iter().map(shown_session).collect();
-    let view = web::AdminPerson { operator: &operator.name, account: &account(listed), sessions: &sessions };
+    let InspectedPerson { account: listed, sessions, reports } = state.operators.person(uid).await?;
+    let sessions: Vec<_> = sessions.into_iter().map(shown_session).collect();
+    let reports: Vec<_> = reports.into_iter().map(shown_report).collect();
+    let view = web::AdminPerson {
+        operator: &operator.name,
+        account: &account(listed),
+        sessions: &sessions,
+        reports: &reports,
+    };
     Ok(Html(web::admin_person(&view)))
 }
 
@@ -175,6 +207,40 @@ pub(super) async fn change(
         _ => return Err(broken().into()),
     }
     Ok(Redirect::to(&format!("/admin/people/{uid}")))
+}
+
+/// `GET /admin/reports`: those that no operator has closed, oldest first.
+pub(super) async fn reports(
+    State(state): State<HttpState>,
+    caller: Caller,
+    OriginalUri(uri): OriginalUri,
+    headers: HeaderMap,
+    Params(ReportsQuery { after }): Params<ReportsQuery>,
+) -> Result<Html<String>, OtherPage> {
+    let operator = operator(&state, caller, &uri, &headers).await?;
+    let open = state.operators.reports().page(false, after, REPORTS).await?;
+    let newer = open.last().filter(|_| open.len() == REPORTS).map(|last| last.report.number);
+    let reports: Vec<_> = open.into_iter().map(shown_report).collect();
+    let view = web::AdminReports { operator: &operator.name, reports: &reports, newer };
+    Ok(Html(web::admin_reports(&view)))
+}
+
+/// `POST /admin/reports`: closes one.
+pub(super) async fn close_report(
+    State(state): State<HttpState>,
+    caller: Caller,
+    OriginalUri(uri): OriginalUri,
+    headers: HeaderMap,
+    form: Result<Form<Closing>, FormRejection>,
+) -> Result<Redirect, OtherPage> {
+    let Operator { uid: by, .. } = operator(&state, caller, &uri, &headers).await?;
+    let Form(Closing { close }) =
+        form.map_err(|_| Problem::invalid_query("the form did not arrive whole; load the page again"))?;
+    if !state.operators.reports().close(Some(by), close).await? {
+        let gone = format!("there is no report {close}: the person that it is about has deleted the account");
+        return Err(Problem::new(StatusCode::NOT_FOUND, "unknown_report", gone).into());
+    }
+    Ok(Redirect::to("/admin/reports"))
 }
 
 /// `GET /admin/audit`: what was done, newest first.
@@ -208,6 +274,56 @@ fn account(
 fn shown_session(OpenSession { id, created_at, expires_at, label, .. }: OpenSession) -> web::AdminSession {
     let (created_at, expires_at) = (in_utc(created_at), in_utc(expires_at));
     web::AdminSession { id: id.to_string(), device: label, created_at, expires_at }
+}
+
+fn shown_report(NamedReport { report, about, reporter }: NamedReport) -> web::AdminReport {
+    let (number, is_closed, complaint) = (report.number, report.is_closed, report.complaint);
+    web::AdminReport {
+        number,
+        made_at: in_utc(complaint.made_at),
+        reason: complaint.reason.as_str(),
+        words: complaint.words,
+        about: (about.uid.0, about.name),
+        reporter: reporter.map(|person| (person.uid.0, person.name)),
+        message: complaint.message.map(|message| web::AdminReported {
+            group: message.gid.map(|gid| gid.0),
+            text: message.text,
+            sent_at: in_utc(message.sent_at),
+        }),
+        is_closed,
+    }
+}
+
+/// How much one account may do: what, how much, and the setting that says so.
+fn allowances(limits: &LimitsSection) -> Vec<(&'static str, String, &'static str)> {
+    let by_the_day = |count: u32| format!("{count} a day");
+    vec![
+        (
+            "Stored messages",
+            format!("{} KiB a day", limits.stored_kib_per_account_per_day),
+            "stored_kib_per_account_per_day",
+        ),
+        (
+            "Strangers put into groups",
+            by_the_day(limits.strangers_per_account_per_day),
+            "strangers_per_account_per_day",
+        ),
+        (
+            "Strangers written to",
+            by_the_day(limits.first_messages_per_account_per_day),
+            "first_messages_per_account_per_day",
+        ),
+        (
+            "Downloads of everything",
+            by_the_day(limits.downloads_per_account_per_day),
+            "downloads_per_account_per_day",
+        ),
+        (
+            "Messages and read markers",
+            format!("{} a second", limits.sends_per_account_per_second),
+            "sends_per_account_per_second",
+        ),
+    ]
 }
 
 fn audit_line(NamedAuditLine { line, by, person }: NamedAuditLine) -> web::AdminAuditLine {

@@ -186,6 +186,7 @@ fn pages() -> Router<HttpState> {
         .route("/tables/{table}/row",     get(table_pages::row))
         .route("/admin",                  get(admin_pages::people))
         .route("/admin/people/{uid}",     get(admin_pages::person).post(admin_pages::change))
+        .route("/admin/reports",          get(admin_pages::reports).post(admin_pages::close_report))
         .route("/admin/audit",            get(admin_pages::audit))
         .route("/docs",                   get(openapi::page))
         .route("/docs/websocket",         get(openapi::websocket))

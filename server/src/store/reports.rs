@@ -95,6 +95,18 @@ impl Directory {
         reports(&self.db.rows(all.bind(after).bind(limit)).await?)
     }
 
+    /// The newest reports about `about` or about what it said, at most `limit`.
+    pub async fn reports_about(&self, about: Uid, limit: usize) -> Result<Vec<Report>, StoreError> {
+        let newest = sql(format!("{REPORTS} WHERE about = $1 ORDER BY number DESC LIMIT $2"));
+        reports(&self.db.rows(newest.bind(about).bind(limit)).await?)
+    }
+
+    /// The report of this number, if there is one.
+    pub async fn report(&self, number: u64) -> Result<Option<Report>, StoreError> {
+        let one = sql(format!("{REPORTS} WHERE number = $1"));
+        Ok(reports(&self.db.rows(one.bind(number)).await?)?.pop())
+    }
+
     /// The reports that `reporter` has made, by their numbers: those above `after`, at most `limit`.
     pub async fn reports_by(
         &self,
@@ -106,17 +118,17 @@ impl Directory {
         reports(&self.db.rows(own.bind(reporter).bind(after).bind(limit)).await?)
     }
 
-    /// An administrator of the group is done with the report. `false`: the group has no such report.
+    /// An administrator of the group is done with the report. `false`: the group has no such report that is open.
     pub async fn dismiss_report(&self, gid: GroupId, number: u64, at: Timestamp) -> Result<bool, StoreError> {
         let done = sql(
-            "UPDATE reports SET dismissed_at = coalesce(dismissed_at, $3) WHERE gid = $1 AND number = $2",
+            "UPDATE reports SET dismissed_at = $3 WHERE gid = $1 AND number = $2 AND dismissed_at IS NULL",
         );
         Ok(self.db.change(done.bind(gid).bind(number).bind(at)).await? > 0)
     }
 
-    /// An operator is done with the report. `false`: there is none.
+    /// An operator is done with the report. `false`: there is no open one.
     pub async fn close_report(&self, number: u64, at: Timestamp) -> Result<bool, StoreError> {
-        let done = sql("UPDATE reports SET closed_at = coalesce(closed_at, $2) WHERE number = $1");
+        let done = sql("UPDATE reports SET closed_at = $2 WHERE number = $1 AND closed_at IS NULL");
         Ok(self.db.change(done.bind(number).bind(at)).await? > 0)
     }
 

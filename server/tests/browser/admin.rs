@@ -1,5 +1,8 @@
 //! The pages of operators in a browser.
 
+use tidemark_client::Reason;
+use uuid::Uuid;
+
 use super::axe::faults;
 use super::window::{COLOURS, ENTER};
 use super::world::{World, connected};
@@ -21,7 +24,15 @@ async fn an_operator_locks_an_account_and_axe_finds_nothing_in_any_colours() {
     assert!(ben.http.me().await.is_err(), "the session has ended");
     window.click("button[value=unlock]").await;
     window.until("document.querySelector('button[value=lock]')").await;
-    world.person("Ben Baker").await;
+    let baker = world.person("Ben Baker").await;
+    let report =
+        async |text| baker.http.report_person(Uuid::new_v4(), ben.uid, Reason::Harassment, text).await;
+    report("rude & <loud>").await.expect("reported");
+    report("again").await.expect("reported");
+    window.goto(&world.at("/admin/reports")).await;
+    window.until("document.querySelectorAll('.reports li').length === 2").await;
+    window.click(".reports li button").await;
+    window.until("document.querySelectorAll('.reports li').length === 1").await;
     let person = window.run("return location.pathname").await;
     let person = person.as_str().expect("a path");
     let own = "/admin/people/10001";
@@ -29,7 +40,9 @@ async fn an_operator_locks_an_account_and_axe_finds_nothing_in_any_colours() {
         window.colours(colours).await;
         for (width, height) in [(1280, 800), (360, 740)] {
             window.size(width, height).await;
-            for path in ["/admin", "/admin?q=ben", "/admin?q=nobody", person, own, "/admin/audit"] {
+            for path in
+                ["/admin", "/admin?q=ben", "/admin?q=nobody", person, own, "/admin/reports", "/admin/audit"]
+            {
                 window.goto(&world.at(path)).await;
                 window.until("document.querySelector('h1')").await;
                 assert_eq!(faults(&window).await, "", "{path} in {colours:?} colours at {width}");

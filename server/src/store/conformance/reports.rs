@@ -58,6 +58,12 @@ pub async fn run(reports: &Directory) {
     assert!(!reports.close_report(numbers[2] + 1, Timestamp(20)).await.expect("asked"));
     assert_eq!((walkers().await.len(), all(false).await.len(), all(true).await.len()), (1, 2, 3));
     assert!(all(true).await[0].is_closed);
+    assert!(!reports.close_report(numbers[0], Timestamp(21)).await.expect("asked"), "once");
+    assert_eq!(reports.report(numbers[1]).await.expect("read").as_ref(), Some(&known[1]));
+    assert_eq!(reports.report(numbers[2] + 1).await.expect("read"), None);
+    let about_eve = reports.reports_about(EVE, 10).await.expect("listed");
+    assert_eq!(about_eve.iter().map(|report| report.number).collect::<Vec<_>>(), [numbers[1], numbers[0]]);
+    assert_eq!(reports.reports_about(EVE, 1).await.expect("listed"), about_eve[..1]);
     assert!(!reports.dismiss_report(GroupId(4), numbers[0], Timestamp(20)).await.expect("asked"));
     assert!(reports.dismiss_report(WALKERS, numbers[0], Timestamp(20)).await.expect("asked"));
     assert!(

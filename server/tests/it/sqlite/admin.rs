@@ -165,6 +165,55 @@ async fn an_operator_finds_people_ends_their_sessions_and_locks_accounts() {
 }
 
 #[tokio::test]
+async fn an_operator_reads_reports_and_closes_them() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (child, address) = serve(place.path()).await;
+    let site = Site::of(&address);
+    let ((_, ann), (bob, of_bob)) = (site.sign_up("Ann").await, site.sign_up("Bob").await);
+    let (_, eve) = site.sign_up("<i>Eve</i>").await;
+    assert_eq!(site.ask(&ann, "/admin/reports", None).await.status, 404);
+    assert_eq!(run(place.path(), &["user", "operator", "ann", "on"]).await.0, 0);
+    assert!(site.see(&ann, "/admin/reports").await.contains("There is no open report."));
+
+    let key = |n: u128| uuid::Uuid::from_u128(n);
+    let said = json!({"to": {"user": 10_003}, "client_id": key(1), "kind": "message", "body": {"text": "buy <b>this</b>"}});
+    site.call(&of_bob, Method::POST, "messages", said).await;
+    let about = format!("users/{bob}/report");
+    let wrong = json!({"client_id": key(2), "reason": "harassment", "text": "he & his \"jokes\""});
+    site.call(&eve, Method::POST, &about, wrong).await;
+    let spam = json!({"client_id": key(3), "reason": "spam", "text": ""});
+    site.call(&eve, Method::POST, &format!("conversations/u:{bob}/messages/1/report"), spam).await;
+
+    let page = site.see(&ann, "/admin/reports").await;
+    assert!(!page.contains("<b>this") && !page.contains("<i>Eve"), "words of strangers are text: {page}");
+    for shown in ["harassment", "his &#34;jokes&#34;", "spam", "this", "to the reporter"] {
+        assert!(page.contains(shown), "{shown}: {page}");
+    }
+    let of_person = format!("/admin/people/{bob}");
+    assert_eq!(site.see(&ann, &of_person).await.matches("Close report").count(), 2);
+    for wrong in ["", "close=", "close=x", "close=-1"] {
+        assert_eq!(site.send(&ann, "/admin/reports", wrong).await.status, 400, "{wrong:?}");
+    }
+    assert_eq!(site.send(&ann, "/admin/reports", "close=99").await.status, 404);
+    assert_eq!(site.send(&of_bob, "/admin/reports", "close=1").await.status, 404);
+    let foreign = site.ask(&ann, "/admin/reports", Some(("https://evil.example", "close=1"))).await;
+    assert_eq!(foreign.status, 403);
+    for _ in 0..2 {
+        let closed = site.send(&ann, "/admin/reports", "close=1").await;
+        assert_eq!((closed.status, closed.location.as_str()), (303, "/admin/reports"));
+    }
+    assert_eq!(run(place.path(), &["reports", "close", "2"]).await.0, 0);
+    assert!(site.see(&ann, "/admin/reports").await.contains("There is no open report."));
+    let page = site.see(&ann, &of_person).await;
+    assert!(page.matches(", closed").count() == 2 && !page.contains("Close report"), "{page}");
+    let lines = audited(place.path()).await;
+    let closed = |by| (by, "report_closed".to_owned(), json!("Bob"), Value::Null);
+    assert_eq!(lines[..2], [closed(Value::Null), closed(json!("Ann"))]);
+    assert_eq!(lines.len(), 3);
+    assert_eq!(terminate(child).await, 0);
+}
+
+#[tokio::test]
 async fn what_commands_and_administrators_of_groups_do_is_noted() {
     let place = tempfile::tempdir().expect("a directory");
     let (child, address) = serve(place.path()).await;

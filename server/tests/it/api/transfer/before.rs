@@ -56,7 +56,11 @@ async fn all_is_there(app: &TestApp, answers: &Value) {
         let seen = list(before, "rows");
         assert_eq!(&rows[..seen.len()], seen, "{}", person.name);
         for (path, was) in before["answers"].as_object().expect("answers") {
-            let is = app.get(&person, &format!("/api/v1/{path}")).await.ok(200);
+            let mut is = app.get(&person, &format!("/api/v1/{path}")).await.ok(200);
+            // An answer of today may say more.
+            if let (Some(is), Some(was)) = (is.as_object_mut(), was.as_object()) {
+                is.retain(|field, _| was.contains_key(field));
+            }
             assert_eq!(&is, was, "{}: {path}", person.name);
         }
         conversations_are_there(app, &person, list(before, "conversations")).await;
