@@ -171,7 +171,8 @@ impl Reports {
     ) -> Result<Vec<GroupReport>, ReportError> {
         self.administrator(by, gid).await?;
         let reports = self.directory.reports_of_group(gid, after, limit).await?;
-        let names = Names::of(&self.directory, reports.iter().map(|report| report.complaint.about)).await?;
+        let people = reports.iter().map(|report| report.complaint.about).collect();
+        let names = Names::of(&self.directory, people).await?;
         let mut shown = Vec::with_capacity(reports.len());
         for Report { number, complaint, .. } in reports {
             let copy = match &complaint.message {
@@ -252,8 +253,9 @@ impl ReportList {
     }
 
     async fn named(&self, reports: Vec<Report>) -> Result<Vec<NamedReport>, StoreError> {
-        let people = reports.iter().flat_map(|report| [Some(report.complaint.about), report.reporter]);
-        let names = Names::of(&self.directory, people.flatten()).await?;
+        let mut people: Vec<Uid> = reports.iter().map(|report| report.complaint.about).collect();
+        people.extend(reports.iter().filter_map(|report| report.reporter));
+        let names = Names::of(&self.directory, people).await?;
         let named = |report: Report| NamedReport {
             about: names.person(report.complaint.about),
             reporter: report.reporter.map(|uid| names.person(uid)),
@@ -277,8 +279,7 @@ impl ReportList {
 struct Names(HashMap<Uid, String>);
 
 impl Names {
-    async fn of(directory: &Directory, people: impl Iterator<Item = Uid>) -> Result<Names, StoreError> {
-        let mut uids: Vec<Uid> = people.collect();
+    async fn of(directory: &Directory, mut uids: Vec<Uid>) -> Result<Names, StoreError> {
         uids.sort_unstable();
         uids.dedup();
         let names = directory.shown_names(&uids).await?;
