@@ -25,10 +25,10 @@ async fn an_operator_locks_an_account_and_axe_finds_nothing_in_any_colours() {
     window.click("button[value=unlock]").await;
     window.until("document.querySelector('button[value=lock]')").await;
     let baker = world.person("Ben Baker").await;
-    let report =
-        async |text| baker.http.report_person(Uuid::new_v4(), ben.uid, Reason::Harassment, text).await;
-    report("rude & <loud>").await.expect("reported");
-    report("again").await.expect("reported");
+    for (key, text) in [(1, "rude & <loud>"), (2, "again")] {
+        let made = baker.http.report_person(Uuid::from_u128(key), ben.uid, Reason::Harassment, text).await;
+        made.expect("reported");
+    }
     window.goto(&world.at("/admin/reports")).await;
     window.until("document.querySelectorAll('.reports li').length === 2").await;
     window.click(".reports li button").await;
