@@ -119,7 +119,7 @@ pub async fn give(
 fn clock() -> Moment {
     static START: OnceLock<std::time::Instant> = OnceLock::new();
     let start = *START.get_or_init(std::time::Instant::now);
-    // Not from 0, where nothing could lie before.
-    let since = Instant::now().into_std().saturating_duration_since(start) + Duration::from_secs(1_000);
+    // Not from 0: the paused clock of the test that came first may be ahead of this one's.
+    let since = (Instant::now().into_std() + Duration::from_secs(1_000)).saturating_duration_since(start);
     Moment::from_nanos(u64::try_from(since.as_nanos()).expect("tests are short"))
 }
