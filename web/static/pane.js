@@ -42,7 +42,8 @@ export class Pane {
     addEventListener("pagehide", () => this.reader.leave(this.view));
     store.watch((ids) => {
       if (!ids) this.showAnew();
-      else if (ids.includes(this.id) || ids.includes(null)) this.renew();
+      // What is set for all conversations changes under one's own.
+      else if (ids.some((id) => id === this.id || id === null || id === `u:${store.self.uid}`)) this.renew();
     });
   }
 
