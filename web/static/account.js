@@ -1,14 +1,17 @@
 // The account in the settings: another password, recovery codes, the devices that are logged in, one's own data, logging out.
 
-import { hideCodes, showCodes } from "./codes.js";
+import { hideCodes, laidAside, settleCodes, showCodes } from "./codes.js";
 import { $, h } from "./dom.js";
 import "./reveal.js";
 import { momentOf, refused, t } from "./texts.js";
 
 const MINUTE_MS = 60_000;
 
-/** `over(path)` logs this device out by the call `DELETE path`. Answers {reset}, for each time that the settings open. */
-export function accountSettings(call, over) {
+/**
+ * `over(path)` logs this device out by the call `DELETE path`; `kept()`: the recovery codes were kept. Answers {reset, open(section)}: for
+ * each time that the settings open, and for each section that is shown.
+ */
+export function accountSettings(call, over, kept) {
   const problem = (place, text) => { $(`${place}-problem`).textContent = text; };
   for (const [id, path] of [["log-out", "/sessions/current"], ["log-out-all", "/sessions"]]) {
     $(id).addEventListener("click", () => over(path).catch((refusal) => problem("settings", refusal.message)));
@@ -56,6 +59,12 @@ export function accountSettings(call, over) {
     asked.removeAttribute("aria-invalid");
     hideCodes();
   };
+  $("codes-done").addEventListener("click", () => {
+    settleCodes();
+    forget();
+    kept();
+    $("recovery-title").focus();
+  });
   const wrong = (text) => {
     problem("recovery-password", text);
     asked.setAttribute("aria-invalid", "true");
@@ -69,22 +78,19 @@ export function accountSettings(call, over) {
     try {
       const made = await call("POST", "/me/recovery-codes", { password });
       showCodes(document.body.dataset.name, made.codes);
+      settleCodes();
+      kept();
       $("codes").focus();
       await left();
     } catch (refusal) {
       wrong(refusal.code === "wrong_credentials" ? t("settings.wrong_password") : refusal.message);
     }
   });
-  $("recovery").addEventListener("toggle", () => {
-    forget();
-    if ($("recovery").open) left().catch((refusal) => wrong(refusal.message));
-  });
-
   const end = async ({ id, current }) => {
     if (current) return over("/sessions/current");
     await call("DELETE", `/sessions/${id}`);
     await list();
-    $("devices").querySelector("summary").focus();
+    $("devices-title").focus();
   };
   const rename = (session, line) => {
     const field = h("input.grow", { maxlength: "60", value: session.name, "aria-label": t("devices.name") });
@@ -92,7 +98,7 @@ export function accountSettings(call, over) {
       event.preventDefault();
       if (field.value.trim()) await call("PUT", `/sessions/${session.id}`, { name: field.value.trim() });
       await list();
-      $("devices").querySelector("summary").focus();
+      $("devices-title").focus();
     };
     line.replaceChildren(h("form.together.grow", {
       onsubmit: (event) => save(event).catch((refusal) => problem("devices", refusal.message)),
@@ -104,11 +110,11 @@ export function accountSettings(call, over) {
     const name = session.name || t("devices.unnamed");
     const which = `${session.current ? t("devices.this") : name}, ${since}`;
     const line = h("li", {},
-      h("span.grow", {}, h("bdi.block", {}, name), session.current ? h("b.block", {}, t("devices.this")) : null,
+      h("span.grow", {}, h("b.block", {}, h("bdi", {}, name)), session.current ? h("span.here.block", {}, t("devices.this")) : null,
         h("span.quiet.block", {}, since)),
-      h("button.link", { type: "button", "aria-label": `${t("devices.rename")} (${which})`, onclick: () => rename(session, line) },
+      h("button.button", { type: "button", "aria-label": `${t("devices.rename")} (${which})`, onclick: () => rename(session, line) },
         t("devices.rename")),
-      h("button.link", {
+      h("button.button", {
         type: "button", "aria-label": `${t("settings.log_out")} (${which})`,
         onclick: () => end(session).catch((refusal) => problem("devices", refusal.message)),
       }, t("settings.log_out")));
@@ -116,21 +122,27 @@ export function accountSettings(call, over) {
   };
   const list = async () => {
     problem("devices", "");
+    $("devices-list").toggleAttribute("data-loading", !$("devices-list").childElementCount);
     const sessions = await call("GET", "/sessions");
+    $("devices-list").toggleAttribute("data-loading", false);
     $("devices-list").replaceChildren(...sessions.sort((a, b) => b.current - a.current).map(device));
   };
-  $("devices").addEventListener("toggle", () => {
-    if ($("devices").open) list().catch((refusal) => problem("devices", refusal.message));
-  });
-
+  const open = (section) => {
+    forget();
+    if (section === "devices") list().catch((refusal) => problem("devices", refusal.message));
+    if (section !== "recovery") return;
+    const codes = laidAside(Number(document.body.dataset.uid));
+    if (codes) showCodes(document.body.dataset.name, codes);
+    left().catch((refusal) => wrong(refusal.message));
+  };
   const reset = () => {
     form.reset();
     clear();
     problem("settings", "");
-    $("change-password").open = $("devices").open = $("recovery").open = false;
+    $("change-password").open = false;
     forget();
   };
-  return { reset };
+  return { reset, open };
 }
 
 /** Saves the file of the person's own data, or answers why it is refused. The file lies on the disk, not in memory. */

@@ -1,4 +1,4 @@
-// The menus behind the buttons of a message, and of the person of a conversation.
+// The menus behind the buttons of a message, and of a person.
 
 import { linkTo } from "./address.js";
 import { ask } from "./ask.js";
@@ -27,7 +27,7 @@ export function actionsMenu(store, composer, emoji, { forward, report, readers }
   return (row, opener) => {
     const own = row.sender === store.self.uid;
     const mine = chosen(row, store.self.uid);
-    const smileys = EMOJI.map((emoji) => item(h("span.glyph", {}, emoji), () => toggle(store, row, emoji), {
+    const smileys = EMOJI.map((emoji) => item(emoji, () => toggle(store, row, emoji), {
       role: "menuitemcheckbox", "aria-checked": String(mine.includes(emoji)), "aria-label": t("actions.react", { emoji }),
     }));
     const dots = h("span", { "aria-hidden": "true" }, "…");
@@ -47,27 +47,36 @@ export function actionsMenu(store, composer, emoji, { forward, report, readers }
       !own && store.governs(row.conversation) && item(t("actions.remove"), () => removeForAll(store, row)),
       !own && item(t("report.menu"), () => report(row)),
       item(t("actions.delete"), () => remove(store, row)),
-      h("div.quiet.about", {}, about(row, opener.closest(".msg"))),
+      h("div.quiet.tips", {}, about(row, opener.closest(".msg"))),
     ]);
   };
 }
 
+/** Whether it is a conversation with somebody else, who has an account. */
+export function isOther(store, id) {
+  const uid = id.startsWith("u:") && Number(id.slice(2));
+  return Boolean(uid) && uid !== store.self.uid && !store.isDeleted(uid);
+}
+
 /**
- * The menu of the open conversation, and of its person. `date()` asks for the day to go to, `report(uid)` what is wrong. Answers
- * `open(button)`.
+ * The menu of a person, wherever one is shown, and of the open conversation. `mute(button, id)` opens the one of a conversation, `date()`
+ * asks for the day to go to, `report(uid)` what is wrong. Answers `open(button, id)`.
  */
-export function conversationMenu(store, { date, report }) {
-  return (opener) => {
-    const id = store.open;
-    const uid = id.startsWith("u:") && Number(id.slice(2));
-    const toDate = item(t("date.open"), date);
-    if (!uid || uid === store.self.uid || store.isDeleted(uid)) return openMenu(opener, [toDate]);
+export function aboutMenu(store, { mute, date, report } = {}) {
+  return (opener, id) => {
+    const toDate = date && id === store.open && item(t("date.open"), date);
+    if (!isOther(store, id)) return openMenu(opener, [toDate]);
+    const uid = Number(id.slice(2));
+    const { mine, theirs } = store.friend(uid);
     const isBlocked = Boolean(store.setting("block", id));
     openMenu(opener, [
-      !isBlocked && !store.friend(uid).mine && item(t("contacts.befriend"), () => store.befriend(uid, true)),
-      isBlocked ? item(t("contacts.unblock"), () => unblock(store, uid)) : item(t("contacts.block"), () => block(store, uid)),
-      item(t("report.menu"), () => report(uid)),
+      !isBlocked && !mine && item(t("contacts.befriend"), () => store.befriend(uid, true)),
+      mine && !theirs && item(t("contacts.take_back"), () => store.befriend(uid, false)),
+      mine && theirs && item(t("contacts.remove_menu"), () => unfriend(store, uid)),
+      mute && item(t("list.mute"), () => mute(opener, id)),
       toDate,
+      isBlocked ? item(t("contacts.unblock"), () => unblock(store, uid)) : item(t("contacts.block_menu"), () => block(store, uid)),
+      report && item(t("report.menu"), () => report(uid)),
     ]);
   };
 }
@@ -81,6 +90,15 @@ export async function block(store, uid) {
     yes: t("contacts.block"),
   });
   if (sure) await store.set("block", `u:${uid}`, { blocked: true });
+}
+
+async function unfriend(store, uid) {
+  const sure = await ask({
+    title: t("contacts.remove_title", { name: isolate(store.name(uid)) }),
+    text: t("contacts.remove_about"),
+    yes: t("contacts.remove"),
+  });
+  if (sure) await store.befriend(uid, false);
 }
 
 /** Adds an emoji to the person's own on a message, or takes it away. */

@@ -23,6 +23,10 @@ export function cut(text, most) {
   return text;
 }
 
+/** Whether a text is but a few emoji, which are shown large. */
+export const isEmojiAlone = (text) => ALONE.test(text);
+const ALONE = /^\s*(?:\p{RGI_Emoji}\s*){1,3}$/v;
+
 /** The form in which names and words are compared. */
 export const folded = (text) => text.normalize("NFC").toLowerCase();
 

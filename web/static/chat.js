@@ -1,11 +1,13 @@
 // The page: puts the parts together, and follows the address.
 
-import { actionsMenu, conversationMenu, toggle } from "./actions.js";
+import { aboutPanel, hasRoom } from "./about.js";
+import { actionsMenu, toggle } from "./actions.js";
 import { isOwn, named, pathOf } from "./address.js";
 import { call } from "./api.js";
 import { ask } from "./ask.js";
 import { Badge } from "./badge.js";
 import { Banner } from "./banner.js";
+import { settleCodes } from "./codes.js";
 import { Composer } from "./composer.js";
 import { forget, openDb } from "./db.js";
 import { dateDialog } from "./date.js";
@@ -13,10 +15,10 @@ import { findDialog, groupDialog } from "./dialogs.js";
 import { $, hues, paint } from "./dom.js";
 import { emojiPicker, forgetEmoji } from "./emoji.js";
 import { forwardDialog } from "./forward.js";
+import { fragments } from "./fragments.js";
 import { hearKeys } from "./keys.js";
 import { List } from "./list.js";
 import { listMenu } from "./list_menu.js";
-import { membersDialog } from "./members.js";
 import { muteMenu } from "./mute.js";
 import { Notifier } from "./notify.js";
 import { showOwnName } from "./own_name.js";
@@ -25,11 +27,12 @@ import { pinsBar } from "./pins.js";
 import { Presence } from "./presence.js";
 import { readersDialog } from "./readers.js";
 import { tellRefusals } from "./refusals.js";
+import { remind } from "./reminder.js";
 import { reportDialog } from "./report.js";
 import { settingsDialog } from "./settings.js";
 import { MOMENTS } from "./state.js";
 import { starredDialog } from "./starred.js";
-import { Store, many } from "./store.js";
+import { Store, many, uuid } from "./store.js";
 import { Sync } from "./sync.js";
 import { Tabs } from "./tabs.js";
 import { t } from "./texts.js";
@@ -99,10 +102,13 @@ const list = new List(store, listMenu(store, call, mute));
 const badge = new Badge(store);
 const notifier = new Notifier(store, go);
 const banner = new Banner(() => (sync ? sync.now() : tabs.tell("now")));
+const showReminder = remind(store);
 const settings = settingsDialog(store, call, () => state, {
   over: async (path) => await mayForget() && leave("DELETE", path),
   leave: (password) => leave("POST", "/me/delete", { password }),
   renamed: (name) => passOn({ type: "renamed", name }),
+  closed: () => fragment.leave("settings"),
+  kept: showReminder,
 });
 
 /** Whether nothing unsent is lost when this browser forgets it, or the person says that it may be. */
@@ -123,19 +129,23 @@ async function leave(method, path, body) {
 }
 
 const report = reportDialog(store, call);
-const menu = conversationMenu(store, {
-  date: dateDialog(async (time) => {
-    const row = await pane.firstSince(time);
-    if (row) lead(row.conversation, row);
-  }),
-  report: report.person,
+const date = dateDialog(async (time) => {
+  const row = await pane.firstSince(time);
+  if (row) lead(row.conversation, row);
 });
 const find = findDialog(store, call, go);
 const forward = forwardDialog(store, call, go);
 const newGroup = groupDialog(store, call, go);
-const members = membersDialog(store, call);
 const starred = starredDialog(store, call, (row) => lead(row.conversation, row));
-pinsBar(store, (row) => lead(store.open, row));
+const reveal = (row) => lead(store.open, row);
+pinsBar(store, reveal);
+const fragment = fragments({
+  about: aboutPanel(store, call, {
+    lead: (hash, inPlace) => fragment.lead(hash, inPlace), leave: () => fragment.leave("about"), reveal, mute, date,
+    report: report.person,
+  }),
+  settings,
+});
 tellRefusals(store);
 
 /** The session is over: nothing of it stays in this browser but, unless logged out here, what was not sent. */
@@ -145,6 +155,7 @@ async function over(everything, isDeleted = false) {
   await composer.save();
   badge.end();
   await notifier.end();
+  if (everything) settleCodes();
   await forgetPage();
   if (everything) {
     tabs.tell("over");
@@ -245,13 +256,16 @@ store.watch(() => {
   beside?.render();
 });
 
+// The visit that was followed last: entries of the browser's history that differ in what is open beside the page have the same key.
+let followed = null;
+
 /** Opens what the address names. `isBack`: the browser has gone there by itself. */
 function follow(isBack = false) {
   // A menu is that of the conversation over which it was opened.
   document.querySelector(":popover-open")?.hidePopover();
   const { id, at, page: name } = named(location.pathname);
   // Back at an address, one is where one was.
-  const { place, isLed } = history.state ?? {};
+  const { place, isLed, key } = history.state ?? {};
   store.open = id;
   $("app").dataset.view = id || name ? "conversation" : "list";
   $("page").hidden = !name;
@@ -267,15 +281,21 @@ function follow(isBack = false) {
   else if (isBack) pane.toNewest();
   $("jump-back").hidden = !isLed;
   if (id && !isTouch() && matchMedia("(min-width: 720px)").matches) $("text").focus();
+  followed = key;
+  fragment.follow();
 }
 
 /** Opens an address of this page. `isLed`: to another message of the conversation that is open. */
 function visit(path, isLed = false) {
-  if (path !== location.pathname) {
-    rested(pane.place());
-    history.pushState({ fromList: !store.open && !beside, isLed }, "", path);
-  } else history.replaceState({ ...history.state, place: null }, "");
-  follow();
+  fragment.whenLeft(() => {
+    // Where there is room for both, the panel stays beside the message.
+    const to = isLed && hasRoom() ? path + location.hash : path;
+    if (to !== location.pathname + location.hash) {
+      rested(pane.place());
+      history.pushState({ fromList: !store.open && !beside, isLed, key: uuid() }, "", to);
+    } else history.replaceState({ ...history.state, place: null }, "");
+    follow();
+  });
 }
 
 /** Shows a message: {message_id} or {sender, client_id}. The browser's back button leads back to where one was. */
@@ -283,19 +303,24 @@ function lead(id, of) { visit(pathOf(id, of), id === store.open); }
 
 /** Somebody rests there in the open conversation (log.js); null: at its end. The entry of the browser's history keeps that. */
 function rested(place) {
-  const { id } = named(location.pathname);
-  if (!id || id !== pane.id) return;
-  const { isLed } = history.state ?? {};
-  history.replaceState({ ...history.state, place, isLed: Boolean(isLed && place) }, "", place ? location.pathname : pathOf(id));
-  $("jump-back").hidden = !history.state.isLed;
+  fragment.whenLeft(() => {
+    const { id } = named(location.pathname);
+    if (!id || id !== pane.id) return;
+    const { isLed } = history.state ?? {};
+    const path = place ? location.pathname : pathOf(id);
+    history.replaceState({ ...history.state, place, isLed: Boolean(isLed && place) }, "", path + location.hash);
+    $("jump-back").hidden = !history.state.isLed;
+  });
 }
 
 /** `inPlace`: not as a step of its own for the browser's back button. */
 function go(id, inPlace = false) {
   const path = pathOf(id);
   if (!inPlace) return visit(path);
-  history.replaceState({ ...history.state, place: null, isLed: false }, "", path);
-  follow();
+  fragment.whenLeft(() => {
+    history.replaceState({ fromList: history.state?.fromList, key: uuid() }, "", path);
+    follow();
+  });
 }
 
 function neighbour(step) {
@@ -305,11 +330,18 @@ function neighbour(step) {
   if (next) go(next, at >= 0);
 }
 
+// The conversation is left alone where something only opens or closes beside it.
+addEventListener("popstate", () => {
+  // What somebody writes after `#` is an entry without a key.
+  if (!history.state) history.replaceState({ key: followed }, "");
+  if (history.state.key !== followed) return follow(true);
+  fragment.follow();
+  if (pane.view?.isOpen) rested(pane.place());
+});
 addEventListener("beforeunload", (event) => { if (store.sending.onlyHere().length && !leaving) event.preventDefault(); });
-addEventListener("popstate", () => follow(true));
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href]");
-  if (!link || !isOwn(link) || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  if (event.defaultPrevented || !link || !isOwn(link) || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
   visit(link.pathname);
 });
@@ -322,19 +354,23 @@ for (const back of document.querySelectorAll(".back")) {
 hearKeys({ find, move: neighbour, leave: () => pane.toNewest(true) });
 hearFingers((id) => db.row(id).then((row) => row?.kind === "message" && row.conversation === store.open && composer.reply(row)));
 const buttons = {
-  "open-find": find, "start-find": find, "open-group": newGroup, "start-group": newGroup, "open-settings": settings.show,
+  "open-find": find, "start-find": find, "open-group": newGroup, "start-group": newGroup, "open-settings": () => fragment.lead("#settings"),
   "open-starred": () => starred(),
-  "open-members": () => members(store.open),
   "open-emoji": () => emoji($("open-emoji"), (chosen) => composer.insert(chosen)),
   "open-mute": () => mute($("open-mute")),
-  "open-person": () => menu($("open-person")),
-  "jump-back": () => history.back(),
+  // Past the panel, if that was opened meanwhile.
+  "jump-back": () => history.go(-1 - (history.state.steps ?? 0)),
+  skip: (event) => {
+    event.preventDefault();
+    $("text").focus();
+  },
   pin: () => store.set("pin", store.open, store.setting("pin", store.open) ? null : { pinned: true }),
   archive: () => store.archive(store.open).then(() => go(null)),
 };
 for (const [id, act] of Object.entries(buttons)) $(id).addEventListener("click", act);
 
 await store.load([]);
+if (!history.state?.key) history.replaceState({ ...history.state, key: uuid() }, "");
 follow();
 store.box.resume();
 tabs = new Tabs(`tidemark-${uid}`, {

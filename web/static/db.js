@@ -367,6 +367,8 @@ class Db extends Database {
       asked.push(names.getAllKeys(), meta.get("position"));
       const [listed, drafted, waiting, set, known, starred, called, uids, position] = await Promise.all(asked.map(done));
       return {
+        // Whether the server's list has ever come.
+        isSynced: Boolean(position?.history),
         conversations: new Map(listed.map((each) => [each.id, each])),
         drafts: new Map(drafted.filter(({ text }) => text).map(({ id, text }) => [id, text])),
         untold: drafted.filter(({ untold }) => untold).map(({ id }) => id),

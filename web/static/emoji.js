@@ -66,7 +66,7 @@ export const naming = (look) => ({
     }
     return matching(all, typed.replaceAll("_", " ")).slice(0, MOST_OFFERED).map(({ emoji, name }) => {
       const shown = toned(emoji, tone());
-      return { text: shown, shown: [h("span.glyph", { "aria-hidden": "true" }, shown), h("span.title", {}, name)], taken: () => remember(shown) };
+      return { text: shown, shown: [h("span", { "aria-hidden": "true" }, shown), h("span.title", {}, name)], taken: () => remember(shown) };
     });
   },
 });
@@ -96,7 +96,7 @@ export function emojiPicker() {
     $("emoji-name").textContent = options[at]?.title ?? t("emoji.none");
   };
   const option = ({ emoji, name, shown = toned(emoji, tone()) }, n) =>
-    h("span.emoji.glyph", { id: `emoji-${n}`, role: "option", title: name, "aria-label": name }, shown);
+    h("span.emoji", { id: `emoji-${n}`, role: "option", title: name, "aria-label": name }, shown);
   /** Those that were chosen last, as they were. */
   const last = () => {
     const known = new Map(all.map((one) => [bare(one.emoji), one]));

@@ -30,8 +30,8 @@ export function hearKeys({ find, move, leave }) {
     event.preventDefault();
   });
   $("open-keys").addEventListener("click", () => sheet.showModal());
-  oneStop($("tools"), "button", { isRow: true });
-  oneStop($("pane-tools"), "button", { isRow: true });
+  oneStop($("tools"), "a, button", { isRow: true });
+  oneStop($("pane-tools"), "a, button", { isRow: true });
   oneStop($("list"), "a, .archive", {
     part: (row) => row.parentElement,
     choose: (all, last) => (all.includes(last) ? last : all.find((row) => row.ariaCurrent) ?? all[0]),

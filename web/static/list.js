@@ -1,6 +1,7 @@
 // The list of conversations: real links, the one with the latest message on top. The archive stands at its end, and opens there.
 
 import { $, disc, h, icon, isolate, keep } from "./dom.js";
+import { stateIcon } from "./rows.js";
 import { many } from "./store.js";
 import { t, whenOf } from "./texts.js";
 
@@ -43,12 +44,16 @@ export class List {
     const current = store.open !== this.open && $("list").querySelector("[aria-current]");
     if (current) current.scrollIntoView({ block: "nearest" });
     if (current || !store.open) this.open = store.open;
-    const isEmpty = !all.length && !archived.length;
+    const isBare = !all.length && !archived.length;
+    // Before the first answer of the server nobody knows.
+    const isEmpty = isBare && store.isSynced;
     $("only-unread").ariaPressed = String(onlyFresh);
     $("app").toggleAttribute("data-empty", isEmpty);
-    $("list").hidden = $("choose").hidden = $("only-unread").hidden = isEmpty;
+    $("list").toggleAttribute("data-loading", isBare && !isEmpty);
+    $("list").hidden = $("choose").hidden = isEmpty;
+    $("only-unread").hidden = isBare;
     $("list-blank").hidden = $("start").hidden = !isEmpty;
-    $("list-none").hidden = isEmpty || items.length > 0;
+    $("list-none").hidden = isBare || items.length > 0;
   }
 
   /** The line of a conversation. */
@@ -68,11 +73,12 @@ export class List {
       pinned: Boolean(store.setting("pin", id)),
       hue: id.startsWith("u:") && at < MOST_PROFILES ? store.profile(Number(id.slice(2))).hue : undefined,
     };
+    item.state = last ? stateOf(store, id, last) : "";
     item.line = !last ? "" : store.line(last.kind ? last : { ...last, sender: store.self.uid }, id.startsWith("g:"));
     const draft = id !== store.open && store.drafts.get(id);
     const typing = store.presence.typingIn(id);
     if (typing) item.line = typing;
-    else if (draft) Object.assign(item, { label: `${t("list.draft")} `, line: isolate(draft) });
+    else if (draft) Object.assign(item, { label: `${t("list.draft")} `, line: isolate(draft), state: "" });
     else if (last?.state === "failed") item.label = `${t("list.failed")} `;
     return { ...item, sig: JSON.stringify(item), fill: (item, element) => this.fill(item, element) };
   }
@@ -85,7 +91,7 @@ export class List {
   }
 
   fill(item, element) {
-    const { key, title, when, label, line, unread, marked, mentions, muted, pinned, open } = item;
+    const { key, title, when, label, line, state, unread, marked, mentions, muted, pinned, open } = item;
     if (!element.firstChild) {
       const open = ({ currentTarget }) => {
         // It is seen as long as its menu is, and can have the focus again.
@@ -102,7 +108,8 @@ export class List {
     link.replaceChildren(disc(key, title),
       h("span.title", { dir: "auto" }, title),
       h("span.when", {}, pinned ? h("i.icon.pin", { role: "img", "aria-label": t("list.pinned") }) : null,
-        muted ? h("i.icon.silent", { role: "img", "aria-label": t("mute.muted") }) : null, when),
+        muted ? h("i.icon.silent", { role: "img", "aria-label": t("mute.muted") }) : null,
+        state ? stateIcon(state) : null, when),
       h("span.last", {}, h("span.draft", {}, label), line),
       ...(unread || marked ? [h("span.marks", {},
         mentions ? h("span.at", { role: "img", "aria-label": t("list.mentions", { count: mentions }) }, "@") : null,
@@ -119,4 +126,12 @@ export class List {
     line.replaceChildren(h("span.title", {}, t("list.archived", { count })),
       ...(unread ? [h("span.badge", { role: "img", "aria-label": t("list.unread", { count: many(unread) }) }, many(unread))] : []));
   }
+}
+
+/** How far the newest message has come, if it is an own one; what failed is said in words. */
+function stateOf(store, id, last) {
+  if (last.kind && (last.kind !== "message" || last.sender !== store.self.uid) || last.state === "failed") return "";
+  if (last.state) return last.state;
+  const row = { ...last, conversation: id };
+  return store.readers([row]).get(row.client_id) ? "read" : store.progress(row);
 }

@@ -228,7 +228,7 @@ export const elements = (nodes) => nodes.map((node) => {
     case "ol": return h("ol", {}, ...children.map((item, at) => h("li", { value: values[at] }, ...elements(item))));
     case "pre": return h("pre", {}, language ? h("small.language", {}, language) : null, h("code", {}, text));
     case "code": return h("code", {}, text);
-    case "mention": return h(`span.mention${person.me ? ".me" : ""}`, {}, text);
+    case "mention": return h(`span.mention${person.me ? ".me" : ""}`, { "data-person": person.uid }, text);
     case "quote": return h("blockquote", {}, ...elements(children));
     case "link": return h("a", { href, target: "_blank", rel: "noopener noreferrer", title: href, dir: "auto" }, ...elements(children));
     default: return h(kind, {}, ...elements(children));

@@ -1,9 +1,10 @@
-// The dialog of a group: its members and their rights, its name, topic, history and slow mode, bans, reports, and open invitations.
+// The part of the panel that is a group's: its members and their rights, its name, topic, history and slow mode, bans, reports, and open
+// invitations.
 // Actions that somebody may not take are not offered.
 
 import { removalOf } from "./actions.js";
 import { ask } from "./ask.js";
-import { $, disc, h, isolate } from "./dom.js";
+import { $, disc, h, icon, isolate } from "./dom.js";
 import { leaveGroup } from "./leave.js";
 import { item, openMenu } from "./menu.js";
 import { Picker, people } from "./picker.js";
@@ -15,20 +16,27 @@ import { lastingOf, momentOf, t } from "./texts.js";
 const SLOW_SECONDS = [0, 10, 30, 60, 300, 900, 3_600];
 
 const numberOf = (id) => Number(id.slice(2));
+// The order of members; within it, that of names.
+const RANK = { owner: 0, administrator: 1, member: 2 };
 
-/** `store` knows the names of groups, `call` asks the API. Answers what opens the dialog for a group. */
-export function membersDialog(store, call) {
+/** `store` knows the names of groups, `call` asks the API; `left()`: the person has left the group. Answers {show(id)}. */
+export function groupPart(store, call, left) {
   let gid = 0;
   let group = { members: [] };
   const path = (rest = "") => `/groups/${gid}${rest}`;
   const title = () => isolate(group.name ?? store.title(`g:${gid}`));
+  const isShown = () => $("members-list").checkVisibility();
   const problem = (text) => { $("members-problem").textContent = text; };
   const governs = () => group.role === "owner" || group.role === "administrator";
 
   const load = async () => {
-    group = await call("GET", path());
+    const asked = gid;
+    const found = await call("GET", path());
+    // Another one is shown by now.
+    if (asked !== gid) return;
+    group = found;
+    $("members-list").toggleAttribute("data-loading", false);
     await store.learnGroup(`g:${gid}`, group);
-    $("members-title").textContent = group.name;
     $("describe").hidden = $("banned").hidden = $("reported").hidden = !governs();
     $("describe-name").value = group.name;
     $("describe-topic").value = group.topic;
@@ -42,7 +50,8 @@ export function membersDialog(store, call) {
 
   const lines = () => {
     seen = whatIsSeen();
-    $("members-list").replaceChildren(...group.members.map(line));
+    const byRole = group.members.toSorted((a, b) => RANK[a.role] - RANK[b.role] || a.name.localeCompare(b.name));
+    $("members-list").replaceChildren(...byRole.map(line));
   };
   // The colours and lines of people may come later; nobody's focus is taken for them.
   let seen = "";
@@ -51,7 +60,7 @@ export function membersDialog(store, call) {
     return [hue, about];
   }));
   store.watch(() => {
-    if ($("members").open && seen !== whatIsSeen() && !$("members-list").contains(document.activeElement)) lines();
+    if (isShown() && seen !== whatIsSeen() && !$("members-list").contains(document.activeElement)) lines();
   });
 
   /** One change of the group, then all of it again. */
@@ -75,20 +84,20 @@ export function membersDialog(store, call) {
     const above = isAbove({ uid, role });
     const { about } = store.profile(uid);
     return h("li", {}, disc(`u:${uid}`, name),
-      h("div.heading", {}, h("p.title", { dir: "auto" }, name), about ? h("p.quiet.title", { dir: "auto" }, about) : null),
-      role === "member" ? null : h("span.quiet", {}, role === "owner" ? t("members.role_owner") : t("members.role_administrator")),
-      muted ? h("span.quiet", {}, muted.until ? t("members.muted_until", { when: momentOf(muted.until) }) : t("members.muted")) : null,
-      own ? h("span.quiet", {}, t("members.you")) : null,
-      above ? h("button.link", { "aria-label": t("members.remove_who", { name }), onclick: () => remove(uid, name) }, t("members.remove")) : null,
-      above ? h("button.link", { "aria-label": t("members.more_about", { name }), "aria-haspopup": "menu",
-        onclick: (event) => more(event.currentTarget, { uid, name, role, muted }) }, t("members.more")) : null);
+      h("div.heading", {}, h("a.title", { href: `#about/u:${uid}`, dir: "auto" }, name), about ? h("p.quiet.title", { dir: "auto" }, about) : null,
+        muted ? h("p.quiet", {}, muted.until ? t("members.muted_until", { when: momentOf(muted.until) }) : t("members.muted")) : null),
+      own || role !== "member" ? h("span.quiet.role", {}, [role === "owner" && t("members.role_owner"),
+        role === "administrator" && t("members.role_administrator"), own && t("members.you")].filter(Boolean).join(", ")) : null,
+      above ? h("button.tool", { type: "button", title: t("members.more_about", { name }), "aria-haspopup": "menu",
+        onclick: (event) => more(event.currentTarget, { uid, name, role, muted }) }, icon("dots")) : null);
   };
   const more = (opener, { uid, name, role, muted }) => openMenu(opener, [
     group.role === "owner" && role === "member" && item(t("members.make_administrator"), () => give(uid, "administrator")),
     group.role === "owner" && role === "administrator" && item(t("members.make_member"), () => give(uid, "member")),
     group.role === "owner" && item(t("members.make_owner"), () => handOver(uid, name)),
     muted ? item(t("members.unmute"), () => act("DELETE", `/members/${uid}/mute`)) : item(t("members.mute"), () => muting(opener, uid)),
-    item(t("members.ban"), () => ban(uid, name)),
+    item(t("members.remove_menu"), () => remove(uid, name)),
+    item(t("members.ban_menu"), () => ban(uid, name)),
   ]);
   const muting = (opener, uid) => {
     const mute = (seconds) => () => act("PUT", `/members/${uid}/mute`, { seconds });
@@ -187,18 +196,18 @@ export function membersDialog(store, call) {
     },
   });
   $("leave").addEventListener("click", async () => {
-    if (await leaveGroup(store, call, `g:${gid}`)) $("members").close();
+    if (await leaveGroup(store, call, `g:${gid}`)) left();
   });
-  return async (id) => {
+  const show = async (id) => {
     gid = numberOf(id);
     $("invite").href = path("/invite");
     group = { members: [] };
-    $("members-title").textContent = store.title(id);
+    $("members-list").toggleAttribute("data-loading", true);
     for (const list of ["members-list", "bans", "invites", "reports"]) $(list).replaceChildren();
     for (const part of ["describe", "banned", "open-invites", "reported"]) $(part).open = false;
     $("describe").hidden = $("banned").hidden = $("reported").hidden = true;
-    $("members").showModal();
     await picker.reset();
     await act();
   };
+  return { show };
 }

@@ -4,11 +4,14 @@ import { ask } from "./ask.js";
 import { cut } from "./characters.js";
 import { disc, h, icon, isolate, keep } from "./dom.js";
 import { elements, lineOf, parse } from "./markdown.js";
+import { item as menuItem, openMenu } from "./menu.js";
 import { MOMENTS, characters, nameOf } from "./state.js";
-import { listOf, momentOf, refused, t } from "./texts.js";
+import { listOf, momentOf, refused, sinceOf, t } from "./texts.js";
 
 // Moments that are shown at first, and how many more each time.
 const PAGE = 30;
+// How often the times since are told anew.
+const AGAIN_MS = 60_000;
 
 export const title = () => t("moments.title");
 
@@ -39,6 +42,8 @@ export function open(store, { body, limit }) {
   const empty = h("p.quiet", {}, t("moments.none"));
   const lost = h("div", {});
   body.replaceChildren(form, lost, empty, feed, older);
+  // The moments whose likes and comments somebody asked for.
+  const unfolded = new Set();
   who.addEventListener("toggle", () => who.open && !seers.childElementCount && seers.replaceChildren(...friendsOf(store).map((uid) =>
     h("p", {}, h("label", {}, h("input", { type: "checkbox", value: uid, checked: "" }), " ", h("bdi", {}, store.name(uid)))))));
 
@@ -52,15 +57,18 @@ export function open(store, { body, limit }) {
     const rows = all.filter(({ sender, message_id }) => sender === store.self.uid || isFriend(store, sender)
       || store.outbox.some(({ call, state }) => state === "failed" && call?.path.startsWith(`/moments/${message_id}/`)));
     const items = [...waiting(store), ...rows].map((row) => itemOf(store, row));
-    keep(feed, items, () => make(store), (item, element) => fill(store, item, element));
+    feed.toggleAttribute("data-loading", !items.length && !store.isSynced);
+    const toggle = (key) => (unfolded.delete(key) || unfolded.add(key)) && render();
+    keep(feed, items.map((item) => withFold(item, unfolded)), () => make(store), (item, element) => fill(store, item, element, toggle));
     keep(lost, withoutPlace(store, rows), () => h("p", {}), ({ item }, element) =>
       element.replaceChildren(...[item.call.body.text && h("bdi", {}, item.call.body.text), state(store, item)].filter(Boolean)));
-    empty.hidden = items.length > 0;
+    empty.hidden = items.length > 0 || !store.isSynced;
     older.hidden = all.length < most && (store.conversations.get(MOMENTS)?.floor ?? 0) === 0;
     // Those of former friends count as read, too.
     const [newest] = all;
     if (newest && store.unread(MOMENTS) && !document.hidden) await store.markRead(MOMENTS, newest.message_id);
   };
+  const clock = setInterval(() => (feed.isConnected ? render() : clearInterval(clock)), AGAIN_MS);
   return { render };
 }
 
@@ -98,9 +106,16 @@ function itemOf(store, row) {
       .map((item) => ({ key: item.client_id, sender: own, text: item.call.body.text, item })),
   ].map((comment) => ({ ...comment, name: nameFor(store, comment.sender) }));
   const unsettled = row.item ?? deletion ?? refusedLike;
-  const item = { key: row.client_id, row, name: nameFor(store, row.sender), liked, likes: likes.map((uid) => store.name(uid)), comments, unsettled };
-  item.sig = JSON.stringify([row.message_id, row.body, item.name, liked, item.likes, comments, unsettled]);
-  return item;
+  return { key: row.client_id, row, name: nameFor(store, row.sender), liked, likes: likes.map((uid) => store.name(uid)), comments, unsettled,
+    since: row.sent_at ? sinceOf(row.sent_at) : "", hue: store.profile(row.sender).hue };
+}
+
+/** Comments that are on their way or were refused are shown in any case, since the typed text is nowhere else; and afterwards, too. */
+function withFold(item, unfolded) {
+  if (item.comments.some((comment) => comment.item)) unfolded.add(item.key);
+  const isOpen = unfolded.has(item.key);
+  const { row, name, liked, likes, comments, unsettled, since, hue } = item;
+  return { ...item, isOpen, sig: JSON.stringify([row.message_id, row.body, name, liked, likes, comments, unsettled, since, hue, isOpen]) };
 }
 
 /** The last call at a path that is on its way or was refused. */
@@ -121,28 +136,34 @@ function make(store) {
   return h("article.moment", { tabindex: "0" }, h("div.said", {}), form);
 }
 
-function fill(store, { row, name, liked, likes, comments, unsettled }, element) {
+function fill(store, { key, row, name, liked, likes, comments, unsettled, since, isOpen }, element, toggle) {
   const own = row.sender === store.self.uid;
   const { message_id } = row;
   const [said, form] = element.children;
   const focused = said.contains(document.activeElement) && document.activeElement.dataset.act;
-  const time = row.sent_at && h("time", { datetime: row.sent_at }, momentOf(row.sent_at));
+  const time = row.sent_at && h("time", { datetime: row.sent_at, title: momentOf(row.sent_at) }, since);
   const count = likes.length + (liked ? 1 : 0);
-  const like = h("button.link", { type: "button", "data-act": "like", "aria-pressed": String(liked),
-    onclick: () => store.later(MOMENTS, "PUT", `/moments/${message_id}/like`, { liked: !liked }) }, liked ? t("moments.liked") : t("moments.like"));
-  const remove = own ? h("button.link", { type: "button", "data-act": "delete", onclick: () => askDeletion(store, row.message_id, lineOf(store, row),
-    t("moments.delete_title"), t("moments.delete_about")) }, t("moments.delete")) : null;
+  const act = (what, sign, label, number, more) => h("button.react", { type: "button", "data-act": what, ...more }, icon(sign), label,
+    number ? h("span.number", {}, ` ${number}`) : null);
+  const like = act("like", "heart", liked ? t("moments.liked") : t("moments.like"), count, { "aria-pressed": String(liked),
+    onclick: () => store.later(MOMENTS, "PUT", `/moments/${message_id}/like`, { liked: !liked }) });
+  const talk = act("comments", "bubble", t("moments.comments"), comments.length, { "aria-expanded": String(isOpen), onclick: () => {
+    toggle(key).then(() => form.checkVisibility() && form.elements[0].focus());
+  } });
+  const remove = () => askDeletion(store, message_id, lineOf(store, row), t("moments.delete_title"), t("moments.delete_about"));
+  const menu = own && message_id ? h("button.tool", { type: "button", "data-act": "menu", "aria-haspopup": "menu", title: t("actions.title"),
+    onclick: (event) => openMenu(event.currentTarget, [menuItem(t("moments.delete_menu"), remove)]) }, icon("dots")) : null;
   const lines = comments.map((comment) => h("li", {}, h("b", { dir: "auto" }, comment.name), " ", h("bdi", {}, comment.text), " ", end(store, comment)));
   element.setAttribute("aria-label", `${name}: ${cut(lineOf(store, row), 80)}`);
   said.replaceChildren(...[
-    disc(`u:${row.sender}`, own ? store.self.name : name),
-    h("p.who", {}, h("b", { dir: "auto" }, name), " ", time || null, unsettled ? state(store, unsettled) : null),
+    h("div.by", {}, disc(`u:${row.sender}`, own ? store.self.name : name),
+      h("p.who", {}, h("b", { dir: "auto" }, name), " ", time || null, unsettled ? state(store, unsettled) : null), menu),
     h("div.words", { dir: "auto" }, ...elements(parse(row.body.text))),
-    message_id && h("p.acts", {}, like, remove,
-      count ? h("span.quiet", {}, t("moments.likes", { count }), likes.length ? ` (${listOf(likes.map(isolate))})` : "") : null),
-    lines.length && h("ul.comments", { role: "list" }, ...lines),
+    message_id && h("p.acts", {}, like, talk),
+    isOpen && count && h("p.quiet", {}, t("moments.likes", { count }), likes.length ? ` (${listOf(likes.map(isolate))})` : ""),
+    isOpen && lines.length && h("ul.comments", { role: "list" }, ...lines),
   ].filter(Boolean));
-  form.hidden = !message_id;
+  form.hidden = !message_id || !isOpen;
   form.dataset.row = message_id;
   if (focused) said.querySelector(`[data-act="${focused}"]`)?.focus({ preventScroll: true });
 }

@@ -8,7 +8,11 @@ const HOUR_MS = 3_600_000;
 /** Answers `open(button, id)`: the menu for a conversation, which is the open one if nothing else is said. */
 export function muteMenu(store) {
   return (button, id = store.open) => {
-    const mute = (value) => store.set("mute", id, value);
+    const mute = async (value) => {
+      // What a new message has taken out of the archive stays out.
+      if (store.setting("archive", id) && !store.isArchived(id)) await store.archive(id, false);
+      await store.set("mute", id, value);
+    };
     const until = (hours) => () => mute({ until: Date.now() + hours * HOUR_MS });
     openMenu(button, [
       store.isMuted(id) && item(t("mute.end"), () => mute(null)),

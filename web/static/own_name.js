@@ -38,7 +38,7 @@ export function showOwnName(store, name) {
   const { self } = store;
   if (self.name === name) return;
   self.name = document.body.dataset.name = name;
-  Object.assign($("own-name"), { textContent: name, title: name });
+  $("own-name").textContent = name;
   $("profile-name").textContent = name;
   $("logged-in-as").textContent = t("settings.logged_in_as", { name });
   for (const field of document.querySelectorAll("input[name=username]")) field.value = name;

@@ -11,13 +11,13 @@ export const isPinned = (store, row) => store.pins(row.conversation).some((pin) 
 const line = (store, row) => store.line(row, row.conversation.startsWith("g:"));
 
 /** The pins as they are shown: without those that are being taken back, with edits that are still to go out. */
-const shownOf = (store, id) =>
+export const pinned = (store, id) =>
   withAmendments(store.pins(id), store.amending(id), store.self.uid).filter(({ kind }) => kind === "message");
 
 /** `reveal(row)` shows a message of the open conversation. */
 export function pinsBar(store, reveal) {
   $("pins").addEventListener("click", () => {
-    const rows = shownOf(store, store.open).toReversed();
+    const rows = pinned(store, store.open).toReversed();
     if (rows.length === 1) return reveal(rows[0]);
     openMenu($("pins"), rows.map((row) => item(h("span.two-lines", {}, line(store, row)), () => reveal(row))));
   });
@@ -25,7 +25,7 @@ export function pinsBar(store, reveal) {
 
 /** Shows the newest of them, and how many there are. */
 export function showPins(store, id) {
-  const rows = shownOf(store, id);
+  const rows = pinned(store, id);
   $("pins").hidden = !rows.length;
   if (rows.length) $("pins-text").textContent = t("pins.open", { count: rows.length, text: line(store, rows.at(-1)) });
 }

@@ -63,12 +63,12 @@ export function reportDialog(store, call) {
 /** A line for a report of a group's message. `acts`: what its buttons do: `dismiss(report)`, `recall(report)`, `remove(report)` or nothing. */
 export function reportLine(report, acts) {
   const { reason, text, made_at, about: { name }, message } = report;
-  const button = (label, who, act) => h("button.link", { "aria-label": t(who, { name }), onclick: () => act(report) }, t(label));
+  const button = (label, who, act) => h("button.link", { type: "button", "aria-label": who, onclick: () => act(report) }, label);
   return h("li.report", {},
     h("p.quiet", { dir: "auto" }, `${isolate(name)} · ${t(`report.${reason}`)} · ${momentOf(made_at)}`),
     h("blockquote.quote", { dir: "auto" }, message.text),
     text ? h("p", { dir: "auto" }, text) : null,
-    h("p", {}, button("members.dismiss", "members.dismiss_who", acts.dismiss),
-      message.message_id ? button("members.remove_message", "members.remove_message_who", acts.recall) : null,
-      acts.remove ? button("members.remove", "members.remove_who", acts.remove) : null));
+    h("p", {}, button(t("members.dismiss"), t("members.dismiss_who", { name }), acts.dismiss),
+      message.message_id ? button(t("members.remove_message"), t("members.remove_message_who", { name }), acts.recall) : null,
+      acts.remove ? button(t("members.remove"), t("members.remove_who", { name }), acts.remove) : null));
 }

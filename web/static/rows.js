@@ -1,6 +1,6 @@
 // From rows to what stands in the pane: days, groups of one person, the "New" line, states.
 
-import { cut } from "./characters.js";
+import { cut, isEmojiAlone } from "./characters.js";
 import { disc, h, icon, isolate } from "./dom.js";
 import { eventOf } from "./groups.js";
 import { elements, lineOf, parse, words } from "./markdown.js";
@@ -127,6 +127,9 @@ const amended = (uid) => (row, change) => {
 
 const ICON = { waiting: "clock", sent: "check", delivered: "checks", read: "checks.read", failed: "alert" };
 
+/** The state of an own message as an icon with a name. */
+export const stateIcon = (state) => h("i.icon." + ICON[state], { role: "img", "aria-label": t(`state.${state}`) });
+
 export const make = () => h("div");
 
 /**
@@ -149,15 +152,18 @@ export function fill(item, element, acts) {
   element.ariaLabel = row.kind === "recalled" ? item.recalled : t("list.of", { name, text: brief });
   const time = h("time", { datetime: row.sent_at }, timeOf(row.sent_at));
   const parts = [];
-  if (first && !own) parts.push(disc(`u:${row.sender}`, name));
-  if (first) parts.push(h("p.who", own ? { "data-by": name } : {}, own ? null : h("b", { dir: "auto" }, name), " ", time));
+  if (first && !own) {
+    parts.push(disc(`u:${row.sender}`, name));
+    parts[0].dataset.person = row.sender;
+  }
+  if (first) parts.push(h("p.who", own ? { "data-by": name } : {}, own ? null : h("b", { dir: "auto", "data-person": row.sender }, name), " ", time));
   if (row.kind === "recalled") {
     parts.push(h("p.words.gone", {}, item.recalled));
     return element.replaceChildren(...parts);
   }
   if (item.said) parts.push(quote(item.said, acts));
   if (item.from) parts.push(h("p.forwarded", {}, item.from));
-  const said = h("div.words", { dir: "auto", "data-by": first ? null : `${name}:` }, ...elements(tree));
+  const said = h(`div.words${isEmojiAlone(row.body?.text ?? "") ? ".alone" : ""}`, { dir: "auto", "data-by": first ? null : `${name}:` }, ...elements(tree));
   if (row.body?.edited) said.append(" ", h("small.edited", {}, t("row.edited")));
   if (item.starred) said.append(" ", h("i.icon.star", { role: "img", "aria-label": t("star.starred") }));
   // Above the first of several stands when that was; a screen reader would say it twice.
@@ -194,4 +200,4 @@ const quote = ({ of, name, text }, acts) =>
 const smileys = ({ row, smileys }, acts) => h("p.smileys", {}, ...smileys.map(({ emoji, names, own }) =>
   h("button.smiley", { type: "button", "data-act": emoji, "aria-pressed": String(own), title: listOf(names),
     onclick: () => acts.toggle(row, emoji) },
-  h("span.glyph", {}, emoji), ` ${names.length}`)));
+  `${emoji} ${names.length}`)));

@@ -1,4 +1,5 @@
-// The settings: account, language, colours, keys; last, for the curious, the own sequence.
+// The settings: a list of sections, and one of them. `#settings/SECTION` is the address of each; last, for the curious, stands the own
+// sequence.
 
 import { accountSettings } from "./account.js";
 import { deletionSettings } from "./deletion.js";
@@ -9,13 +10,16 @@ import { uuid } from "./store.js";
 import { secondOf, t } from "./texts.js";
 
 /**
- * `store` keeps the settings, `state()` answers what sync last reported; `over(path)` logs out, `leave(password)` deletes the account,
- * `renamed(name)`: the person has another name. Answers {show, facts}.
+ * `store` keeps the settings, `state()` answers what sync last reported; `over(path)` logs out, `leave(password)` deletes the account;
+ * `renamed(name)`: the person has another name; `closed()`: they have closed the settings; `kept()`: the recovery codes were kept. Answers
+ * {open(section), close, facts}.
  */
-export function settingsDialog(store, call, state, { over, leave, renamed }) {
+export function settingsDialog(store, call, state, { over, leave, renamed, closed, kept }) {
+  const dialog = $("settings");
+  const sections = [...dialog.querySelectorAll(":scope > section")];
   const profile = profileSettings(store);
   const ownName = nameSettings(call, renamed);
-  const account = accountSettings(call, over);
+  const account = accountSettings(call, over, kept);
   const deletion = deletionSettings(leave);
   const theme = $("theme");
   theme.querySelector(`[value="${localStorage.getItem("theme") ?? "system"}"]`).checked = true;
@@ -35,21 +39,38 @@ export function settingsDialog(store, call, state, { over, leave, renamed }) {
   });
 
   const facts = () => {
-    if (!$("settings").open) return;
+    if (!dialog.open) return;
     const { cursor, latest = t("diagnostics.not_connected"), history = t("diagnostics.not_known"), beats } = state();
     for (const [name, value] of Object.entries({ cursor, latest, history })) $(`fact-${name}`).textContent = value;
     $("fact-beats").replaceChildren(...beats.map(({ at, seq, rows, synced }) => h("tr", {},
       h("td", {}, secondOf(at)), h("td", {}, `${seq}`),
       h("td", {}, rows ? t("diagnostics.rows", { count: rows, id: `${synced}` }) : t("diagnostics.nothing_new")))));
   };
-  const show = () => {
+  const begin = () => {
     $("language").elements.next.value = location.pathname;
     ownName.reset();
     account.reset();
     deletion.reset();
     profile.show();
-    $("settings").showModal();
-    facts();
+    const line = dialog.querySelector("[href='#settings/notifications']").parentElement;
+    line.hidden = $("notifications").hidden;
+    dialog.showModal();
   };
-  return { show, facts };
+  const open = (section) => {
+    if (!dialog.open) begin();
+    const known = sections.find(({ id }) => id === `settings-${section}`);
+    // A phone shows the list first; beside it there is room for the first one.
+    dialog.toggleAttribute("data-list", !known);
+    const shown = known ?? sections[0];
+    for (const each of sections) each.hidden = each !== shown;
+    for (const link of dialog.querySelectorAll(".sections ul a")) {
+      link.ariaCurrent = link.hash === `#${shown.id.replace("-", "/")}` ? "page" : null;
+    }
+    account.open(section);
+    facts();
+    if (known) known.querySelector("h3").focus();
+  };
+  const close = () => dialog.close();
+  dialog.addEventListener("close", closed);
+  return { open, close, facts };
 }

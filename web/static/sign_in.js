@@ -1,7 +1,7 @@
 // The card: logs in, creates an account or sets another password, and says beside the field what went wrong.
 
 import { call } from "./api.js";
-import { showCodes } from "./codes.js";
+import { layAside } from "./codes.js";
 import "./reveal.js";
 import { t } from "./texts.js";
 
@@ -46,15 +46,10 @@ form?.addEventListener("submit", async (event) => {
   const button = form.querySelector("button.primary");
   button.disabled = true;
   try {
-    const { name, recovery_codes: codes } = await call("POST", form.dataset.call, typed);
+    const { uid, recovery_codes: codes } = await call("POST", form.dataset.call, typed);
+    if (codes) layAside(uid, codes);
     // The server lets through its own addresses only.
-    if (!codes) return location.replace(document.body.dataset.next);
-    // Links that lead elsewhere would lose the codes.
-    for (const away of document.querySelectorAll("#sign-in, #other-way, .languages")) away.hidden = true;
-    showCodes(name, codes);
-    const title = Object.assign(document.getElementById("codes-title"), { textContent: t("codes.keep"), tabIndex: -1 });
-    document.title = `${title.textContent} · Tidemark`;
-    title.focus();
+    location.replace(document.body.dataset.next);
   } catch (refusal) {
     button.disabled = false;
     show(FIELD[refusal.code], refusal.message);

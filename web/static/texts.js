@@ -53,10 +53,22 @@ export function lastingOf(seconds) {
 /** When somebody was online last, as a sentence; `time` is a time of the last 24 hours, or a date. */
 export function lastSeenOf(time) {
   if (time.length === 10) return t("presence.seen_on", { day: date.format(new Date(`${time}T12:00`)) });
-  return t(daysSince(time) ? "presence.seen_yesterday" : "presence.seen_today", { time: timeOf(time) });
+  return daysSince(time) ? t("presence.seen_yesterday", { time: timeOf(time) }) : t("presence.seen_today", { time: timeOf(time) });
 }
 /** `Ann, Ben and Cleo`. */
 export const listOf = (names) => several.format(names);
+
+/** How long ago something was, in short: `5 min`; the day of what is older than a week. */
+export function sinceOf(time) {
+  const minutes = Math.floor((Date.now() - new Date(time)) / 60_000);
+  if (minutes < 1) return t("since.now");
+  if (minutes < 60) return lasting("minute", minutes);
+  if (minutes < 24 * 60) return lasting("hour", Math.floor(minutes / 60));
+  const days = Math.floor(minutes / (24 * 60));
+  return days < 7 ? lasting("day", days) : short.format(new Date(time));
+}
+
+const lasting = (unit, count) => new Intl.NumberFormat(locale, { style: "unit", unit, unitDisplay: "short" }).format(count);
 
 const noon = (time) => new Date(time).setHours(12, 0, 0, 0);
 const daysSince = (time) => Math.round((noon(Date.now()) - noon(time)) / 864e5);

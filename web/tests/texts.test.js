@@ -37,3 +37,15 @@ test("numbers, days, times and lists are as people write them in Chinese", async
   assert.deepEqual(DAYS.map(whenOf), ["00:05", "昨天", "2月28日", "3月5日"]);
   assert.equal(listOf(["安", "本", "克"]), "安、本和克");
 });
+
+test("how long ago something was is short, and a day after a week", async () => {
+  // Now, and ahead of a clock that is late; minutes, hours and days before; a week.
+  const minutes = [0, -2, 5, 59, 60, 23 * 60, 24 * 60, 6 * 24 * 60, 7 * 24 * 60];
+  const ago = minutes.map((count) => new Date(Date.now() - count * 60_000).toISOString());
+  const told = { en: ["just now", "just now", "5 min", "59 min", "1 hr", "23 hr", "1 day", "6 days", "Feb 25"],
+    "zh-Hans": ["刚刚", "刚刚", "5分钟", "59分钟", "1小时", "23小时", "1天", "6天", "2月25日"] };
+  for (const [tag, words] of Object.entries(told)) {
+    const { sinceOf } = await textsOf(tag.slice(0, 2), tag);
+    assert.deepEqual(ago.map(sinceOf).map((text) => text.replace(/\s/g, " ")), words);
+  }
+});

@@ -9,13 +9,13 @@ mod release;
 mod run;
 mod test;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use audit::Advisories;
 use clap::{Parser, Subcommand};
 
-use run::{Failure, become_cargo, cargo};
+use run::{Failure, become_cargo, cargo, command, run};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "One way to do each thing")]
@@ -66,6 +66,12 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Take pictures of every page: wide and on a phone, light, dark and in forced colours, in each language
+    Pictures {
+        /// Where they are written, seen from the workspace
+        #[arg(default_value = "target/pictures")]
+        folder: PathBuf,
+    },
     /// Build programs, a Debian package, man pages, completions and checksums in target/release-files
     Release,
     /// Format, and fix the lints that can be fixed automatically
@@ -85,6 +91,7 @@ fn main() -> ExitCode {
         Task::Bench { arguments } => trials("bench", &[], &arguments),
         Task::Chaos { arguments } => trials("chaos", &["--features", "simulation"], &arguments),
         Task::Cluster { arguments } => cluster(&arguments),
+        Task::Pictures { folder } => pictures(&folder),
         Task::Release => release::release(),
         Task::Fix => fix(),
     };
@@ -130,6 +137,14 @@ fn program<'a>(name: &'a str, features: &[&'a str], arguments: &'a [String]) -> 
     words.extend(["--bin", name, "--"]);
     words.extend(arguments.iter().map(String::as_str));
     words
+}
+
+/// The tests that visit every page take the pictures.
+fn pictures(folder: &Path) -> Result<(), Failure> {
+    packages::install(&[packages::BROWSER])?;
+    let mut tests = command(&["test", "--locked", "--package", "tidemark-server", "--test", "browser"]);
+    tests.args(["--", "gallery", "pictures"]).env("PICTURES", folder);
+    run(tests, "cargo test --package tidemark-server --test browser -- gallery pictures")
 }
 
 fn fix() -> Result<(), Failure> {

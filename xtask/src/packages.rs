@@ -43,7 +43,7 @@ const SERVERS: &[Needed] = &[
 ];
 
 /// The browser tests. Debian has no geckodriver: they build it with cargo.
-const BROWSER: &[Needed] =
+pub(crate) const BROWSER: &[Needed] =
     &[("chromium", "chromium"), ("chromedriver", "chromium-driver"), ("firefox-esr", "firefox-esr")];
 
 /// The tests of the page's modules that need no browser.

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::packages::from_npm;
 use super::window::{BACKSPACE, COLOURS, Colours, ENTER, Window};
-use super::world::{PASSWORD, World, befriend, connected, keep_codes, say};
+use super::world::{PASSWORD, World, befriend, connected, open_about, open_person, open_settings, say};
 
 /// The checks of axe, as a script.
 static AXE: LazyLock<String> = LazyLock::new(|| {
@@ -142,21 +142,32 @@ async fn axe_finds_nothing_in_the_chat() {
         }
         window.goto(&world.at(&format!("/c/g:{gid}"))).await;
         connected(&window).await;
+        open_about(&window).await;
+        window.until("document.querySelectorAll('#members-list li').length === 3").await;
+        look(&window, &format!("the panel of a group in {language}")).await;
+        window.click("#members-list a").await;
+        window.until("location.hash.startsWith('#about/u:')").await;
+        look(&window, &format!("the card of a person in {language}")).await;
+        window.click("#about-close").await;
+        window.until("!location.hash").await;
         for (dialog, button) in [
             ("find", "open-find"),
             ("new-group", "open-group"),
-            ("members", "open-members"),
             ("starred", "open-starred"),
             ("settings", "open-settings"),
+            ("keys", "open-keys"),
         ] {
             window.run(&format!("document.getElementById('{button}').click()")).await;
             window.until(&format!("document.getElementById('{dialog}').open")).await;
-            if dialog == "members" {
-                window.until("document.querySelectorAll('#members-list li').length === 3").await;
-            }
             window.run(UNFOLD).await;
             look(&window, &format!("the dialog {dialog} in {language}")).await;
             window.run(&format!("document.getElementById('{dialog}').close()")).await;
+            window.until("!location.hash").await;
+        }
+        for section in ["account", "privacy", "notifications", "look", "diagnostics"] {
+            open_settings(&window, section).await;
+            window.run(UNFOLD).await;
+            look(&window, &format!("{section} in the settings in {language}")).await;
         }
         for step in ["document.getElementById('days')", "document.getElementById('link')"] {
             if step.contains("days") {
@@ -231,7 +242,6 @@ async fn axe_finds_nothing_in_what_opens_over_a_conversation() {
         window.run("document.getElementById('forward').close()").await;
 
         for (conversation, button, items) in [
-            ("Ben", "#open-person", 2),
             ("Harbour walk", "#open-mute", 3),
             ("Harbour walk", "#pins", 2),
             ("Harbour walk", ".own .more", 12),
@@ -255,17 +265,22 @@ async fn axe_finds_nothing_in_what_opens_over_a_conversation() {
         look(&window, &format!("a question in {language}")).await;
         window.run("document.getElementById('ask-no').click()").await;
 
-        window.run("document.getElementById('open-members').click()").await;
+        open_about(&window).await;
         window.until("document.querySelector('#bans li') && document.querySelector('#invites li')").await;
         window.until("!document.getElementById('describe').hidden").await;
-        window.until("document.querySelectorAll('#members-list button').length === 2").await;
+        window.until("document.querySelectorAll('#members-list button').length === 1").await;
         window.run(UNFOLD).await;
         look(&window, &format!("the members, for the owner, in {language}")).await;
         window.run("document.querySelector('#members-list [aria-haspopup]').click()").await;
-        window.until("document.querySelectorAll('#members #actions button').length === 4").await;
+        window.until("document.querySelectorAll('#actions:popover-open button').length === 5").await;
         look(&window, &format!("the menu of a member in {language}")).await;
         window.run("document.getElementById('actions').hidePopover()").await;
-        window.run("document.getElementById('members').close()").await;
+        window.click("#about-close").await;
+        window.until("!location.hash").await;
+        window.pick("Ben").await;
+        open_person(&window).await;
+        look(&window, &format!("the menu of a person in {language}")).await;
+        window.run("document.getElementById('actions').hidePopover()").await;
 
         window.run("document.getElementById('open-starred').click()").await;
         window.until("document.querySelectorAll('#starred-list li').length === 2").await;
@@ -300,17 +315,17 @@ async fn axe_finds_nothing_when_an_account_is_made_and_deleted() {
         window.goto(&world.at("/sign-up")).await;
         window.write("#name", &format!("New {language}")).await;
         window.write("#password", &format!("{PASSWORD}{ENTER}")).await;
-        window.until("document.getElementById('codes')?.hidden === false").await;
-        look(&window, &format!("the codes of a new account in {language}")).await;
-        keep_codes(&window).await;
         connected(&window).await;
-
-        window.click("#open-settings").await;
-        window.click("#recovery summary").await;
+        open_settings(&window, "recovery").await;
+        window.until("document.querySelectorAll('#codes-list li').length === 8").await;
+        look(&window, &format!("the codes of a new account in {language}")).await;
+        window.click("#codes-done").await;
+        window.until("document.getElementById('codes').hidden").await;
         window.write("#recovery-password", &format!("{PASSWORD}{ENTER}")).await;
         window.until("document.querySelectorAll('#codes-list li').length === 8").await;
         look(&window, &format!("new codes in the settings in {language}")).await;
 
+        open_settings(&window, "account").await;
         window.click("#delete-account summary").await;
         window.write("#delete-password", &format!("{PASSWORD}{ENTER}")).await;
         window.until("document.getElementById('ask').open").await;

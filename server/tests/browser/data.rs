@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::axe::{LANGUAGES, choose, faults};
 use super::window::Window;
-use super::world::{World, connected};
+use super::world::{World, connected, open_settings};
 
 /// The page's words once an account has had its ten downloads of the day, and without a connection, in each of `LANGUAGES`.
 const REFUSED: [[&str; 2]; 2] = [
@@ -42,7 +42,7 @@ async fn ones_own_data_is_a_file_and_a_refusal_says_in_ones_language_when_it_wor
         choose(&window, &world, language, tag).await;
         world.sign_up(&window, &format!("Ada {language}")).await;
         window.run(LISTEN).await;
-        window.click("#open-settings").await;
+        open_settings(&window, "account").await;
         window.click(LINK).await;
         window.until(&format!("window.saved && !{}.textContent", NOTE.replace("LINK", LINK))).await;
         let name = window.run("return savedAs === `tidemark-${document.body.dataset.uid}.jsonl`").await;

@@ -2,7 +2,7 @@
 
 use super::social::befriend;
 use super::window::{ENTER, Window};
-use super::world::{PASSWORD, World, find, say};
+use super::world::{PASSWORD, World, find, open_settings, say};
 
 /// Types a password into the form, and answers the question that follows.
 async fn try_to_delete(window: &Window, password: &str, answer: &str) {
@@ -24,7 +24,7 @@ async fn an_account_is_deleted_in_the_settings_and_others_see_that() {
     ben.sees("Low tide is at nine").await;
     let other = world.visitor("Ada").await;
 
-    ada.click("#open-settings").await;
+    open_settings(&ada, "account").await;
     ada.click("#delete-account summary").await;
     ada.until("document.querySelector('#delete-account a[href=\"/api/v1/me/data\"]').offsetParent !== null")
         .await;

@@ -2,7 +2,7 @@
 
 use super::installed::kept;
 use super::window::Window;
-use super::world::{World, connected};
+use super::world::{World, connected, open_settings};
 
 /// Waits until "Diagnostics" says this of the browser, of the server, and of the history of the data.
 async fn say(window: &Window, cursor: u64, latest: &str, history: &str) {
@@ -16,11 +16,10 @@ async fn diagnostics_say_how_far_the_browser_and_the_server_are_and_which_histor
     let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
     ben.tells(&ada, "one").await;
     let window = world.visitor("Ada").await;
-    window.click("#open-settings").await;
-    window.click("#diagnostics summary").await;
+    open_settings(&window, "diagnostics").await;
     let before = ada.http.seq().await.expect("the latest number");
     say(&window, before.seq, &before.seq.to_string(), &before.history).await;
-    let uid = "[...document.querySelectorAll('#diagnostics .facts dd')].at(-1).textContent";
+    let uid = "document.getElementById('fact-uid').textContent";
     assert_eq!(window.run(&format!("return {uid}")).await, ada.uid.to_string());
     // It goes on while it is open.
     ben.tells(&ada, "two").await;
@@ -38,8 +37,7 @@ async fn diagnostics_say_how_far_the_browser_and_the_server_are_and_which_histor
     window.reload().await;
     window.until("document.getElementById('app')").await;
     window.until("document.body.dataset.phase === 'waiting'").await;
-    window.click("#open-settings").await;
-    window.click("#diagnostics summary").await;
+    open_settings(&window, "diagnostics").await;
     say(&window, after.seq, "Not connected", &after.history).await;
     window.until("!document.querySelector('#fact-beats tr')").await;
 

@@ -178,12 +178,12 @@ See you there
 button “Actions for “See you there”” hasPopup=menu";
 
 const LIST: &str = "navigation “Conversations”
-Ada
 toolbar “Tools”
+link “Ada” – Profile
+button “Settings” hasPopup=dialog
 button “Find a person or conversation (Ctrl+K)” hasPopup=dialog
 button “New group” hasPopup=dialog
 button “Starred messages” hasPopup=dialog
-button “Settings” hasPopup=dialog
 list
 link “Moments”
 link “Contacts”
@@ -200,12 +200,12 @@ button “Send (Enter)”";
 const MOMENT: &str = "feed “Moments”
 article “Ben: Low tide is at ten”
 Ben
-TIME
+time – TIME
+just now
 Low tide is at
 ten
 button “Like”
-form
-textbox “Write a comment”";
+button “Comment”";
 
 #[tokio::test]
 async fn the_log_is_read_as_people_would_tell_it() {

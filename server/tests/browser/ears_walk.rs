@@ -55,7 +55,7 @@ async fn menus_and_dialogs_say_what_they_are_and_what_is_in_them() {
         ("new-group", "dialog “New group”\nform\nheading “New group”"),
         ("starred", "dialog “Starred messages”\nheading “Starred messages”"),
         ("keys", "dialog “Keyboard”\nheading “Keyboard”\nEnter\nSend the message"),
-        ("settings", "dialog “Settings”\nheading “Settings”"),
+        ("settings", "dialog “Settings”\nnavigation “Settings”\nheading “Settings”"),
     ] {
         window.run(&format!("document.getElementById('{dialog}').showModal()")).await;
         let said = said(&window, "dialog").await;

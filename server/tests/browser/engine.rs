@@ -83,12 +83,14 @@ impl Engine {
                 "network.manage-offline-status": false,
                 "dom.webnotifications.requireuserinteraction": false,
                 "alerts.useSystemBackend": false,
+                // Nothing moves while a test looks at it.
+                "ui.prefersReducedMotion": 1,
             }}}),
         }
     }
 }
 
-const CHROMIUM: [&str; 12] = [
+const CHROMIUM: [&str; 13] = [
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
@@ -100,6 +102,8 @@ const CHROMIUM: [&str; 12] = [
     "--disable-dev-shm-usage",
     "--hide-scrollbars",
     "--lang=en-GB",
+    // Nothing moves while a test looks at it.
+    "--force-prefers-reduced-motion",
     "--window-size=1280,800",
 ];
 

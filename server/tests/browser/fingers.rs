@@ -128,8 +128,8 @@ async fn a_long_press_opens_the_menu_of_a_message_and_tells_what_tooltips_say() 
         "const { left, top, right, bottom } = document.getElementById('actions').getBoundingClientRect();
         return left >= 0 && top >= 0 && right <= innerWidth && bottom <= innerHeight;";
     assert_eq!(window.run(inside).await, true);
-    window.until("document.querySelector('#actions .about').textContent.endsWith('👍 1: You')").await;
-    window.until("/\\d:\\d\\d/.test(document.querySelector('#actions .about').textContent)").await;
+    window.until("document.querySelector('#actions .tips').textContent.endsWith('👍 1: You')").await;
+    window.until("/\\d:\\d\\d/.test(document.querySelector('#actions .tips').textContent)").await;
     window.run("[...document.querySelectorAll('#actions button')].find((it) => it.textContent === 'Reply').click()").await;
     window
         .until("document.getElementById('context-text').textContent === 'Reply to Ben: Is the tide in?'")

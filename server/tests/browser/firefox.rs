@@ -26,7 +26,7 @@ const CHOSEN: &[&str] = &[
     "emoji::emoji_are_found_by_name_and_put_where_the_caret_is",
     "first_run::a_language_is_chosen_before_one_has_an_account",
     "first_run::enter_does_what_the_card_says",
-    "groups::roles_bans_and_invitations_are_changed_in_the_dialog",
+    "groups::roles_bans_and_invitations_are_changed_in_the_panel",
     "installed::the_chat_opens_without_its_server_and_sends_when_that_is_back",
     "keep::a_draft_is_kept_for_each_conversation",
     "keys::a_question_mark_opens_the_keys_and_escape_gives_the_focus_back",

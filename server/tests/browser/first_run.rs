@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::axe::{LANGUAGES, choose, look};
 use super::window::{ENTER, ESCAPE};
-use super::world::{PASSWORD, World, connected, keep_codes};
+use super::world::{PASSWORD, World, connected, open_settings};
 
 #[tokio::test]
 async fn what_is_wrong_stands_beside_the_field() {
@@ -113,7 +113,6 @@ async fn enter_does_what_the_card_says() {
     window.until("document.getElementById('password').type === 'text'").await;
     window.until("document.querySelector('.reveal').textContent === 'Hide'").await;
     window.press(&format!(" that is longer{ENTER}")).await;
-    keep_codes(&window).await;
     connected(&window).await;
 
     let other = world.window().await;
@@ -190,16 +189,14 @@ async fn the_settings_change_the_password_and_log_other_devices_out() {
     let world = World::start().await;
     let desk = world.newcomer("Ada").await;
     let phone = world.visitor("Ada").await;
-    desk.click("#open-settings").await;
-    desk.until("!document.getElementById('diagnostics').open").await;
-
-    desk.click("#devices summary").await;
+    open_settings(&desk, "devices").await;
     desk.until("document.querySelectorAll('#devices-list li').length === 2").await;
     desk.until("document.querySelector('#devices-list li').textContent.includes('This device')").await;
     desk.click("#devices-list li:last-child button:last-of-type").await;
     desk.until("document.querySelectorAll('#devices-list li').length === 1").await;
     phone.until("document.querySelector('.notice:not([hidden])')").await;
 
+    open_settings(&desk, "account").await;
     desk.click("#change-password summary").await;
     let says =
         |place: &str, text: &str| format!("document.getElementById('{place}').textContent === '{text}'");
@@ -234,13 +231,13 @@ async fn the_settings_choose_a_language_for_the_conversation_that_is_open() {
     ben.tells(&ada, "hello").await;
     let window = world.visitor("Ada").await;
     window.pick("Ben").await;
-    window.click("#open-settings").await;
+    open_settings(&window, "look").await;
     window.until("document.querySelector('#language [aria-current]').textContent === 'As the browser'").await;
     window.click("#language [value=zh]").await;
     window.until("document.documentElement.lang === 'zh-Hans'").await;
     window.sees("hello").await;
     window.until(&format!("location.pathname === '/c/u:{}'", ben.uid)).await;
-    window.click("#open-settings").await;
+    open_settings(&window, "look").await;
     window.until("document.querySelector('#language [aria-current]').textContent === '简体中文'").await;
     window.click("#language [value='']").await;
     window.until("document.documentElement.lang === 'en'").await;
@@ -281,7 +278,9 @@ async fn links_and_codes_are_copied_and_an_invitation_ends_only_when_that_is_con
     guest.goto(link).await;
     guest.write("#name", "Ben").await;
     guest.write("#password", &format!("{PASSWORD}{ENTER}")).await;
-    guest.until("document.getElementById('codes')?.hidden === false").await;
+    connected(&guest).await;
+    open_settings(&guest, "recovery").await;
+    guest.until("document.querySelectorAll('#codes-list li').length === 8").await;
     guest.click("#codes-copy").await;
     guest.until("document.getElementById('codes-copied').textContent === 'The codes are copied.'").await;
     let codes = guest

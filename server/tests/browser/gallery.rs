@@ -1,14 +1,13 @@
-//! A picture of every page in each language, light and dark, on a desktop and a phone, for those who look at them:
-//! `PICTURES=target/gallery cargo test -p tidemark-server --test browser gallery`. Those in Chinese need a font that has
-//! it, such as Debian's `fonts-noto-cjk`.
+//! A picture of every page in each language, light, dark and in forced colours, wide and on a phone, for people who look at them:
+//! `cargo xtask pictures`. Those in Chinese need a font that has it, such as Debian's `fonts-noto-cjk`.
 
 use tidemark_client::{Conversation, Draft, History, Recipient};
 use uuid::Uuid;
 
 use super::axe::{LANGUAGES, choose};
 use super::pictures::{folder, take};
-use super::window::{BACKSPACE, ENTER, Window};
-use super::world::{PASSWORD, Person, World, befriend, connected, keep_codes};
+use super::window::{BACKSPACE, COLOURS, Colours, ENTER, Window};
+use super::world::{PASSWORD, Person, World, befriend, connected, open_about, open_settings};
 
 /// A group that shows earlier messages to those who join it, with two pinned messages, and somebody who joins it.
 async fn group(owner: &Person, other: &Person, joins: u32) -> u64 {
@@ -36,17 +35,21 @@ const STAR_ALL: &str = "const done = arguments[0], id = location.pathname.slice(
     const star = ({ dataset }) => fetch(`/api/v1/conversations/${id}/messages/${dataset.row}/star`, { method: 'POST', headers, body: body() });
     Promise.all([...document.querySelectorAll('.msg')].map(star)).then(() => done(true));";
 
-/// One page in both sets of colours and both sizes; where nobody wants the pictures, the first of them.
+/// One page in all colours and both sizes; where nobody wants the pictures, the first of them.
 pub(crate) async fn show(window: &Window, language: &str, page: &str) {
-    let only = if folder().is_some() { 2 } else { 1 };
-    for (place, width, height) in [("desktop", 1280, 800), ("phone", 390, 844)].into_iter().take(only) {
+    let (places, sets) = if folder().is_some() { (2, COLOURS.len()) } else { (1, 1) };
+    for (place, width, height) in [("wide", 1280, 800), ("phone", 390, 844)].into_iter().take(places) {
         window.size(width, height).await;
-        for theme in ["light", "dark"].into_iter().take(only) {
-            let set = format!("localStorage.setItem('theme', '{theme}'); dispatchEvent(new Event('theme'))");
-            window.run(&set).await;
-            take(window, &format!("{page}-{place}-{theme}-{language}.png"), width, height).await;
+        for colours in COLOURS.into_iter().take(sets) {
+            window.colours(colours).await;
+            let name = format!("{colours:?}").to_lowercase();
+            if colours != Colours::Forced {
+                window.until(&format!("document.documentElement.dataset.theme === '{name}'")).await;
+            }
+            take(window, &format!("{page}-{place}-{name}-{language}.png"), width, height).await;
         }
     }
+    window.colours(Colours::Light).await;
     window.size(1280, 800).await;
 }
 
@@ -70,12 +73,12 @@ async fn every_page_can_be_pictured() {
         window.goto(&world.at("/sign-up")).await;
         window.write("#name", &format!("Eve {language}")).await;
         window.write("#password", &format!("{PASSWORD}{ENTER}")).await;
-        window.until("document.getElementById('codes')?.hidden === false").await;
-        show(&window, language, "codes").await;
-        keep_codes(&window).await;
         connected(&window).await;
         window.until("!document.getElementById('start').hidden").await;
         show(&window, language, "home").await;
+        open_settings(&window, "recovery").await;
+        window.until("document.querySelectorAll('#codes-list li').length === 8").await;
+        show(&window, language, "codes").await;
         let uid =
             window.run("return Number(document.body.dataset.uid)").await.as_u64().expect("a uid") as u32;
         let gid = group(&ada, &ben, uid).await;
@@ -111,12 +114,17 @@ async fn every_page_can_be_pictured() {
         window.run_async(STAR_ALL).await;
         window.until("document.querySelectorAll('.words .star').length === 3").await;
         show(&window, language, "stars").await;
+        open_about(&window).await;
+        window.until("document.querySelectorAll('#members-list li').length === 3").await;
+        show(&window, language, "group").await;
+        window.click("#about-close").await;
+        window.until("!location.hash").await;
         for (dialog, button) in [
             ("find", "open-find"),
             ("new-group", "open-group"),
-            ("members", "open-members"),
             ("starred", "open-starred"),
             ("settings", "open-settings"),
+            ("keys", "open-keys"),
         ] {
             window.run(&format!("document.getElementById('{button}').click()")).await;
             window.until(&format!("document.getElementById('{dialog}').open")).await;
@@ -125,13 +133,13 @@ async fn every_page_can_be_pictured() {
             }
             show(&window, language, dialog).await;
             window.run(&format!("document.getElementById('{dialog}').close()")).await;
+            window.until("!location.hash").await;
         }
-        window.click("#open-settings").await;
-        for part in ["privacy-form", "diagnostics"] {
-            let found = format!("document.getElementById('{part}')");
-            window.run(&format!("{found}.open = true; {found}.scrollIntoView()")).await;
-            show(&window, language, part).await;
+        for section in ["account", "devices", "privacy", "notifications", "look", "diagnostics"] {
+            open_settings(&window, section).await;
+            show(&window, language, &format!("settings-{section}")).await;
         }
+        open_settings(&window, "account").await;
         window.click("#delete-account summary").await;
         window.run("document.getElementById('delete-account').scrollIntoView()").await;
         show(&window, language, "delete-account").await;
@@ -177,15 +185,14 @@ async fn what_owners_and_inviters_see_can_be_pictured() {
         let gid = window.run_async(make).await;
         window.goto(&world.at(&format!("/c/g:{gid}"))).await;
         connected(&window).await;
-        window.click("#open-members").await;
+        open_about(&window).await;
         window.until("!document.getElementById('describe').hidden").await;
         window.click("#describe summary").await;
         window.run("document.getElementById('describe-history').scrollIntoView({ block: 'center' })").await;
         show(&window, language, "group-history").await;
-        window.run("document.getElementById('members').close()").await;
-        window.click("#open-settings").await;
-        window.click("#recovery summary").await;
-        window.run("document.getElementById('recovery').scrollIntoView({ block: 'center' })").await;
+        window.click("#about-close").await;
+        window.until("!location.hash").await;
+        open_settings(&window, "recovery").await;
         show(&window, language, "recovery").await;
         let log_out = "const done = arguments[0];
             fetch('/api/v1/sessions/current', { method: 'DELETE' }).then(() => done(true));";

@@ -4,7 +4,7 @@ use super::axe::{LANGUAGES, choose};
 use super::gallery::show;
 use super::tables::{shop, signed_in};
 use super::window::ENTER;
-use super::world::{PASSWORD, World, find};
+use super::world::{PASSWORD, World, find, open_about, open_person, open_settings};
 
 #[tokio::test]
 async fn the_description_and_the_tables_can_be_pictured() {
@@ -47,13 +47,13 @@ async fn closed_doors_a_stranger_and_a_farewell_can_be_pictured() {
         world.add(&name).await;
         world.log_in(&window, &name).await;
         find(&window, "Ada").await;
-        window.until("!document.getElementById('open-person').hidden").await;
-        window.click("#open-person").await;
-        window.until("document.querySelectorAll('#actions:popover-open button').length === 4").await;
+        open_about(&window).await;
         show(&window, language, "person").await;
+        open_person(&window).await;
+        show(&window, language, "person-menu").await;
         window.run("document.getElementById('actions').hidePopover()").await;
 
-        window.click("#open-settings").await;
+        open_settings(&window, "account").await;
         window.click("#delete-account summary").await;
         window.write("#delete-password", &format!("{PASSWORD}{ENTER}")).await;
         window.until("document.getElementById('ask').open").await;

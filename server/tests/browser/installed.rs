@@ -3,9 +3,9 @@
 use uuid::Uuid;
 
 use super::pictures::take;
-use super::social::{badge, press, shows};
+use super::social::{badge, press, shows, unfold};
 use super::window::ENTER;
-use super::world::{World, connected, find, say, stored};
+use super::world::{World, connected, find, open_settings, say, stored};
 
 /// Answers the names of the caches, and whose page is kept.
 const KEPT: &str = "const done = arguments[0]; (async () => {
@@ -83,7 +83,7 @@ async fn nobody_gets_the_page_of_another_one() {
     world.person("Ben").await;
     let window = world.newcomer("Ada").await;
     kept(&window, "Ada").await;
-    window.click("#open-settings").await;
+    open_settings(&window, "account").await;
     window.click("#log-out").await;
     window.until("document.getElementById('sign-in')").await;
     assert_eq!(window.run_async(KEPT).await, serde_json::json!(["assets", null]));
@@ -92,7 +92,7 @@ async fn nobody_gets_the_page_of_another_one() {
     // Ended by another device, with a page that is not even open.
     window.goto("about:blank").await;
     let other = world.visitor("Ben").await;
-    other.click("#open-settings").await;
+    open_settings(&other, "account").await;
     other.click("#log-out-all").await;
     other.until("document.getElementById('sign-in')").await;
     window.goto(&world.at("/")).await;
@@ -153,6 +153,7 @@ async fn moments_and_contacts_are_shown_without_the_server() {
         shows(&window, "Low tide is at ten").await;
     }
     // Actions without the server show at once, and are carried out later.
+    unfold(&window).await;
     window.write(".moment input", &format!("Bring boots{ENTER}")).await;
     shows(&window, "Bring boots").await;
     window.goto(&format!("{}/contacts", gone.address())).await;

@@ -1,7 +1,7 @@
 //! Sizes, colours, and long conversations.
 
 use super::window::{Colours, ENTER};
-use super::world::{World, database_of, find};
+use super::world::{World, database_of, find, open_settings, say};
 
 #[tokio::test]
 async fn a_phone_shows_the_list_or_the_conversation() {
@@ -94,7 +94,7 @@ async fn both_sets_of_colours_can_be_read() {
         }
         return JSON.stringify(poor);";
     for theme in ["light", "dark"] {
-        window.click("#open-settings").await;
+        open_settings(&window, "look").await;
         window.click(&format!("#theme [value={theme}]")).await;
         window.until(&format!("document.documentElement.dataset.theme === '{theme}'")).await;
         assert_eq!(window.run(contrast).await, "[]", "{theme}");
@@ -104,7 +104,7 @@ async fn both_sets_of_colours_can_be_read() {
     // The chosen colours count, whatever the system has; then the system's colours count again, whenever they change.
     window.colours(Colours::Light).await;
     window.until("document.documentElement.dataset.theme === 'dark'").await;
-    window.click("#open-settings").await;
+    open_settings(&window, "look").await;
     window.until("document.querySelector('#theme [value=dark]').checked").await;
     window.click("#theme [value=system]").await;
     for (colours, theme) in [(Colours::Light, "light"), (Colours::Dark, "dark"), (Colours::Light, "light")] {
@@ -115,6 +115,42 @@ async fn both_sets_of_colours_can_be_read() {
     window.colours(Colours::Dark).await;
     window.reload().await;
     window.until("document.documentElement.dataset.theme === 'dark'").await;
+}
+
+#[tokio::test]
+async fn motion_is_short_and_there_is_none_for_people_who_want_none() {
+    let world = World::start().await;
+    let window = world.newcomer("Ada").await;
+    let times = "[...new Set(['dialog', '[popover]', '.button', '.banner'].flatMap((css) =>
+        getComputedStyle(document.querySelector(css)).transitionDuration.split(', ')))].join()";
+    for (wanted, time) in [("no-preference", "0.15s"), ("reduce", "0s")] {
+        let motion = serde_json::json!({"features": [{"name": "prefers-reduced-motion", "value": wanted}]});
+        window.devtools("Emulation.setEmulatedMedia", motion).await;
+        window.until(&format!("{times} === '{time}'")).await;
+    }
+}
+
+#[tokio::test]
+async fn the_own_name_and_the_state_of_the_newest_message_are_seen_in_the_list_at_any_width() {
+    const NAME: &str = "Ada Harbourmaster of the Northern Isles";
+    let world = World::start().await;
+    let ben = world.newcomer("Ben").await;
+    let window = world.newcomer(NAME).await;
+    find(&window, "Ben").await;
+    say(&window, "Low tide is at nine").await;
+    let state = "document.querySelector('#list .when .icon')?.ariaLabel";
+    window.until(&format!("{state} === 'Delivered'")).await;
+    ben.pick(NAME).await;
+    window.until(&format!("{state} === 'Read'")).await;
+    window.run("history.pushState({}, '', '/'); dispatchEvent(new PopStateEvent('popstate'))").await;
+    for width in [1280, 720, 390, 320] {
+        window.size(width, 800).await;
+        window.until("document.getElementById('self').checkVisibility()").await;
+        let is_whole = "(() => { const it = document.querySelector('#self .name');
+            return it.textContent === document.body.dataset.name && it.scrollWidth <= it.clientWidth && it.scrollHeight <= it.clientHeight
+              && it.getBoundingClientRect().bottom <= document.querySelector('.seek').getBoundingClientRect().top; })()";
+        window.until(is_whole).await;
+    }
 }
 
 /// The days and messages of the log, and which of those begin with a name.
@@ -161,7 +197,7 @@ async fn what_nobody_answers_to_says_so() {
         ada.until(&format!("document.getElementById('pane-title')?.textContent === '{title}'")).await;
         ada.until(&format!("document.querySelector('.start')?.textContent.startsWith('{start}')")).await;
         ada.until(
-            "document.getElementById('composer').hidden && document.getElementById('open-members').hidden",
+            "document.getElementById('composer').hidden && document.getElementById('open-about').hidden",
         )
         .await;
         ada.until("!document.getElementById('list-blank').hidden && !document.querySelector('#list li')")

@@ -47,6 +47,7 @@ mod presence;
 mod recovery;
 mod refusals;
 mod refused;
+mod settings;
 mod social;
 mod starred;
 mod tables;

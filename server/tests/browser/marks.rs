@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::engine::PATIENCE;
 use super::people::is_kept;
 use super::pictures::take;
-use super::social::{open, shows};
+use super::social::{open, shows, unfold};
 use super::world::{World, befriend, find, say, stored};
 
 const TALK: [&str; 6] = [
@@ -131,6 +131,7 @@ async fn nobody_fetches_what_a_link_names_until_a_person_opens_it() {
     desk.pick(&format!("{link}/group")).await;
     desk.until(&format!("document.getElementById('pane-about').textContent.endsWith('{topic}')")).await;
     open(&desk, "moments").await;
+    unfold(&desk).await;
     for text in ["/moment.png", "/comment"] {
         shows(&desk, &format!("{link}{text}")).await;
     }

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::social::{badge, open, press, shows};
+use super::social::{badge, open, press, shows, unfold as unfold_talk};
 use super::window::{ENTER, Window};
 use super::world::{World, befriend, connected, stored, uid_of};
 
@@ -47,7 +47,9 @@ async fn a_post_to_all_friends_but_one_is_seen_by_the_others_alone() {
         bens.run(FEED).await,
         serde_json::json!(["The tide is out", "A surprise for Cleo", "Low tide is at ten"])
     );
+    unfold_talk(&bens).await;
     bens.write(".moment:nth-child(2) input", &format!("She will be glad{ENTER}")).await;
+    unfold_talk(&ada).await;
     shows(&ada, "She will be glad").await;
     ada.until("!document.querySelector('.feed .state')").await;
     open(&cleos, "moments").await;

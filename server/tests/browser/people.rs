@@ -3,9 +3,9 @@
 use tidemark_client::{Kind, RangeQuery};
 use uuid::Uuid;
 
-use super::social::{badge, open, press, shows};
+use super::social::{badge, choose_of_page, open, press, shows};
 use super::window::{ENTER, Window};
-use super::world::{PASSWORD, World, connected, find, keep_codes, say, uid_of};
+use super::world::{PASSWORD, World, connected, find, say, uid_of};
 
 async fn open_settings(window: &Window) {
     window.run("document.getElementById('open-settings').click()").await;
@@ -125,7 +125,7 @@ async fn a_name_is_changed_in_the_settings_and_others_see_it_at_once() {
     ben.pick("Ada").await;
     ben.write("#text", "half an answer").await;
 
-    open_settings(&ada).await;
+    super::world::open_settings(&ada, "account").await;
     ada.run("document.querySelector('#change-name summary').click()").await;
     ada.until("document.getElementById('new-name').value === 'Ada'").await;
     ada.run("document.getElementById('new-name').value = ''").await;
@@ -236,7 +236,6 @@ async fn ones_own_link_is_a_qr_code_when_asked_for() {
     guest.until("location.pathname === '/sign-up'").await;
     guest.write("#name", "Ben").await;
     guest.write("#password", &format!("{PASSWORD}{ENTER}")).await;
-    keep_codes(&guest).await;
     connected(&guest).await;
     guest.until("document.title === 'Ada · Tidemark'").await;
     assert_eq!(guest.run("return location.href").await, link);
@@ -287,7 +286,7 @@ async fn a_request_that_is_declined_is_gone_on_every_device_and_who_sent_it_is_n
         open(window, "contacts").await;
         shows(window, "Friend requests").await;
     }
-    press(&desk, "Decline").await;
+    choose_of_page(&desk, "Decline").await;
     let shown = "document.getElementById('page').innerText";
     let gone = format!(
         "document.querySelector('#to-contacts .badge').hidden

@@ -1,5 +1,5 @@
-//! The scene of the README's pictures. With `PICTURES=docs/images` (a folder, seen from the repository's
-//! root) they are written there: `PICTURES=docs/images cargo test -p tidemark-server --test browser pictures`.
+//! The scene of the README's pictures. With `PICTURES=docs/images` (a folder, seen from the repository's root) they are written there:
+//! `PICTURES=docs/images cargo test -p tidemark-server --test browser pictures`.
 
 use std::path::{Path, PathBuf};
 

@@ -5,7 +5,7 @@ use tidemark_client::{Draft, Recipient};
 
 use super::starred::choose;
 use super::window::Window;
-use super::world::{Person, World, connected};
+use super::world::{Person, World, connected, open_about, open_person};
 
 /// Ada with a group of Ben's that has so many messages, "number 0" and on, none of which she has read.
 async fn told(world: &World, messages: usize) -> (Person, Person, u64) {
@@ -53,12 +53,32 @@ async fn scroll_to(window: &Window, text: &str, step: i32) {
     assert_eq!(window.run_async(&script).await, true, "{text}; else numbers with a gap between them");
 }
 
+/// Waits until the place that is kept is the one where somebody is.
+async fn rests(window: &Window) {
+    let at = "((place, log) => place && Math.abs(log.querySelector(`[data-row=\"${place.id}\"]`)?.getBoundingClientRect().bottom
+        - log.getBoundingClientRect().top - place.offset) <= 1)(history.state?.place, document.getElementById('log'))";
+    window.until(at).await;
+}
+
 /// The first message in view, and where it stands.
 const FIRST: &str = "(() => {
     const log = document.getElementById('log'), { top } = log.getBoundingClientRect();
     const first = [...log.querySelectorAll('.msg')].find((it) => it.getBoundingClientRect().bottom > top);
     return first && [first.querySelector('.words').textContent, Math.round(first.getBoundingClientRect().bottom - top)];
   })()";
+
+/// Has the first message of today shown, by the menu in the panel.
+async fn go_to_today(window: &Window) {
+    open_person(window).await;
+    let date =
+        "[...document.querySelectorAll('#actions button')].find((it) => it.textContent === 'Go to a date…')";
+    window.run(&format!("{date}.click()")).await;
+    window.until("document.getElementById('date').open").await;
+    let today = "const at = new Date(), two = (n) => String(n).padStart(2, '0');
+        document.getElementById('date-day').value = [at.getFullYear(), two(at.getMonth() + 1), two(at.getDate())].join('-');
+        document.querySelector('#date .primary').click()";
+    window.run(today).await;
+}
 
 /// Waits until that message stands there again, to a pixel or two.
 async fn stands_at(window: &Window, first: &serde_json::Value) {
@@ -114,7 +134,7 @@ async fn a_page_that_is_opened_anew_shows_what_it_has_although_the_server_hangs(
     window.pick("Harbour walk").await;
     window.sees("number 0").await;
     scroll_to(&window, "number 60", 200).await;
-    window.until("history.state?.place").await;
+    rests(&window).await;
     let first = window.run(&format!("return {FIRST}")).await;
     window.until("navigator.serviceWorker.controller").await;
     gate.hold_answers(true);
@@ -158,7 +178,7 @@ async fn what_was_seen_is_read_on_every_device_and_a_conversation_opens_where_on
           it.getBoundingClientRect().bottom <= document.getElementById('log').getBoundingClientRect().bottom + 1)
         .map((it) => Number(it.querySelector('.words').textContent.slice(7))))";
     let left = format!("String(399 - {})", "SEEN");
-    desk.until("history.state?.place").await;
+    rests(&desk).await;
     let seen = desk.run(&format!("return {seen}")).await.as_i64().expect("a number");
     let left = left.replace("SEEN", &seen.to_string());
     let badge = "[...document.querySelectorAll('.row')].find((it) => it.textContent.includes('Harbour walk')).querySelector('.badge')?.textContent";
@@ -283,14 +303,43 @@ async fn one_is_led_to_what_a_reply_quotes_to_a_link_and_to_a_day_and_back() {
     window.goto(&world.at(&format!("/c/g:{gid}/m/{}:{nobodys}", ben.uid))).await;
     window.until("document.getElementById('jump-note').textContent === 'That message was deleted, or you do not have it.'").await;
 
-    window.click("#open-person").await;
-    window.until("document.querySelector('#actions button')").await;
-    window.run("document.querySelector('#actions button:last-child').click()").await;
-    window.until("document.getElementById('date').open").await;
-    let today = "const at = new Date(), two = (n) => String(n).padStart(2, '0');
-        document.getElementById('date-day').value = [at.getFullYear(), two(at.getMonth() + 1), two(at.getDate())].join('-');
-        document.querySelector('#date .primary').click()";
-    window.run(today).await;
+    go_to_today(&window).await;
     window.sees("number 0").await;
     assert_eq!(unread(&ada).await, 0, "the end was seen");
+}
+
+#[tokio::test]
+async fn the_panel_opens_and_closes_beside_the_place_where_one_reads() {
+    let world = World::start().await;
+    told(&world, 200).await;
+    let window = world.visitor("Ada").await;
+    window.pick("Harbour walk").await;
+    window.sees("number 0").await;
+    open_about(&window).await;
+    scroll_to(&window, "number 60", 200).await;
+    rests(&window).await;
+    window.until("location.hash === '#about'").await;
+    let first = window.run(&format!("return {FIRST}")).await;
+    window.click("#about-close").await;
+    window.until("document.getElementById('about').hidden && !location.hash").await;
+    stands_at(&window, &first).await;
+
+    // It stays beside the message that one is led to, and on the way back.
+    go_to_today(&window).await;
+    window.until("location.pathname.includes('/m/') && location.hash === '#about'").await;
+    let in_view = "[...document.querySelectorAll('#log .words')].some((it) => it.textContent === 'number 0'
+        && it.getBoundingClientRect().top > document.getElementById('log').getBoundingClientRect().top)";
+    window.until(in_view).await;
+    window.click("#members-list a").await;
+    window.until("location.hash.startsWith('#about/u:')").await;
+    window.click("#about-close").await;
+    window
+        .until(
+            "document.getElementById('about').hidden && !location.hash && location.pathname.includes('/m/')",
+        )
+        .await;
+    window.click("#jump-back").await;
+    window.until("!location.pathname.includes('/m/') && location.hash === '#about'").await;
+    stands_at(&window, &first).await;
+    window.until("document.getElementById('about').checkVisibility()").await;
 }

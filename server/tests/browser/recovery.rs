@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::axe::{LANGUAGES, choose, look};
-use super::window::{ENTER, Window};
-use super::world::{PASSWORD, World, connected, keep_codes};
+use super::axe::{LANGUAGES, choose, log_out, look};
+use super::window::{ENTER, ESCAPE, Window};
+use super::world::{PASSWORD, World, connected, open_settings, say};
 
 /// Which elements with words of their own are printed, by their id, or what they are.
 async fn on_paper(window: &Window) -> String {
@@ -19,28 +19,78 @@ async fn on_paper(window: &Window) -> String {
 }
 
 #[tokio::test]
+async fn recovery_codes_wait_until_after_the_first_message_and_are_there_until_they_are_kept() {
+    let world = World::start().await;
+    world.person("Ben").await;
+    let window = world.window().await;
+    world.sign_up(&window, "Ada").await;
+    let reminder = "document.getElementById('reminder').checkVisibility()";
+    window.until("!document.getElementById('start').hidden").await;
+    assert_eq!(window.run(&format!("return {reminder}")).await, false);
+    window.click("#start-find").await;
+    window.write("#find-text", "Ben").await;
+    window.until("document.querySelector('#find-list li')").await;
+    window.write("#find-text", ENTER).await;
+    say(&window, "Low tide is at nine").await;
+    window.until(reminder).await;
+    look(&window, "the reminder of the recovery codes").await;
+    window.size(1280, 800).await;
+    window.click("#reminder-later").await;
+    window.until(&format!("!{reminder} && document.activeElement.id === 'text'")).await;
+
+    // Later is until the page is loaded again; in the settings it stands meanwhile.
+    window.click("#open-settings").await;
+    window.click("#codes-notice").await;
+    window.until("document.querySelectorAll('#codes-list li').length === 8").await;
+    window.reload().await;
+    window.until("document.querySelectorAll('#codes-list li').length === 8").await;
+    window.press(ESCAPE).await;
+    window.until(reminder).await;
+    // Somebody else in this tab is not shown them.
+    log_out(&window).await;
+    window.until("location.pathname === '/login'").await;
+    world.log_in(&window, "Ben").await;
+    open_settings(&window, "recovery").await;
+    window.until("document.getElementById('recovery-left').textContent").await;
+    let seen =
+        "return [document.getElementById('codes').hidden, document.getElementById('codes-notice').hidden]";
+    assert_eq!(window.run(seen).await, json!([true, true]));
+    log_out(&window).await;
+    window.until("location.pathname === '/login'").await;
+    world.log_in(&window, "Ada").await;
+    window.pick("Ben").await;
+    window.until(reminder).await;
+    window.click("#reminder a").await;
+    window.until("document.querySelectorAll('#codes-list li').length === 8").await;
+    window.click("#codes-done").await;
+    window
+        .until("document.getElementById('codes').hidden && document.getElementById('codes-notice').hidden")
+        .await;
+    window.press(ESCAPE).await;
+    window.until(&format!("!{reminder}")).await;
+    window.reload().await;
+    connected(&window).await;
+    window.sees("Low tide is at nine").await;
+    assert_eq!(window.run(&format!("return {reminder}")).await, false);
+}
+
+#[tokio::test]
 async fn who_has_forgotten_the_password_comes_back_in_with_a_code() {
     let world = World::start().await;
     let window = world.window().await;
     window.goto(&world.at("/sign-up")).await;
     window.write("#name", "Ada").await;
     window.write("#password", &format!("{PASSWORD}{ENTER}")).await;
-    window.until("document.getElementById('codes').hidden === false").await;
+    connected(&window).await;
+    open_settings(&window, "recovery").await;
     window.until("document.querySelectorAll('#codes-list li').length === 8").await;
-    // The step has a heading of its own, which is where one is now, and nothing leads away but that they are kept.
-    window.until("document.activeElement.id === 'codes-title'").await;
-    let seen = "return [...document.querySelectorAll('h1, main a')].filter((it) => it.checkVisibility()).map((it) => it.textContent).join()";
-    assert_eq!(window.run(seen).await, "Keep your recovery codes,Download,I have kept them");
-    assert_eq!(window.title().await, "Keep your recovery codes · Tidemark");
     window.until("document.getElementById('codes-download').href.startsWith('blob:')").await;
     window.run("window.print = () => { window.printed = true; }").await;
     window.click("#codes-print").await;
     window.until("window.printed").await;
-    assert_eq!(on_paper(&window).await, "codes-title,p,code,code,code,code,code,code,code,code");
+    assert_eq!(on_paper(&window).await, "p,code,code,code,code,code,code,code,code");
     let code = window.run("return document.querySelector('#codes-list li').textContent").await;
     let code = code.as_str().expect("a text").to_owned();
-    keep_codes(&window).await;
-    connected(&window).await;
 
     let other = world.window().await;
     other.goto(&world.at("/login?next=/contacts")).await;
@@ -67,8 +117,7 @@ async fn who_has_forgotten_the_password_comes_back_in_with_a_code() {
     window.until("location.pathname === '/login'").await;
 
     // The settings say how many are left, and make others.
-    other.click("#open-settings").await;
-    other.click("#recovery summary").await;
+    open_settings(&other, "recovery").await;
     other.until("document.getElementById('recovery-left').textContent === 'You have 7 codes left.'").await;
     other.write("#recovery-password", &format!("guess guess{ENTER}")).await;
     other
@@ -81,7 +130,7 @@ async fn who_has_forgotten_the_password_comes_back_in_with_a_code() {
     assert_eq!(on_paper(&other).await, "p,code,code,code,code,code,code,code,code");
 
     // The device has a name, and gets another one.
-    other.click("#devices summary").await;
+    open_settings(&other, "devices").await;
     other.until("/Chrome on Linux/.test(document.getElementById('devices-list').textContent)").await;
     other.click("#devices-list li button").await;
     other.until("document.querySelector('#devices-list input') === document.activeElement").await;
@@ -128,7 +177,6 @@ async fn where_one_is_invited_a_link_leads_to_an_account_and_to_who_made_it() {
     guest.goto(link.as_str().expect("a link")).await;
     guest.write("#name", "Ben").await;
     guest.write("#password", &format!("{PASSWORD}{ENTER}")).await;
-    keep_codes(&guest).await;
     connected(&guest).await;
     guest.until(&format!("location.pathname === '/c/u:{uid}' && document.title === 'Ada · Tidemark'")).await;
 }

@@ -7,9 +7,9 @@ use uuid::Uuid;
 
 use super::amend::choose as choose_action;
 use super::axe::choose;
-use super::social::{open, press, shows};
+use super::social::{open, press, shows, unfold};
 use super::window::{ENTER, Window};
-use super::world::{Person, World, connected, say, stored};
+use super::world::{Person, World, connected, open_person, say, stored};
 
 /// Where it is told, and in which words, in the order of the page. The names of people are those of the test.
 const SAID: [(&str, &[&str]); 5] = [
@@ -125,12 +125,13 @@ async fn each_refusal_is_one_sentence_in_ones_language_where_it_was_asked_for() 
         say(&window, "Anyone there?").await;
     }
     window.pick("Cem").await;
-    window.click("#open-person").await;
+    open_person(&window).await;
     window.until("document.querySelector('#actions button')?.textContent === '加为好友'").await;
     window.run("document.querySelector('#actions button').click()").await;
     open(&window, "moments").await;
     window.until("document.querySelectorAll('.moment').length === 2").await;
     window.run("document.querySelector('.moment:nth-child(1) [data-act=like]').click()").await;
+    unfold(&window).await;
     for (moment, text) in [(1, "Bring boots"), (2, "Which pier?")] {
         window.write(&format!(".moment:nth-child({moment}) input"), &format!("{text}{ENTER}")).await;
         shows(&window, text).await;
@@ -142,7 +143,7 @@ async fn each_refusal_is_one_sentence_in_ones_language_where_it_was_asked_for() 
     window.offline(false).await;
     connected(&window).await;
 
-    window.until("!document.querySelector('.moment > .said > .who .state')").await;
+    window.until("!document.querySelector('.moment .who .state')").await;
     assert_eq!(stored(&ben, "To my friends").await, 1);
     for person in [&eve, &fay] {
         assert_eq!(stored(person, "To my friends").await, 0);

@@ -1,11 +1,12 @@
 //! Friends, moments, drafts that follow, and ticks.
 
 use serde_json::json;
+use tidemark_client::Recipient;
 
 use super::people::is_kept;
 use super::pictures::take;
-use super::window::{ENTER, Window};
-use super::world::{World, find, say};
+use super::window::{ENTER, ESCAPE, Window};
+use super::world::{World, find, open_about, open_person, say};
 
 /// Opens one of the pages beside the conversations.
 pub(super) async fn open(window: &Window, page: &str) {
@@ -24,6 +25,26 @@ pub(super) async fn press(window: &Window, words: &str) {
     let buttons = "[...document.querySelectorAll('#page button')]";
     window.until(&format!("{buttons}.some((it) => it.textContent === '{words}')")).await;
     window.run(&format!("{buttons}.find((it) => it.textContent === '{words}').click()")).await;
+}
+
+/// Unfolds what is said below the moments that are shown.
+pub(super) async fn unfold(window: &Window) {
+    let folded = "document.querySelectorAll('.moment [data-act=comments][aria-expanded=false]')";
+    window.until("document.querySelector('.moment [data-act=comments]')").await;
+    window.run(&format!("for (const it of {folded}) it.click()")).await;
+    window.until(&format!("!{folded}.length")).await;
+}
+
+/// Chooses an item of the first menu of that page.
+pub(super) async fn choose_of_page(window: &Window, words: &str) {
+    let menu = "document.querySelector('#page [aria-haspopup=menu]')";
+    window.until(menu).await;
+    window.run(&format!("{menu}.click()")).await;
+    let item = format!(
+        "[...document.querySelectorAll('#actions:popover-open button')].find((it) => it.textContent === '{words}')"
+    );
+    window.until(&item).await;
+    window.run(&format!("{item}.click()")).await;
 }
 
 /// Waits until that page shows it.
@@ -72,16 +93,22 @@ async fn friends_share_moments_likes_and_comments_until_one_is_deleted() {
     shows(&ben, "The tide is out").await;
     ben.until("document.querySelector('#to-moments .badge').hidden").await;
     press(&ben, "Like").await;
+    // Likes and comments are folded until they are asked for.
+    ben.until("!document.querySelector('.moment input').checkVisibility()").await;
+    unfold(&ben).await;
     ben.write(".moment input", &format!("Bring boots{ENTER}")).await;
+    unfold(&ada).await;
     shows(&ada, "Bring boots").await;
     shows(&ada, "1 like (Ben)").await;
+    ada.until("document.querySelector('.moment time').textContent === 'just now' && /\\d:\\d\\d/.test(document.querySelector('.moment time').title)").await;
     take(&ada, "moments.png", 1280, 800).await;
     // After a reload it is read from what this browser keeps, and nothing is new.
     ben.reload().await;
+    unfold(&ben).await;
     shows(&ben, "Bring boots").await;
     shows(&ben, "Liked").await;
 
-    press(&ada, "Delete").await;
+    choose_of_page(&ada, "Delete…").await;
     ada.until("document.getElementById('ask').open").await;
     ada.run("document.getElementById('ask-yes').click()").await;
     for window in [&ada, &ben] {
@@ -112,7 +139,7 @@ async fn what_is_refused_about_a_moment_is_told_there() {
           : fetch(path, ...rest);
         window.allow = () => { window.fetch = fetch; };";
     ada.run(refuse).await;
-    press(&ada, "Delete").await;
+    choose_of_page(&ada, "Delete…").await;
     ada.until("document.getElementById('ask').open").await;
     ada.run("document.getElementById('ask-yes').click()").await;
     ada.until("document.querySelector('.moment .trouble')").await;
@@ -120,15 +147,15 @@ async fn what_is_refused_about_a_moment_is_told_there() {
     ada.run("window.allow()").await;
 
     // A comment that was written offline, to somebody who has ended the friendship meanwhile.
+    unfold(&ben).await;
     ben.offline(true).await;
     ben.write(".moment input", &format!("Bring boots{ENTER}")).await;
     shows(&ben, "Bring boots").await;
     open(&ada, "contacts").await;
-    press(&ada, "Remove").await;
+    choose_of_page(&ada, "Remove from friends…").await;
     ada.until("document.getElementById('ask').open").await;
     ada.run("document.getElementById('ask-yes').click()").await;
-    ada.until("![...document.querySelectorAll('#page button')].some((it) => it.textContent === 'Remove')")
-        .await;
+    ada.until("!document.querySelector('#page .contacts li')").await;
     ben.offline(false).await;
     let told = "document.querySelector('.moment .comments .trouble')?.innerText.trim().replace(/\\s+/g, ' ')";
     ben.until(&format!("{told} === 'This post is no longer there. Dismiss'")).await;
@@ -137,7 +164,7 @@ async fn what_is_refused_about_a_moment_is_told_there() {
     ben.until("!document.querySelector('.moment')").await;
 
     open(&ada, "moments").await;
-    press(&ada, "Delete").await;
+    choose_of_page(&ada, "Delete…").await;
     ada.until("document.getElementById('ask').open").await;
     ada.run("document.getElementById('ask-yes').click()").await;
     ada.until("!document.querySelector('.moment')").await;
@@ -160,7 +187,7 @@ async fn a_blocked_person_is_told_and_a_draft_follows_to_another_device() {
     let ben = world.newcomer("Ben").await;
     let ada = world.newcomer("Ada").await;
     befriend(&ada, &ben).await;
-    press(&ben, "Block").await;
+    choose_of_page(&ben, "Block…").await;
     ben.until("document.getElementById('ask').open").await;
     ben.run("document.getElementById('ask-yes').click()").await;
     shows(&ben, "Unblock").await;
@@ -207,9 +234,7 @@ async fn ticks_say_how_far_a_message_has_come() {
 
 /// Chooses an item of the menu of the person of the open conversation.
 async fn choose(window: &Window, words: &str) {
-    window.until("!document.getElementById('open-person').hidden").await;
-    window.click("#open-person").await;
-    window.until("document.getElementById('actions').matches(':popover-open')").await;
+    open_person(window).await;
     let item = "[...document.querySelectorAll('#actions button')].find((it) => it.textContent === 'WORDS')";
     let item = item.replace("WORDS", words);
     window.until(&item).await;
@@ -225,12 +250,12 @@ async fn a_stranger_who_writes_is_blocked_or_befriended_from_the_conversation() 
     say(&cem, "Buy my boat").await;
     ada.pick("Cem").await;
     ada.sees("Buy my boat").await;
-    ada.until("document.getElementById('open-person').title === 'More about Cem'").await;
-    choose(&ada, "Block").await;
+    ada.until("document.getElementById('open-about').title === 'About Cem'").await;
+    choose(&ada, "Block…").await;
     ada.until("document.getElementById('ask').open").await;
     ada.until("document.getElementById('ask-title').textContent === 'Block Cem?'").await;
     ada.click("#ask-yes").await;
-    ada.until("!document.getElementById('ask').open && document.activeElement.id === 'open-person'").await;
+    ada.until("!document.getElementById('ask').open && document.activeElement.id === 'about-more'").await;
     is_kept(&ada, "(settings) => settings.block?.blocked").await;
 
     let refusal = "This person does not take messages or anything else from you.";
@@ -249,35 +274,78 @@ async fn a_stranger_who_writes_is_blocked_or_befriended_from_the_conversation() 
     choose(&cem, "Add as a friend").await;
     badge(&ada, "contacts", "1").await;
     // The menu offers no second request to the same person.
-    cem.click("#open-person").await;
-    cem.until("document.querySelector('#actions button')?.textContent === 'Block'").await;
+    open_person(&cem).await;
+    cem.until("[...document.querySelectorAll('#actions button')].map((it) => it.textContent).join() === 'Take back,Mute…,Go to a date…,Block…,Report…'").await;
     open(&ada, "contacts").await;
     shows(&ada, "Friend requests").await;
     shows(&ada, "Cem").await;
 }
 
 #[tokio::test]
-async fn the_menu_of_a_group_offers_nothing_about_a_person() {
+async fn the_panel_is_that_of_the_open_conversation_and_whoever_is_seen_in_a_group_has_a_card() {
     let world = World::start().await;
-    let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
-    ben.group("Harbour walk", &[ada.uid]).await;
+    let (ben, ada, cleo) = (world.person("Ben").await, world.person("Ada").await, world.person("Cleo").await);
+    let gid = ben.group("Harbour walk", &[ada.uid, cleo.uid]).await;
+    ben.group("Island", &[ada.uid, cleo.uid]).await;
     ben.tells(&ada, "Is it far?").await;
+    let group = Recipient::Group(gid);
+    ben.send(group, "Low tide is at nine").await;
     let window = world.visitor("Ada").await;
-    let is_open = "document.getElementById('actions').matches(':popover-open')";
-    window.pick("Ben").await;
+    let name = "document.querySelector('#about:not([hidden]) #about-name')?.textContent";
+    let hash = |hash: &str| format!("location.hash === '{hash}'");
+    window.pick("Harbour walk").await;
+    open_about(&window).await;
+    window.until(&format!("{name} === 'Harbour walk'")).await;
+    window.until("document.querySelectorAll('#members-list li').length === 3").await;
+    window.click("#about-more").await;
+    window.until("document.querySelector('#actions:popover-open')?.textContent === 'Go to a date…'").await;
+    window.press(ESCAPE).await;
+    // The owner first, then by name.
+    let order = "return [...document.querySelectorAll('#members-list .title')].map((it) => it.textContent)";
+    assert_eq!(window.run(order).await, json!(["Ben", "Ada", "Cleo"]));
 
-    // At once, and not only when the group has been shown.
-    let at_once = "const title = (row) => row.querySelector('.title').textContent;
-         [...document.querySelectorAll('#list a')].find((row) => title(row) === 'Harbour walk').click();
-         document.getElementById('open-person').click();
-         return [...document.querySelectorAll('#actions button')].map((it) => it.textContent);";
-    assert_eq!(window.run(at_once).await, json!(["Go to a date…"]));
+    // From the list, a disc and a name to the person; the way back is that of the browser.
+    let person = format!("#about/u:{}", ben.uid);
+    for (css, back) in [("#members-list a", "#about"), (".msg .disc", ""), (".who b", "")] {
+        window.until(&format!("document.querySelector('{css}')")).await;
+        window.click(css).await;
+        window.until(&format!("{} && {name} === 'Ben'", hash(&person))).await;
+        window.until("!document.getElementById('about-more').hidden && document.getElementById('about-group').hidden").await;
+        // Those of which the browser did not know who is in them, too.
+        window.until("[...document.querySelectorAll('#about-groups-list a')].map((it) => it.textContent).sort().join() === 'Harbour walk,Island'").await;
+        window.back().await;
+        window.until(&hash(back)).await;
+        if !back.is_empty() {
+            window.until(&format!("{name} === 'Harbour walk'")).await;
+            window.click("#about-close").await;
+        }
+        window.until("document.getElementById('about').hidden && !location.hash").await;
+    }
+    // The address can be opened anew, and closed in one step.
+    window.click(".who b").await;
+    window.until(&hash(&person)).await;
+    window.reload().await;
+    window.until(&format!("{name} === 'Ben'")).await;
+    window.click("#about-write").await;
+    window.until(&format!("location.pathname === '/c/u:{}' && !location.hash", ben.uid)).await;
+    window.until("document.getElementById('about').hidden && document.activeElement.id === 'text'").await;
 
-    // A menu that is open does not stay over another conversation.
-    window.until(is_open).await;
+    // A menu or panel that is open does not stay over another conversation.
+    open_person(&window).await;
+    window.pick("Harbour walk").await;
+    window
+        .until("document.getElementById('about').hidden && !document.querySelector('#actions:popover-open')")
+        .await;
+
+    // On a phone it is a page of its own, which the browser's back button closes.
+    window.size(390, 844).await;
+    open_about(&window).await;
+    window.until("document.getElementById('about').getBoundingClientRect().width === 390").await;
+    window.until("document.documentElement.scrollWidth === 390").await;
     window.back().await;
-    window.until("document.getElementById('pane-title').textContent === 'Ben'").await;
-    assert_eq!(window.run(&format!("return {is_open}")).await, false);
+    window
+        .until("document.getElementById('about').hidden && document.getElementById('open').checkVisibility()")
+        .await;
 }
 
 #[tokio::test]
@@ -291,7 +359,9 @@ async fn a_comment_is_deleted_for_everybody_only_when_that_is_confirmed() {
     press(&ada, "Post").await;
     open(&ben, "moments").await;
     shows(&ben, "The tide is out").await;
+    unfold(&ben).await;
     ben.write(".moment input", &format!("Bring boots{ENTER}")).await;
+    unfold(&ada).await;
     shows(&ada, "Bring boots").await;
     let delete = ".comments button[aria-label='Delete: Bring boots']";
     for (answer, rest) in [("#ask-no", 1), ("#ask-yes", 0)] {

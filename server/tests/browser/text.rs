@@ -143,7 +143,7 @@ async fn each_text_has_the_direction_of_its_own_words() {
     window.until("getComputedStyle(document.querySelector('.event span')).direction === 'ltr'").await;
     window
         .until(
-            "document.querySelector('#open-members') && document.querySelector('#list a[aria-current] .last')
+            "document.querySelector('#open-about') && document.querySelector('#list a[aria-current] .last')
             .textContent.startsWith('\\u2068רינה')",
         )
         .await;

@@ -6,7 +6,7 @@ use tidemark_test_support::until::until;
 
 use super::people::is_kept;
 use super::window::Window;
-use super::world::{Person, World, connected};
+use super::world::{Person, World, connected, open_settings};
 
 const ICON: &str = "document.querySelector('link[rel=icon]').href";
 
@@ -61,7 +61,7 @@ async fn the_title_and_the_icons_say_the_same() {
         .await;
     assert_eq!(
         colours,
-        json!(["15,110,120", "179,38,30"]),
+        json!(["13,106,116", "179,38,30"]),
         "the icon, and the disc with the count in its corner"
     );
     window.pick("Ben").await;
@@ -88,7 +88,7 @@ async fn notifications_are_asked_for_and_come_from_one_tab_while_nobody_looks() 
     ben.tells(&ada, "not asked for").await;
     window.until("document.title === '(1) Tidemark'").await;
     window.allow_notifications().await;
-    window.click("#open-settings").await;
+    open_settings(&window, "notifications").await;
     window.until("document.getElementById('notify').textContent === 'Turn on notifications'").await;
     window.click("#notify").await;
     window.until("document.getElementById('notify').textContent === 'Turn off notifications'").await;
@@ -182,7 +182,7 @@ async fn a_mute_lasts_for_a_day_or_for_good_and_only_a_mention_is_told_meanwhile
     window.before_every_page(LISTEN).await;
     worker_runs(&window).await;
     window.allow_notifications().await;
-    window.click("#open-settings").await;
+    open_settings(&window, "notifications").await;
     window.click("#notify").await;
     window.until("document.getElementById('notify').textContent === 'Turn off notifications'").await;
     window.run("document.getElementById('settings').close()").await;

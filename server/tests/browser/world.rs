@@ -258,17 +258,8 @@ impl World {
         window.until("document.getElementById('sign-in')").await;
         window.write("#name", name).await;
         window.write("#password", &format!("{PASSWORD}{ENTER}")).await;
-        if card == "/sign-up" {
-            keep_codes(window).await;
-        }
         connected(window).await;
     }
-}
-
-/// Goes on from the recovery codes that a new account is shown.
-pub(crate) async fn keep_codes(window: &Window) {
-    window.until("document.getElementById('codes')?.hidden === false").await;
-    window.click("#codes-done").await;
 }
 
 /// A world whose server is dead.
@@ -344,6 +335,30 @@ pub(crate) async fn find(window: &Window, name: &str) {
     window.until("document.querySelector('#find-list li')").await;
     window.write("#find-text", ENTER).await;
     window.until(&format!("document.getElementById('pane-title').textContent === '{name}'")).await;
+}
+
+/// Opens a section of the settings.
+pub(crate) async fn open_settings(window: &Window, section: &str) {
+    window.run(&format!("location.hash = 'settings/{section}'")).await;
+    window
+        .until(&format!(
+            "document.getElementById('settings').open && document.getElementById('settings-{section}').checkVisibility()"
+        ))
+        .await;
+}
+
+/// Opens the panel of the open conversation.
+pub(crate) async fn open_about(window: &Window) {
+    window.until("!document.getElementById('open-about').hidden").await;
+    window.click("#open-about").await;
+    window.until("document.getElementById('about').checkVisibility()").await;
+}
+
+/// Opens the menu of the person of the open conversation, in the panel.
+pub(crate) async fn open_person(window: &Window) {
+    open_about(window).await;
+    window.click("#about-more").await;
+    window.until("document.querySelector('#actions:popover-open button')").await;
 }
 
 /// Types a message into the open conversation and sends it.
