@@ -1,11 +1,10 @@
 //! The static files, embedded, and the scripts made of the catalogues, under addresses that change with their content.
 //!
-//! One hash over all files is a path segment (`/static/{hash}/chat.js`), so that a module's relative
-//! imports keep the hash and a page never mixes two versions. Each file is compressed once, at the first
-//! request for any of them. The server's static route calls [`asset`].
+//! One hash over all files is a path segment (`/static/{hash}/chat.js`), so that a script's relative
+//! imports keep the hash and a page never mixes two versions. Scripts are put together (`bundles`), and each file is
+//! compressed, once, at the first request for any of them. The server's static route calls [`asset`].
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::sync::LazyLock;
@@ -14,6 +13,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
 
+use crate::bundles::{Modules, OF_OTHERS};
 use crate::languages;
 
 /// Bytes of the hash that stand in an address: enough to tell versions apart.
@@ -135,40 +135,41 @@ struct File {
 }
 
 static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
-    let embedded = EMBEDDED.iter().map(|&(name, bytes)| match name.ends_with(".js") {
-        true => (Cow::Borrowed(name), Cow::Owned(without_comments(bytes))),
-        false => (Cow::Borrowed(name), Cow::Borrowed(bytes)),
-    });
-    let scripts = EMBEDDED.iter().filter(|(name, _)| name.ends_with(".js"));
-    let sources: Vec<&str> = scripts.filter_map(|(_, bytes)| std::str::from_utf8(bytes).ok()).collect();
-    let made = languages::scripts(&sources);
-    let made = made.into_iter().map(|(name, bytes)| (Cow::Owned(name), Cow::Owned(bytes)));
+    let (scripts, others): (Vec<_>, Vec<_>) = EMBEDDED.iter().partition(|(name, _)| name.ends_with(".js"));
+    let text_of = |bytes| std::str::from_utf8(bytes).expect("a script; a test reads all");
+    let sources: Vec<&str> = scripts.iter().map(|(_, bytes)| text_of(bytes)).collect();
+    let bare: Vec<String> = sources.iter().map(|source| without_comments(source)).collect();
+    let modules = scripts.iter().zip(&bare).map(|((name, _), text)| (*name, text.as_str()));
+    let scripts = Modules(modules.collect()).scripts().into_iter();
+    let scripts = scripts.map(|(name, text)| (name.to_owned(), text.into_bytes()));
+    let made = scripts.chain(languages::scripts(&sources));
+    let made = made.map(|(name, bytes)| (Cow::Owned(name), Cow::Owned(bytes)));
+    let others = others.into_iter().map(|(name, bytes)| (Cow::Borrowed(name), Cow::Borrowed(bytes)));
     let file = |(name, bytes): (Cow<'static, str>, Cow<'static, [u8]>)| {
-        let gzip = compressed(&bytes);
+        let gzip = gzip(&bytes);
         File { name, bytes, gzip }
     };
-    embedded.chain(made).map(file).collect()
+    others.chain(made).map(file).collect()
 });
 
-/// A script whose comments are empty lines: they are a sixth of what browsers would fetch, and each line keeps its number.
-/// Comments behind code stay, and all of files of other projects, which name their licence.
-fn without_comments(script: &[u8]) -> Vec<u8> {
-    const OF_OTHERS: &[u8] = b"made by web/vendor/";
-    if script.windows(OF_OTHERS.len()).any(|part| part == OF_OTHERS) {
-        return script.to_vec();
+/// A script without its lines of comments, which are a sixth of what browsers would fetch. Comments behind code stay, and all of files of
+/// other projects.
+fn without_comments(script: &str) -> String {
+    if script.contains(OF_OTHERS) {
+        return script.to_owned();
     }
-    let mut left = Vec::with_capacity(script.len());
     let mut is_inside = false;
-    for line in script.split_inclusive(|byte| *byte == b'\n') {
-        let text = line.trim_ascii();
-        let is_comment = is_inside || text.starts_with(b"//") || text.starts_with(b"/**");
-        is_inside = (is_inside || text.starts_with(b"/**")) && !text.ends_with(b"*/");
-        left.extend_from_slice(if is_comment { b"\n" } else { line });
-    }
-    left
+    let is_code = |line: &&str| {
+        let text = line.trim();
+        let is_comment = is_inside || text.starts_with("//") || text.starts_with("/**");
+        is_inside = (is_inside || text.starts_with("/**")) && !text.ends_with("*/");
+        !is_comment
+    };
+    script.split_inclusive('\n').filter(is_code).collect()
 }
 
-fn compressed(bytes: &[u8]) -> Vec<u8> {
+/// The bytes in gzip's format (RFC 1952), as short as they get.
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     let written = encoder.write_all(bytes).and_then(|()| encoder.finish());
     written.expect("writing into a Vec cannot fail")
@@ -204,36 +205,6 @@ pub(crate) fn hash() -> &'static str {
 /// The names of all files.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|file| &*file.name)
-}
-
-/// By script: the scripts that it imports, itself or through others.
-static IMPORTS: LazyLock<BTreeMap<&'static str, Vec<&'static str>>> = LazyLock::new(|| {
-    let scripts = EMBEDDED.iter().filter(|(name, _)| name.ends_with(".js"));
-    scripts.map(|&(name, _)| (name, reached_from(name))).collect()
-});
-
-fn reached_from(name: &'static str) -> Vec<&'static str> {
-    let mut found = vec![name];
-    let mut at = 0;
-    while let Some(script) = found.get(at) {
-        let new: Vec<_> = named_by(script).filter(|import| !found.contains(import)).collect();
-        found.extend(new);
-        at += 1;
-    }
-    found.split_off(1)
-}
-
-/// The scripts that a script names in its imports; `import(…)` fetches others later.
-fn named_by(script: &str) -> impl Iterator<Item = &'static str> {
-    let bytes = EMBEDDED.iter().find(|(name, _)| *name == script).map_or(&[][..], |(_, bytes)| *bytes);
-    let lines = std::str::from_utf8(bytes).unwrap_or_default().lines();
-    let imports = lines.filter(|line| line.starts_with("import ") || line.starts_with("} from "));
-    imports.filter_map(|line| line.split_once("\"./")?.1.strip_suffix("\";"))
-}
-
-/// The scripts that have to be there before `name` runs; none for a script that is not known.
-pub(crate) fn imports(name: &str) -> &'static [&'static str] {
-    IMPORTS.get(name).map_or(&[], Vec::as_slice)
 }
 
 /// The address under which `name` may be cached for ever.
@@ -308,29 +279,19 @@ mod tests {
     }
 
     #[test]
-    fn imports_are_found_through_others_and_those_of_later_are_left_out() {
-        let found = imports("chat.js");
-        for needed in ["store.js", "state.js", "texts.js", "reveal.js"] {
-            assert_eq!(found.iter().filter(|name| **name == needed).count(), 1, "{needed} in {found:?}");
+    fn a_page_has_one_script_and_what_is_fetched_later_comes_by_itself() {
+        let scripts: Vec<&str> = names().filter(|name| name.ends_with(".js")).collect();
+        for needed in ["chat.js", "sign_in.js", "theme.js", "moments.js", "emoji-list.js", "lean-qr.js"] {
+            assert!(scripts.contains(&needed), "{needed} in {scripts:?}");
         }
-        for other in ["chat.js", "moments.js", "contacts.js", "emoji-list.js", "sign_in.js"] {
-            assert!(!found.contains(&other), "{other}");
-        }
-        assert!(found.iter().all(|name| imports(name).iter().all(|import| found.contains(import))));
-        assert!(imports("texts.js").is_empty() && imports("nothing.js").is_empty());
+        assert!(!scripts.contains(&"store.js") && scripts.len() < EMBEDDED.len() / 3, "{scripts:?}");
     }
 
     #[test]
-    fn comments_of_scripts_are_empty_lines_and_all_else_stays() {
+    fn scripts_lose_their_lines_of_comments_and_nothing_else() {
         let script = "// Says it.\nlet a = 1; // one\n\n/** Of\n * two lines. */\nlet b = `\n  /${a}`;\n";
-        let left = without_comments(script.as_bytes());
-        let expected = "\nlet a = 1; // one\n\n\n\nlet b = `\n  /${a}`;\n";
-        assert_eq!(String::from_utf8(left).expect("UTF-8"), expected);
-        assert!(without_comments(include_bytes!("../static/lean-qr.js")).starts_with(b"// lean-qr"));
-        for (name, bytes) in EMBEDDED.iter().filter(|(name, _)| name.ends_with(".js")) {
-            let lines = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count();
-            assert_eq!(lines(&without_comments(bytes)), lines(bytes), "{name}");
-        }
+        assert_eq!(without_comments(script), "let a = 1; // one\n\nlet b = `\n  /${a}`;\n");
+        assert!(without_comments(include_str!("../static/lean-qr.js")).starts_with("// lean-qr"));
     }
 
     #[test]
@@ -345,7 +306,7 @@ mod tests {
 
     #[test]
     fn scripts_and_styles_stay_within_the_budget() {
-        let worker = compressed(crate::service_worker().as_bytes()).len();
+        let worker = gzip(crate::service_worker().as_bytes()).len();
         for language in Language::all() {
             let is_foreign = |file: &&File| {
                 let mut others = Language::all().filter(|other| *other != language);

@@ -22,18 +22,6 @@ pub(crate) fn asset(name: &str, _: &dyn Values) -> Result<String> {
     Ok(crate::asset_url(name))
 }
 
-/// The tag of a script that is a module. Links before it name what it imports: without them a browser finds each module in the one
-/// that imports it, and fetches them one wave after the other.
-#[askama::filter_fn]
-pub(crate) fn module(name: &str, _: &dyn Values) -> Result<Safe<String>> {
-    let mut html = String::new();
-    for import in crate::assets::imports(name) {
-        writeln!(html, "<link rel=\"modulepreload\" href=\"{}\">", crate::asset_url(import))?;
-    }
-    write!(html, "<script type=\"module\" src=\"{}\"></script>", crate::asset_url(name))?;
-    Ok(Safe(html))
-}
-
 /// The text of a key of the catalogues, in the view's language.
 #[askama::filter_fn]
 pub(crate) fn t(key: &str, values: &dyn Values) -> Result<Message> {

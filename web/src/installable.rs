@@ -50,7 +50,7 @@ mod tests {
     fn the_worker_names_files_that_exist_and_its_version() {
         let (head, _) = service_worker().split_once("];").expect("the list");
         let files: Vec<&str> = head.split('"').filter(|part| part.starts_with("/static/")).collect();
-        assert!(files.len() > 20);
+        assert!(files.len() > 10);
         for file in &files {
             let found = crate::asset(file.strip_prefix("/static/").expect("the prefix"));
             assert!(found.is_some_and(|found| found.immutable), "{file}");

@@ -8,6 +8,7 @@
 
 mod admin;
 mod assets;
+mod bundles;
 mod docs;
 mod filters;
 mod installable;
@@ -19,7 +20,7 @@ pub use admin::{
     AdminAccount, AdminAudit, AdminAuditLine, AdminPeople, AdminPerson, AdminReport, AdminReported,
     AdminReports, AdminSession, admin_audit, admin_people, admin_person, admin_reports,
 };
-pub use assets::{Asset, asset, asset_url};
+pub use assets::{Asset, asset, asset_url, gzip};
 pub use docs::{ApiAnswer, ApiCall, ApiRefusal, Docs, Field, Guide, Tag, Type, docs, guide};
 pub use installable::{manifest, service_worker};
 pub use languages::Language;

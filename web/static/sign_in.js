@@ -35,6 +35,9 @@ if (sessionStorage.getItem("deleted")) {
   if (notice) Object.assign(notice, { hidden: false, textContent: t("deletion.done") });
 }
 
+// Whoever types is about to come in: the script of the chat is fetched meanwhile, also when this page is left before it is there.
+form?.addEventListener("input", () => fetch(new URL("chat.js", import.meta.url), { priority: "low", keepalive: true }).catch(() => {}), { once: true });
+
 form?.addEventListener("submit", async (event) => {
   event.preventDefault();
   clear();

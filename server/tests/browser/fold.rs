@@ -14,9 +14,7 @@ const AT_ONCE: u32 = 5;
 #[tokio::test]
 async fn a_page_shows_the_same_in_whatever_pieces_rows_and_history_come() {
     let world = World::start().await;
-    let window = world.window().await;
-    // A page without a database of its own.
-    window.goto(&world.at("/login")).await;
+    let window = world.newcomer("Ada").await;
     let drawn = rand::random::<u32>() >> 1;
     let given = env::var_os("FOLD_SEED").map(|seed| seed.to_string_lossy().parse().expect("a number"));
     let first: u32 = given.unwrap_or(drawn);
@@ -27,12 +25,10 @@ async fn a_page_shows_the_same_in_whatever_pieces_rows_and_history_come() {
     }
 }
 
-/// The result of a script in a page without a database of its own.
+/// The result of a script in a page of the chat, with databases of its own.
 async fn found_by(script: &str) -> Value {
     let world = World::start().await;
-    let window = world.window().await;
-    window.goto(&world.at("/login")).await;
-    window.run_async(script).await
+    world.newcomer("Ada").await.run_async(script).await
 }
 
 #[tokio::test]
