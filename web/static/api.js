@@ -14,8 +14,8 @@ export class Refusal extends Error {
 }
 
 /**
- * Calls `method path` under /api/v1; answers the JSON, or null when there is none. Throws a Refusal. `key`: the idempotency key of a
- * call that makes something, where that takes one.
+ * Calls `method path` under /api/v1; answers the JSON, or null when there is none. A list that goes on has `next`, the path of its next page.
+ * Throws a Refusal. `key`: the idempotency key of a call that makes something, where that takes one.
  */
 export async function call(method, path, body, key) {
   let answer;
@@ -36,5 +36,6 @@ export async function call(method, path, body, key) {
     clearTimeout(timer);
   }
   if (!answer.ok) throw new Refusal(answer.status, json ?? {}, Number(answer.headers.get("retry-after")));
-  return json;
+  const [, next] = answer.headers.get("link")?.match(/^<\/api\/v1(.+)>; rel="next"$/) ?? [];
+  return next ? Object.assign(json, { next }) : json;
 }

@@ -97,8 +97,6 @@ export class Pane {
     this.showJump();
     if (!id) return;
     showHeader(this.store, id);
-    if (id.startsWith("g:")) this.store.meet(id);
-    this.learnPins();
     this.start(this.view, at).catch((problem) => console.error(problem));
   }
 
@@ -107,13 +105,14 @@ export class Pane {
 
   about() { if (this.id) showAbout(this.store, this.id); }
 
-  /** The pins are shown when they are known. */
+  /** The pins are shown when they are known; the messages come first. */
   learnPins() { this.store.learnPins(this.id).catch(() => {}); }
 
   async start(view, at) {
     view.at = at;
     // A new browser shows something when it knows what there is.
-    if (!(await this.store.db.position()).history) return;
+    if (!(await this.store.db.position()).history || view !== this.view) return;
+    if (view.id.startsWith("g:")) this.store.meet(view.id);
     if (at && !at.place && await this.lead(at)) return;
     const { unread, read_to, place: kept } = this.pages.known(view);
     if (unread) view.freshAfter = read_to;
@@ -135,6 +134,7 @@ export class Pane {
 
   opened(view) {
     if (view !== this.view) return;
+    if (!view.isOpen) this.learnPins();
     view.isOpen = true;
     this.scrolled();
   }

@@ -89,11 +89,11 @@ export class Store extends Listed {
   /** Whether the account of a person is deleted, as far as that is known here. */
   isDeleted(uid) { return Boolean(this.profiles?.get(uid)?.deleted || this.conversations.get(`u:${uid}`)?.deleted); }
 
-  /** The name of a person; asked for once when it is not known yet. */
+  /** The name of a person; asked for once when it is not known yet. A new browser takes the list of conversations first, which has most of them. */
   name(uid) {
     if (this.isDeleted(uid)) return t("person.deleted");
     const known = this.names.get(uid);
-    if (known === undefined && !this.asked.has(uid)) {
+    if (known === undefined && this.base && !this.asked.has(uid)) {
       this.asked.add(uid);
       this.call("GET", `/users/${uid}`).then(
         (person) => this.write(null, (db) => db.learn([person])),

@@ -191,7 +191,7 @@ export class Sync {
 
   async welcome({ uid, seq, history, heartbeat_seconds }) {
     if (uid !== this.db.uid) return this.socket.end();
-    if (history !== this.state.history) await this.begin();
+    if (history !== this.state.history) await this.begin(seq, history);
     this.inFlight.clear();
     this.left++;
     this.ahead = 0;
@@ -208,9 +208,8 @@ export class Sync {
     if (!this.learned) await this.learn();
   }
 
-  /** A new browser, or a new life of the data (I14): forget the rows, take the list, go on from the latest id. */
-  async begin() {
-    const { seq, history } = await this.call("GET", "/seq");
+  /** A new browser, or a new life of the data (I14): forget the rows, take the list, go on from what was the latest id before that. */
+  async begin(seq, history) {
     await this.db.begin(seq, history, await this.conversations());
     // The ids of rows may mean others now.
     for (const { body } of this.held.values()) delete body.reply_to;
@@ -222,20 +221,20 @@ export class Sync {
   }
 
   /**
-   * The list of conversations, page by page; the last page is empty. A message moves its conversation to the top, past the pages that are
-   * to come, so what is newer than the top of several pages is taken again.
+   * The list of conversations, page by page. A message moves its conversation to the top, past the pages that are to come, so what is newer
+   * than the top of several pages is taken again.
    */
   async conversations() {
     const all = new Map();
     for (let done = 0; ;) {
       let [top, pages] = [0, 0];
-      for (let path = "/conversations"; ; pages++) {
+      for (let path = "/conversations"; path; pages++) {
         const page = await this.call("GET", path);
         const lines = page.filter(({ last }) => last.message_id > done);
         if (!lines.length) break;
         top ||= lines[0].last.message_id;
         for (const line of lines) all.set(line.id, line);
-        path = `/conversations?after=${lines.at(-1).last.message_id}`;
+        path = page.next;
       }
       if (pages < 2) return [...all.values()];
       done = top;
@@ -288,7 +287,7 @@ export class Sync {
       return this.tell({ latest: seq });
     }
     // It is another history, or one that ends before our cursor.
-    await this.begin();
+    await this.begin(seq, history);
     this.socket.heartbeat();
   }
 

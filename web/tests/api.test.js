@@ -30,9 +30,18 @@ test("an answered call leaves no timer", async () => {
   let aborted = false;
   globalThis.fetch = async (_, { signal }) => {
     signal.addEventListener("abort", () => { aborted = true; });
-    return { ok: true, status: 200, json: async () => ({ uid: 7 }) };
+    return Response.json({ uid: 7 });
   };
   assert.deepEqual(await call("GET", "/me"), { uid: 7 });
   world.pass(60_000);
   assert.equal(aborted, false);
+});
+
+test("a list that goes on names its next page", async () => {
+  page();
+  const answer = (headers) => { globalThis.fetch = async () => Response.json([7], { headers }); };
+  answer({ link: '</api/v1/conversations?limit=1&after=7>; rel="next"' });
+  assert.equal((await call("GET", "/conversations")).next, "/conversations?limit=1&after=7");
+  answer({});
+  assert.equal((await call("GET", "/conversations")).next, undefined);
 });

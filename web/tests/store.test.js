@@ -20,6 +20,7 @@ beforeEach(() => {
     throw { status: 404, retryable: false };
   };
   store = new Store({ db: {}, call, self: ME, nudge: () => {} });
+  store.base = 1;
   Object.assign(store, { conversations: new Map(), names: new Map([[10_002, "Bob"]]), drafts: new Map(), outbox: [], settings: new Map(), friends: new Map(), stars: new Map() });
 });
 
@@ -183,9 +184,15 @@ test("the name of a stranger is asked for once", async () => {
   assert.deepEqual(asked, ["/users/10009"]);
 });
 
+test("a new browser asks for no names before it has the list of conversations", () => {
+  store.base = 0;
+  assert.equal(store.name(10_009), "#10009");
+  assert.deepEqual(asked, []);
+});
+
 test("the name of whoever wishes to be a friend is asked for when that comes, not when it is shown", async () => {
   const learnt = [];
-  const kept = { friends: new Map([[10_002, { uid: 10_002, mine: true, theirs: true }]]), conversations: new Map(), names: new Map(store.names) };
+  const kept = { base: 1, friends: new Map([[10_002, { uid: 10_002, mine: true, theirs: true }]]), conversations: new Map(), names: new Map(store.names) };
   store.db = { overview: async () => ({ ...kept, names: new Map(kept.names) }), learn: async (people) => {
     learnt.push(...people);
     for (const { uid, name } of people) kept.names.set(uid, name);
