@@ -14,6 +14,9 @@ use super::state::HttpState;
 use super::{API, language};
 use crate::app::SignUp;
 
+/// Of a body in that format.
+const GZIP: [(header::HeaderName, &str); 1] = [(header::CONTENT_ENCODING, "gzip")];
+
 /// The chat, or the way to the log-in card and back.
 pub(super) async fn shell(
     State(state): State<HttpState>,
@@ -38,7 +41,12 @@ pub(super) async fn shell(
             invites: state.settings.sign_up == SignUp::Invitation,
             chosen,
         };
-        Ok(Html(web::shell(&view, language)).into_response())
+        let page = web::shell(&view, language);
+        // It is no secret, and holds nothing that a stranger chose.
+        Ok(match takes_gzip(&headers) {
+            true => (GZIP, Html(web::gzip(page.as_bytes()))).into_response(),
+            false => Html(page).into_response(),
+        })
     };
     shown.await.unwrap_or_else(|problem| failure(&problem, language))
 }
@@ -151,8 +159,8 @@ pub(super) fn failure(problem: &Problem, language: web::Language) -> Response {
     (problem.status, Html(web::failure(&view, language))).into_response()
 }
 
-/// A static file; under its own hash it never changes. Compressed for who takes that. Pages and answers are not: their length would
-/// tell about secrets beside what a stranger chose (BREACH).
+/// A static file; under its own hash it never changes. Compressed for who takes that, as the chat is. Other pages and answers are not:
+/// their length would tell about secrets beside what a stranger chose (BREACH).
 pub(super) async fn asset(Path(path): Path<String>, headers: HeaderMap) -> Response {
     let Some(asset) = web::asset(&path) else { return page_not_found(&headers) };
     let cache = if asset.immutable { "public, max-age=31536000, immutable" } else { "no-cache" };
@@ -162,7 +170,7 @@ pub(super) async fn asset(Path(path): Path<String>, headers: HeaderMap) -> Respo
         (header::VARY, "accept-encoding"),
     ];
     match takes_gzip(&headers) {
-        true => (about, [(header::CONTENT_ENCODING, "gzip")], asset.gzip).into_response(),
+        true => (about, GZIP, asset.gzip).into_response(),
         false => (about, asset.bytes).into_response(),
     }
 }

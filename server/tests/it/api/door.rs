@@ -321,6 +321,21 @@ async fn static_files_are_cached_by_content_and_nothing_else_is() {
 }
 
 #[tokio::test]
+async fn the_chat_is_compressed_and_a_page_with_a_strangers_words_is_not() {
+    let app = TestApp::start().await;
+    let ann = app.sign_up("ann").await;
+    let session = format!("tidemark_session={}", ann.token);
+    for (cookie, path, is) in [(session.as_str(), "/", true), ("", "/login?next=/c/u:10001", false)] {
+        let request =
+            app.request(Method::GET, path).header("accept-encoding", "gzip").header("cookie", cookie);
+        let answer = request.send().await.expect("an answer");
+        assert_eq!(answer.status(), 200, "{path}");
+        assert_eq!(answer.headers().contains_key("content-encoding"), is, "{path}");
+        assert_eq!(answer.bytes().await.expect("a body").starts_with(&[0x1f, 0x8b]), is, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn unknown_calls_and_methods_are_refused_as_problems() {
     let app = TestApp::start().await;
     let ann = app.sign_up("ann").await;
