@@ -6,6 +6,9 @@
 //!  install  the members of the next one take over the contents of the copies, and vote in it: W of them put it in force
 //! ```
 //!
+//! Then the members that go are told. Until then they are among those that seal and accept, so a change that was cut off can be made
+//! once more, whichever store is lost meanwhile.
+//!
 //! A value that was confirmed in the old configuration was confirmed by W members, one of which is in the sealed
 //! majority, and it confirmed before it was sealed, so the copies hold the value. A value that had fewer than W answers by
 //! then can never get them. Nothing has to be waited for, and a member whose disk is lost is missed like one that is
@@ -48,6 +51,8 @@ enum At {
     Seal,
     Accept,
     Install,
+    /// It is in force. Only members that go are asked, and any of their answers is good enough.
+    Tell,
 }
 
 /// See the module. Replicas are the old members in their order, then the one that is new.
@@ -96,6 +101,7 @@ impl ChangeRound {
     fn needed(&self) -> usize {
         match self.at {
             At::Install => self.next.write,
+            At::Tell => self.that(false).count(),
             _ if self.current.number == 0 && self.flaws.has(Flaw::FirstByFew) => self.current.write,
             _ => self.current.deciders(),
         }
@@ -124,8 +130,26 @@ impl ChangeRound {
             Err(why) => return Step::Done(Err(ChangeError::Layouts(why))),
         };
         self.go_on(At::Install);
+        self.ask_to_install(true, copy)
+    }
+
+    /// In force.
+    fn tell(&mut self) -> Step<Result<(), ChangeError>> {
+        self.go_on(At::Tell);
+        match self.needed() {
+            0 => Step::Done(Ok(())),
+            _ => self.ask_to_install(false, Arc::default()),
+        }
+    }
+
+    /// The replicas that are members of the next one; those that go, where `stay` is false.
+    fn that(&self, stay: bool) -> impl Iterator<Item = usize> {
+        (0..self.members.len()).filter(move |&index| self.next.has(self.members[index]) == stay)
+    }
+
+    fn ask_to_install(&mut self, stay: bool, copy: Arc<Copy>) -> Step<Result<(), ChangeError>> {
         let install = Question::Install { next: Arc::clone(&self.next), copy };
-        let asks = (0..self.members.len()).map(|index| (index, install.clone())).collect();
+        let asks = self.that(stay).map(|index| (index, install.clone())).collect();
         Step::Ask(self.open.asked(asks))
     }
 }
@@ -166,11 +190,10 @@ impl Round for ChangeRound {
                 self.open.failed(from, "it does not vote in that configuration yet");
             }
             (Ok(Answer::Accepted), At::Accept) => self.done += 1,
-            (Ok(Answer::Installed), At::Install) => {
-                self.done += usize::from(self.next.has(self.members[from]));
-            }
+            (Ok(Answer::Installed), At::Install) => self.done += 1,
             // An answer to an earlier step.
-            (Ok(Answer::Sealed { .. } | Answer::Accepted | Answer::Installed | Answer::Copy(_)), _) => {}
+            (Ok(Answer::Sealed { .. } | Answer::Accepted | Answer::Copy(_)), _) => {}
+            (_, At::Tell) => self.done += usize::from(!self.next.has(self.members[from])),
             (Ok(Answer::Outbid(ballot)), _) => return Step::Done(Err(ChangeError::Outbid(ballot))),
             (Ok(Answer::Misaddressed { configuration: Some(newer), .. }), _)
                 if newer.number > self.current.number && newer != self.next =>
@@ -192,7 +215,8 @@ impl Round for ChangeRound {
             return match self.at {
                 At::Seal => self.accept(),
                 At::Accept => self.install(),
-                At::Install | At::Copy => Step::Done(Ok(())),
+                At::Install => self.tell(),
+                At::Tell | At::Copy => Step::Done(Ok(())),
             };
         }
         if self.open.out > 0 {
