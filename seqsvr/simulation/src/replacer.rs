@@ -272,7 +272,9 @@ impl Replacer {
             // It may have been cut off before enough had it.
             Err(ChangeError::Newer(newer)) => return self.carry(cx, Arc::clone(&newer), newer),
             // All that came to it are gone.
-            Err(ChangeError::Behind(older)) if current == next => return self.carry(cx, older, current),
+            Err(ChangeError::Behind(Some(older))) if current == next => {
+                return self.carry(cx, older, current);
+            }
             // Replicas that slept through the change before are brought up to date, as by an arbiter that finds stores halted.
             Err(ChangeError::Behind(_) | ChangeError::Unavailable(_))
                 if current != next && current.number > 0 =>

@@ -136,12 +136,7 @@ impl Quorum {
                         self.follow(newer);
                     }
                 }
-                Err(ChangeError::Behind(_)) => {
-                    if self.complete(&current).await.is_err() {
-                        why = "too few stores have come to the newest configuration".to_owned();
-                    }
-                }
-                Err(ChangeError::Outbid(_) | ChangeError::Another(_)) => {
+                Err(ChangeError::Outbid(_) | ChangeError::Another(_) | ChangeError::Behind(_)) => {
                     sleep(Duration::from_millis(rand::random_range(20..200))).await;
                 }
             }
@@ -169,6 +164,11 @@ impl Quorum {
                     return Err(ChangeError::Another(other));
                 }
                 Err(ChangeError::Another(accepted)) => (next, least) = (accepted, ballot),
+                // Too few have come to `current`, which was decided.
+                Err(ChangeError::Behind(_)) => {
+                    Box::pin(self.complete(&current)).await?;
+                    least = ballot;
+                }
                 Err(error) => return Err(error),
             }
             sleep(Duration::from_millis(rand::random_range(5..50))).await;
@@ -181,7 +181,11 @@ impl Quorum {
     pub(super) async fn complete(&self, newest: &Arc<Configuration>) -> Result<(), ChangeError> {
         let round = ChangeRound::completing(Arc::clone(newest), Flaws::default());
         match self.carry(newest, newest, asked(newest, newest), round).await {
-            Err(ChangeError::Behind(older)) => self.change(older, Arc::clone(newest)).await.map(drop),
+            Err(ChangeError::Behind(Some(older))) => self.change(older, Arc::clone(newest)).await.map(drop),
+            Err(ChangeError::Behind(None)) => Err(ChangeError::Unavailable(format!(
+                "no store that answers has configuration {} or the one before it",
+                newest.number
+            ))),
             outcome => outcome,
         }
     }

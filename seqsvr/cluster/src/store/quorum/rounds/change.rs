@@ -35,8 +35,9 @@ pub enum ChangeError {
     Another(Arc<Configuration>),
     /// The configuration to change is no longer in force, but this one is.
     Newer(Arc<Configuration>),
-    /// The configuration to change was decided, but no store that answers has it: the change from this one to it comes first.
-    Behind(Arc<Configuration>),
+    /// Too few of those that answer have come to the configuration to change, which was decided: the change to it has to be completed
+    /// first. Where nobody has come to it, that is the change from this one, if those that answer have any.
+    Behind(Option<Arc<Configuration>>),
     /// Too few answered; to be done again.
     Unavailable(String),
     /// The copies cannot be of one Set.
@@ -68,8 +69,8 @@ pub struct ChangeRound {
     done: usize,
     copies: Vec<Copy>,
     accepted: Option<(u64, Arc<Configuration>)>,
-    /// The newest configuration of those that have not come to the current one.
-    behind: Option<Arc<Configuration>>,
+    /// The configurations of those that have not come to the current one.
+    behind: Vec<Option<Arc<Configuration>>>,
 }
 
 /// The ids of the members that such a round asks, in its order.
@@ -202,8 +203,7 @@ impl Round for ChangeRound {
             }
             (Ok(Answer::Misaddressed { why, configuration }), _) => {
                 if why == Misaddressed::Behind {
-                    let known = self.behind.take().into_iter().chain(configuration);
-                    self.behind = known.max_by_key(|one| one.number);
+                    self.behind.push(configuration);
                 }
                 self.open.failed(from, &why.to_string());
             }
@@ -222,7 +222,8 @@ impl Round for ChangeRound {
         if self.open.out > 0 {
             return Step::WAIT;
         }
-        Step::Done(Err(match self.behind.take() {
+        let newest = self.behind.drain(..).max_by_key(|one| one.as_ref().map(|one| one.number));
+        Step::Done(Err(match newest {
             Some(older) => ChangeError::Behind(older),
             None => ChangeError::Unavailable(self.open.why(self.done, needed)),
         }))

@@ -8,6 +8,7 @@ use seqsvr_core::routing::{Assignment, Node, NodeState};
 use seqsvr_core::store::Move;
 use seqsvr_core::store::message::Misaddressed;
 
+mod cut_off;
 mod repeated;
 
 const LAYOUT: Layout = Layout { section_size: 100_000, step: 10_000 };
@@ -142,93 +143,6 @@ async fn without_a_quorum_no_store_is_replaced_and_none_is_sealed() {
         panic!("it answers")
     };
     assert!(!left.sealed);
-}
-
-/// The change is cut off after each step: nothing is served by halves, and the same change completes it.
-#[tokio::test]
-async fn a_change_that_was_cut_off_is_completed_by_the_next() {
-    for (steps, arbiter_completes) in (1..=3).flat_map(|steps| [(steps, false), (steps, true)]) {
-        let stage = stage().await;
-        let role = stage.role();
-        role.establish(&terms()).await.unwrap();
-        claim(&role, 1).await.unwrap();
-        raise(&role, 1, 500).await;
-        let current = role.configuration().unwrap();
-        let next = Arc::new(current.replacing("s3", member(&stage, 3).await));
-        let mut copy = Copy::default();
-        for index in 0..2 {
-            let to = Address::default();
-            let remote = stage.remote(index);
-            let seal = Question::Seal { number: 1, ballot: 7 };
-            match remote.call(to, seal).await {
-                Ok(Answer::Sealed { copy: sealed, .. }) => copy = sealed,
-                other => panic!("{other:?}"),
-            }
-            let accept = Question::Accept { number: 1, ballot: 7, next: Arc::clone(&next) };
-            if steps > 1 {
-                assert_eq!(remote.call(to, accept).await, Ok(Answer::Accepted));
-            }
-        }
-        if steps > 2 {
-            let install = Question::Install { next: Arc::clone(&next), copy: Arc::new(copy) };
-            assert_eq!(stage.remote(3).ask(install).await, Ok(Answer::Installed));
-        }
-        let halted = claim(&role, 2).await.unwrap_err().to_string();
-        assert!(halted.contains("or the same command run again"), "{halted}");
-        // An arbiter that finds the stores halted completes a change that was decided, and ends one that was only begun.
-        let mut number = 2;
-        if arbiter_completes {
-            let reported = stage.role().report_unfinished().await.unwrap();
-            assert!(reported.contains("the change of configuration"), "{reported}");
-            let completed = stage.role().complete_halted().await.unwrap();
-            assert_eq!((completed.number, completed == next), (2, steps > 1), "after {steps} steps");
-            assert_eq!(stage.role().report_unfinished().await, None);
-            let _ = claim(&role, 2).await;
-            assert_eq!(claim(&role, 2).await.unwrap(), [500]);
-            number += u64::from(steps == 1);
-        }
-        let replaced = role.replace("s3", &stage.addrs[3]).await.unwrap();
-        assert_eq!(replaced.configuration.number, number, "after {steps} steps");
-        assert_eq!(replaced.configuration.members, next.members, "after {steps} steps");
-        assert_eq!(claim(&role, 2).await.unwrap(), [500]);
-    }
-}
-
-/// The one store that had come to the next configuration is lost. A process that heard of it from that store completes it all the same.
-#[tokio::test]
-async fn a_change_whose_only_store_is_lost_is_completed_by_one_that_heard_of_it() {
-    let stage = stage().await;
-    let (role, arbiter) = (stage.role(), stage.role());
-    role.establish(&terms()).await.unwrap();
-    claim(&role, 1).await.unwrap();
-    raise(&role, 1, 500).await;
-    let current = role.configuration().unwrap();
-    let next = Arc::new(current.replacing("s2", member(&stage, 3).await));
-    let mut copy = Copy::default();
-    for index in [0, 2] {
-        let (remote, to) = (stage.remote(index), Address::default());
-        match remote.call(to, Question::Seal { number: 1, ballot: 7 }).await {
-            Ok(Answer::Sealed { copy: sealed, .. }) => copy = sealed,
-            other => panic!("{other:?}"),
-        }
-        let accept = Question::Accept { number: 1, ballot: 7, next: Arc::clone(&next) };
-        assert_eq!(remote.call(to, accept).await, Ok(Answer::Accepted));
-    }
-    let install = Question::Install { next: Arc::clone(&next), copy: Arc::new(copy) };
-    assert_eq!(stage.remote(3).ask(install).await, Ok(Answer::Installed));
-    arbiter.follow(Arc::clone(&next));
-    stage.handles[3].abort();
-    assert_eq!(arbiter.complete_halted().await.unwrap(), next);
-    let _ = claim(&role, 2).await;
-    assert_eq!(claim(&role, 2).await.unwrap(), [500]);
-}
-
-/// The store of this index as a member.
-async fn member(stage: &Stage, index: usize) -> seqsvr_core::store::Member {
-    let Ok(Answer::Described(what)) = stage.remote(index).ask(Question::Describe).await else {
-        panic!("it describes itself")
-    };
-    seqsvr_core::store::Member { id: what.id, name: what.name, addr: stage.addrs[index].clone() }
 }
 
 fn sections(first: u32, last: u32) -> [std::ops::RangeInclusive<SectionId>; 1] {
