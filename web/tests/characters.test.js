@@ -1,13 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { after, before, cut, first, folded, initial } from "../static/characters.js";
+import { after, before, cut, first, folded, initial, isEmojiAlone } from "../static/characters.js";
 
 test("the letter of a disc is what people see as one, as the templates have it", () => {
   for (const [name, letter] of [["ann", "A"], ["🏳️‍🌈 Pride", "🏳️‍🌈"], ["👩🏽‍💻", "👩🏽‍💻"], ["🇫🇷🇩🇪", "🇫🇷"], ["e\u0301a", "E\u0301"],
     ["ß", "ß"], ["ﬁn", "ﬁ"], ["小明", "小"],
     ["क्षि", "क्षि"], ["𞤢", "𞤀"], ["", ""]]) assert.equal(initial(name), letter, name);
   assert.equal(first("👍👍"), "👍");
+});
+
+test("a few emoji alone are told from every other text", () => {
+  for (const text of ["👍", " 😀👍 ", "❤️", "👨‍👩‍👧‍👦\n🏳️‍🌈 🇫🇷"]) assert.ok(isEmojiAlone(text), text);
+  for (const text of ["", " ", "1", "#", "ok 👍", "😀😀😀😀"]) assert.ok(!isEmojiAlone(text), text);
 });
 
 test("a text is cut between characters, and only where it is too long", () => {
