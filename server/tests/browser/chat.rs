@@ -128,8 +128,8 @@ async fn a_group_is_made_changed_and_left() {
     ada.write("#members-find", ENTER).await;
     ada.until("document.querySelectorAll('#members-list li').length === 3").await;
     ada.click("#members-list [title='More about Ben']").await;
-    ada.until("document.querySelectorAll('#actions:popover-open button').length === 4").await;
-    ada.click("#actions button:nth-child(3)").await;
+    ada.until("document.querySelectorAll('#actions:popover-open button').length === 5").await;
+    ada.click("#actions button:nth-child(4)").await;
     ada.click("#ask-yes").await;
     ada.until("document.querySelectorAll('#members-list li').length === 2").await;
     ben.until("[...document.querySelectorAll('.event')].at(-1).textContent === 'Ada removed you'").await;
