@@ -16,6 +16,8 @@ use crate::{Failure, Result};
 
 /// How long anything may take before the run fails.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// The slow line: milliseconds to the server and back, and bytes that go in a second, each way (1.6 Mbit/s).
+const SLOW: (u32, i32) = (150, 200_000);
 /// Between two looks at a page. The measured times are taken within the page.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
@@ -71,7 +73,8 @@ impl Driver {
         ];
         let wanted = json!({"browserName": "chrome", "goog:chromeOptions": {"args": arguments}});
         let driver = format!("127.0.0.1:{}", self.port);
-        let session = ask(&driver, "/session", &json!({"capabilities": {"alwaysMatch": wanted}})).await?;
+        let wanted = json!({"capabilities": {"alwaysMatch": wanted}});
+        let session = ask(&driver, "POST", "/session", &wanted).await?;
         let session = session["sessionId"].as_str().ok_or_else(|| Failure::new("a window has no session"))?;
         let window = Window { path: format!("/session/{session}"), driver };
         let source = json!({ "source": script });
@@ -93,17 +96,17 @@ impl Drop for Driver {
     }
 }
 
-/// A window.
+/// A window. It stays open until it is closed, or its driver ends.
 pub(super) struct Window {
     driver: String,
     path: String,
 }
 
 /// A call of the driver at `HOST:PORT`, and the value of its answer.
-async fn ask(driver: &str, path: &str, body: &Value) -> Result<Value> {
+async fn ask(driver: &str, method: &str, path: &str, body: &Value) -> Result<Value> {
     let body = body.to_string();
     let question = format!(
-        "POST {path} HTTP/1.1\r\nHost: {driver}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        "{method} {path} HTTP/1.1\r\nHost: {driver}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
     let mut connection = KeptAlive::open(driver).await?;
@@ -114,7 +117,11 @@ async fn ask(driver: &str, path: &str, body: &Value) -> Result<Value> {
 
 impl Window {
     async fn ask(&self, path: &str, body: &Value) -> Result<Value> {
-        ask(&self.driver, &format!("{}{path}", self.path), body).await
+        ask(&self.driver, "POST", &format!("{}{path}", self.path), body).await
+    }
+
+    pub(super) async fn close(self) -> Result<()> {
+        ask(&self.driver, "DELETE", &self.path, &json!({})).await.map(drop)
     }
 
     pub(super) async fn goto(&self, url: &str) -> Result<()> {
@@ -168,9 +175,17 @@ impl Window {
 
     /// Cuts the window off from the network, or gives it back.
     pub(super) async fn offline(&self, offline: bool) -> Result<()> {
+        self.network(offline, (0, -1)).await
+    }
+
+    /// From now on the server is at the other end of a slow line.
+    pub(super) async fn slow(&self) -> Result<()> {
+        self.network(false, SLOW).await
+    }
+
+    async fn network(&self, offline: bool, (latency, bytes): (u32, i32)) -> Result<()> {
         self.devtools("Network.enable", &json!({})).await?;
-        let network =
-            json!({"offline": offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1});
+        let network = json!({"offline": offline, "latency": latency, "downloadThroughput": bytes, "uploadThroughput": bytes});
         self.devtools("Network.emulateNetworkConditions", &network).await
     }
 

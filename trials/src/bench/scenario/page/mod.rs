@@ -3,6 +3,7 @@
 
 mod bare;
 mod browser;
+mod slow;
 
 use std::time::Instant;
 
@@ -10,6 +11,7 @@ use futures_util::future::try_join_all;
 use serde_json::json;
 use tempfile::TempDir;
 use tidemark_client::Account;
+use tidemark_test_support::gate::Gate;
 
 use self::bare::BarePage;
 use self::browser::{Driver, Window};
@@ -31,10 +33,20 @@ const RELOADS: usize = 9;
 const PRESSES: usize = 60;
 /// Messages that are written without a connection.
 const OFFLINE: usize = 100;
+/// Conversations of somebody who has many.
+const CONVERSATIONS: usize = 200;
+/// Messages that come while somebody reads further up.
+const MEANWHILE: usize = 10_000;
+/// Milliseconds of two frames.
+const TWO_FRAMES: f64 = 2_000.0 / 60.0;
 
 const WATCH: &str = include_str!("watch.js");
 const PASSWORD: &str = "a password for a trial";
 const ENTER: &str = "\u{E007}";
+/// Whether the page is connected, and in step.
+const CONNECTED: &str = "document.getElementById('app') && document.body.dataset.phase === 'open'";
+/// Whether somebody reads further up in the open conversation.
+const FURTHER_UP: &str = "document.getElementById('jump').checkVisibility()";
 
 pub(super) struct BrowserPage {
     server: Server,
@@ -47,7 +59,7 @@ pub(super) struct BrowserPage {
 impl Measured for BrowserPage {
     const NAME: &'static str = "page";
     const ABOUT: &'static str =
-        "in Chromium: a reload, Enter to the other's screen, 100 messages written offline";
+        "in Chromium: a reload, a slow line, Enter to both screens, messages written offline";
 
     async fn prepare(context: &Context) -> Result<Self> {
         let data = context.fresh()?;
@@ -58,17 +70,30 @@ impl Measured for BrowserPage {
     async fn measure(&mut self, context: &Context) -> Result<Vec<Sample>> {
         let mut samples = Vec::new();
         for (cached, most) in CACHED.into_iter().zip([300.0, 500.0]) {
-            let times = self.reloads(context.scaled(cached)).await?;
+            let times = self.reloads(context.scaled(cached), false).await?;
             let metric = format!("usable after a reload, {cached} messages cached");
             samples.push(Sample::new(metric, quantile(&times, 0.5), "ms").target(Target::AtMost(most)));
         }
-        let (ours, bare) = (self.presses().await?, bare_presses(&self.driver).await?);
+        let times = self.reloads(context.scaled(CACHED[0]), true).await?;
+        let metric = format!("usable after a reload, {} messages cached, the server hangs", CACHED[0]);
+        samples.push(Sample::new(metric, quantile(&times, 0.5), "ms").target(Target::AtMost(400.0)));
+        samples.extend(slow::measure(self, context).await?);
+        let ((_, ours), (_, bare)) = (self.presses(1).await?, bare_presses(&self.driver).await?);
         let sample = |what, share| {
             Sample::new(format!("Enter to the other's screen, {what}"), quantile(&ours, share), "ms")
                 .against("a bare page that echoes", quantile(&bare, share))
         };
         samples.push(sample("median", 0.5).target(Target::RatioAtMost(3.0)));
         samples.push(sample("p90", 0.9));
+        let (own, other) = self.presses(context.scaled(CONVERSATIONS)).await?;
+        let metric = format!("Enter to the own screen, {CONVERSATIONS} conversations");
+        let sample = |what, share| Sample::new(format!("{metric}, {what}"), quantile(&own, share), "ms");
+        let median = sample("median", 0.5).against("the other's screen", quantile(&other, 0.5));
+        samples.push(median.target(Target::RatioAtMost(1.0)));
+        samples.push(sample("p90", 0.9).target(Target::AtMost(TWO_FRAMES)));
+        let rows = self.rows_in_the_document(context.scaled(MEANWHILE)).await?;
+        let metric = "rows in the document, 10,000 came while further up";
+        samples.push(Sample::new(metric, rows, "rows").target(Target::AtMost(300.0)).at_worst());
         let (page, api) = self.back_online().await?;
         let back = Sample::new("100 messages written offline, from the connection's return", page, "ms");
         samples.push(back.against("one batch over the WebSocket", api).target(Target::AtMost(2_000.0)));
@@ -82,62 +107,105 @@ impl BrowserPage {
         users::sign_up(&self.server.http()?, &format!("page-{}", self.people), count).await
     }
 
+    /// A person, and so many others who have each sent the person so many messages.
+    async fn told(&mut self, others: usize, each: usize) -> Result<(Account, Vec<Account>)> {
+        let mut others = self.accounts(others + 1).await?;
+        let reader = others.remove(0);
+        self.tell(&reader, &others, each).await?;
+        Ok((reader, others))
+    }
+
+    /// Each of the writers sends the reader so many messages.
+    async fn tell(&self, reader: &Account, writers: &[Account], each: usize) -> Result<()> {
+        let (to, url) = (json!({ "user": reader.uid }).to_string(), self.server.http()?.socket_url());
+        let sends = writers.iter().map(|writer| async {
+            let connection = ClientConnection::open(&url, &writer.token).await?;
+            send(connection, to.clone(), 16, each).await
+        });
+        try_join_all(sends).await.map(drop)
+    }
+
+    /// An address of the page.
+    fn at(&self, path: &str) -> String {
+        format!("{}{path}", self.server.address())
+    }
+
     /// A window in which the person is logged in and up to date.
     async fn logged_in(&self, account: &Account) -> Result<Window> {
+        self.logged_in_at(self.server.address(), account).await
+    }
+
+    /// The same, where the window finds the server at another address.
+    async fn logged_in_at(&self, entrance: &str, account: &Account) -> Result<Window> {
         let window = self.driver.window(WATCH).await?;
-        window.goto(&format!("{}/login", self.server.address())).await?;
-        window.until("document.getElementById('sign-in')").await?;
-        window.element("#name").await?.send_keys(&account.name).await?;
-        window.element("#password").await?.send_keys(&format!("{PASSWORD}{ENTER}")).await?;
-        window.until("document.getElementById('app') && document.body.dataset.phase === 'open'").await?;
+        fill_card(&window, entrance, account).await?;
+        window.element("#password").await?.send_keys(ENTER).await?;
+        window.until(CONNECTED).await?;
         Ok(window)
     }
 
-    /// Milliseconds from a reload until the page can be used, with so many messages in the browser's database.
-    async fn reloads(&mut self, cached: usize) -> Result<Vec<f64>> {
+    /// Milliseconds from a reload until the page can be used, with so many messages in the browser's database; with a server that is there,
+    /// or that takes requests and answers none (`hangs`).
+    async fn reloads(&mut self, cached: usize, hangs: bool) -> Result<Vec<f64>> {
         let accounts = self.accounts(WRITERS + 1).await?;
         let (reader, writers) = accounts.split_first().ok_or_else(|| Failure::new("nobody"))?;
-        let window = self.logged_in(reader).await?;
-        let (to, url) = (json!({ "user": reader.uid }).to_string(), self.server.http()?.socket_url());
+        let gate = Gate::before(self.server.host()).await;
+        let entrance =
+            if hangs { format!("http://{}", gate.address()) } else { self.server.address().to_owned() };
+        let window = self.logged_in_at(&entrance, reader).await?;
         let each = cached / WRITERS;
-        try_join_all(writers.iter().map(|writer| async {
-            let connection = ClientConnection::open(&url, &writer.token).await?;
-            send(connection, to.clone(), 16, each).await
-        }))
-        .await?;
-        let count = "const done = arguments[0];
-            indexedDB.databases().then(([{ name }]) => {
-              const opened = indexedDB.open(name);
-              opened.onsuccess = () => {
-                const counted = opened.result.transaction('rows').objectStore('rows').count();
-                counted.onsuccess = () => { opened.result.close(); done(counted.result); };
-              };
-            });";
-        let began = Instant::now();
-        while window.run_async(count).await?.as_u64().unwrap_or_default() < (each * WRITERS) as u64 {
-            if began.elapsed().as_secs() > 300 {
-                return Err(Failure::new("the page does not keep all messages"));
-            }
-        }
-        window.goto(&format!("{}/c/u:{}", self.server.address(), writers[0].uid)).await?;
+        self.tell(reader, writers, each).await?;
+        kept(&window, each * WRITERS).await?;
+        window.goto(&format!("{entrance}/c/u:{}", writers[0].uid)).await?;
         window.number("window.usable").await?;
+        window.until("navigator.serviceWorker.controller").await?;
         let mut times = Vec::new();
         for _ in 0..RELOADS {
+            gate.hold_answers(hangs);
             window.reload().await?;
             times.push(window.number("window.usable").await?);
+            gate.hold_answers(false);
+            window.until(CONNECTED).await?;
         }
+        window.close().await?;
         Ok(times)
     }
 
-    /// Milliseconds from Enter in one window to the next frame of the other.
-    async fn presses(&mut self) -> Result<Vec<f64>> {
-        let accounts = self.accounts(2).await?;
-        let (ann, ben) = (self.logged_in(&accounts[0]).await?, self.logged_in(&accounts[1]).await?);
-        for (window, other) in [(&ann, &accounts[1]), (&ben, &accounts[0])] {
-            window.goto(&format!("{}/c/u:{}", self.server.address(), other.uid)).await?;
-            window.until("document.getElementById('app') && document.body.dataset.phase === 'open'").await?;
-        }
-        pressed(&ann, &ben).await
+    /// Milliseconds from Enter in the window of somebody with so many conversations to the next frame there, and to that of the other person.
+    async fn presses(&mut self, conversations: usize) -> Result<(Vec<f64>, Vec<f64>)> {
+        let (ann, others) = self.told(conversations, 1).await?;
+        let windows = [(&ann, &others[0]), (&others[0], &ann)].map(async |(person, other)| {
+            let window = self.logged_in(person).await?;
+            window.goto(&self.at(&format!("/c/u:{}", other.uid))).await?;
+            window.until(CONNECTED).await?;
+            window.number("window.usable").await?;
+            Ok::<Window, Failure>(window)
+        });
+        let [ann, ben] = windows;
+        pressed(ann.await?, ben.await?).await
+    }
+
+    /// The most rows that the document ever has while so many messages come to somebody who reads further up.
+    async fn rows_in_the_document(&mut self, messages: usize) -> Result<f64> {
+        let (reader, writers) = self.told(1, 150).await?;
+        let window = self.logged_in(&reader).await?;
+        // It opens at the first of those that are unread.
+        window.goto(&self.at(&format!("/c/u:{}", writers[0].uid))).await?;
+        window.until(FURTHER_UP).await?;
+        window.run("document.getElementById('jump').click()").await?;
+        window.until(&format!("!{FURTHER_UP}")).await?;
+        window.until(&format!("(document.getElementById('log').scrollTop -= 300, {FURTHER_UP})")).await?;
+        let watch = "const log = document.getElementById('log'), look = () => { window.most = Math.max(window.most, log.children.length); };
+            window.most = 0;
+            look();
+            new MutationObserver(look).observe(log, { childList: true });";
+        window.run(watch).await?;
+        self.tell(&reader, &writers, messages).await?;
+        kept(&window, messages).await?;
+        window.run_async("window.rest(arguments[0])").await?;
+        let most = window.number("window.most").await?;
+        window.close().await?;
+        Ok(most)
     }
 
     /// Milliseconds until 100 messages that were written offline are stored, from the return of the connection: the page's,
@@ -145,8 +213,8 @@ impl BrowserPage {
     async fn back_online(&mut self) -> Result<(f64, f64)> {
         let accounts = self.accounts(2).await?;
         let window = self.logged_in(&accounts[0]).await?;
-        window.goto(&format!("{}/c/u:{}", self.server.address(), accounts[1].uid)).await?;
-        window.until("document.getElementById('app') && document.body.dataset.phase === 'open'").await?;
+        window.goto(&self.at(&format!("/c/u:{}", accounts[1].uid))).await?;
+        window.until(CONNECTED).await?;
         window.offline(true).await?;
         let box_ = window.element("#text").await?;
         for n in 0..OFFLINE {
@@ -164,6 +232,7 @@ impl BrowserPage {
         window.run(stored).await?;
         window.offline(false).await?;
         let page = window.number("window.returned").await?;
+        window.close().await?;
         let stored = self.server.http()?.with_token(&accounts[1].token).seq().await?.seq;
         if stored < OFFLINE as u64 {
             return Err(Failure::new(format!("{stored} of the messages written offline are stored")));
@@ -183,31 +252,64 @@ impl BrowserPage {
     }
 }
 
-async fn bare_presses(driver: &Driver) -> Result<Vec<f64>> {
+/// Types name and password into the card.
+async fn fill_card(window: &Window, entrance: &str, account: &Account) -> Result<()> {
+    window.goto(&format!("{entrance}/login")).await?;
+    window.until("document.getElementById('sign-in')").await?;
+    window.element("#name").await?.send_keys(&account.name).await?;
+    window.element("#password").await?.send_keys(PASSWORD).await
+}
+
+/// Waits until the browser has stored so many rows.
+async fn kept(window: &Window, rows: usize) -> Result<()> {
+    let count = "const done = arguments[0];
+        indexedDB.databases().then(([{ name }]) => {
+          const opened = indexedDB.open(name);
+          opened.onsuccess = () => {
+            const counted = opened.result.transaction('rows').objectStore('rows').count();
+            counted.onsuccess = () => { opened.result.close(); done(counted.result); };
+          };
+        });";
+    let began = Instant::now();
+    while window.run_async(count).await?.as_u64().unwrap_or_default() < rows as u64 {
+        if began.elapsed().as_secs() > 300 {
+            return Err(Failure::new("the page does not keep all messages"));
+        }
+    }
+    Ok(())
+}
+
+async fn bare_presses(driver: &Driver) -> Result<(Vec<f64>, Vec<f64>)> {
     let bare = BarePage::start().await?;
     let (ann, ben) = (driver.window(WATCH).await?, driver.window(WATCH).await?);
     for window in [&ann, &ben] {
         window.goto(&bare.url).await?;
         window.until("window.isOpen").await?;
     }
-    pressed(&ann, &ben).await
+    pressed(ann, ben).await
 }
 
-/// From Enter in one window to the next frame of the other, message after message. Each is typed at once and much faster than people
-/// type, so Enter waits until neither window has anything else to do.
-async fn pressed(from: &Window, to: &Window) -> Result<Vec<f64>> {
+/// From Enter in one window to the next frame there, and of the other, message after message. Each is typed at once and much faster than
+/// people type, so Enter waits until neither window has anything else to do.
+async fn pressed(from: Window, to: Window) -> Result<(Vec<f64>, Vec<f64>)> {
     let text = from.element("#text").await?;
-    let mut times = Vec::new();
+    let (mut own, mut other) = (Vec::new(), Vec::new());
     for n in 0..PRESSES {
         let words = format!("message number {n}.");
-        to.run(&format!("window.await({})", json!(words))).await?;
+        for window in [&from, &to] {
+            window.run(&format!("window.await({})", json!(words))).await?;
+        }
         text.send_keys(&words).await?;
         from.run_async("window.rest(arguments[0])").await?;
         to.run_async("window.rest(arguments[0])").await?;
         text.send_keys(ENTER).await?;
-        times.push(to.number("window.shown").await? - from.number("window.pressed").await?);
+        let at = from.number("window.pressed").await?;
+        own.push(from.number("window.shown").await? - at);
+        other.push(to.number("window.shown").await? - at);
     }
-    Ok(times)
+    from.close().await?;
+    to.close().await?;
+    Ok((own, other))
 }
 
 fn quantile(times: &[f64], share: f64) -> f64 {

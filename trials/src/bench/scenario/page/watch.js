@@ -3,7 +3,8 @@
 const now = () => performance.timeOrigin + performance.now();
 
 addEventListener("keydown", (event) => {
-  if (event.key === "Enter") window.pressed = now();
+  // Kept for the page to which it leads.
+  if (event.key === "Enter") sessionStorage.pressed = window.pressed = now();
 }, true);
 
 /** Notes in `shown` when the next frame comes after the log has got a line with this text. */
@@ -22,10 +23,14 @@ window.await = (text) => {
 /** Calls `done` when the window has nothing to do. */
 window.rest = (done) => requestIdleCallback(() => done(true));
 
-// When the page can be used: its messages are shown, and there is a box to write into.
-const look = () => {
-  const box = document.getElementById("text");
-  if (document.querySelector("[role=log] .words") && box && !box.disabled && box.offsetParent) window.usable = performance.now();
-  else requestAnimationFrame(look);
+/** Notes under a name when `is` is true for the first time; it is looked at before each frame. */
+window.note = (name, is) => {
+  const look = () => { if (is()) window[name] = performance.now(); else requestAnimationFrame(look); };
+  requestAnimationFrame(look);
 };
-requestAnimationFrame(look);
+
+// When the page can be used: its messages are shown, and there is a box to write into.
+note("usable", () => {
+  const box = document.getElementById("text");
+  return document.querySelector("[role=log] .words") && box && !box.disabled && box.offsetParent;
+});
