@@ -238,6 +238,8 @@ async fn whoever_logs_out_is_asked_before_messages_that_were_not_sent_are_lost()
         let kept = [format!("kept {n}"), format!("kept, too, {n}")];
         log_out(&window, kept.each_ref().map(String::as_str), "log-out-all", question, "ask-no").await;
         window.until("!document.getElementById('ask').open && document.querySelectorAll('.own .clock').length === 2").await;
+        window.run("document.getElementById('settings').close()").await;
+        window.until("location.hash === ''").await;
         // All is as it was, and goes out with a page that holds nothing back.
         window.reload().await;
         connected(&window).await;
