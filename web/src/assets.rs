@@ -89,6 +89,7 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "mentions.js",
     "menu.js",
     "moments.js",
+    "mouse.js",
     "mute.js",
     "notify.js",
     "own_name.js",

@@ -19,6 +19,7 @@ import { fragments } from "./fragments.js";
 import { hearKeys } from "./keys.js";
 import { List } from "./list.js";
 import { listMenu } from "./list_menu.js";
+import { hearMouse } from "./mouse.js";
 import { muteMenu } from "./mute.js";
 import { Notifier } from "./notify.js";
 import { showOwnName } from "./own_name.js";
@@ -352,7 +353,14 @@ for (const back of document.querySelectorAll(".back")) {
   });
 }
 hearKeys({ find, move: neighbour, leave: () => pane.toNewest(true) });
-hearFingers((id) => db.row(id).then((row) => row?.kind === "message" && row.conversation === store.open && composer.reply(row)));
+/** Does something with the message of this row, if it is still to be seen. */
+const withMessage = (act) => (id, opener) => {
+  const row = pane.message(id);
+  if (row?.kind === "message") act(row, opener);
+};
+const reply = withMessage((row) => composer.reply(row));
+hearFingers(reply);
+hearMouse({ reply, react: withMessage((row, opener) => emoji(opener, (chosen) => toggle(store, row, chosen))) });
 const buttons = {
   "open-find": find, "start-find": find, "open-group": newGroup, "start-group": newGroup, "open-settings": () => fragment.lead("#settings"),
   "open-starred": () => starred(),

@@ -47,6 +47,9 @@ export class Pane {
     });
   }
 
+  /** The message of this row as it is shown, if it is. */
+  message(id) { return this.view?.items(this.store).find(({ row }) => row?.message_id === id)?.row; }
+
   /** The id of the open conversation; null: none is open. */
   get id() { return this.view?.id ?? null; }
 

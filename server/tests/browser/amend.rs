@@ -191,6 +191,28 @@ async fn what_is_done_offline_is_seen_at_once_and_sent_later() {
 }
 
 #[tokio::test]
+async fn the_message_under_the_mouse_is_answered_and_reacted_to_beside_it() {
+    let world = World::start().await;
+    let ben = world.person("Ben").await;
+    let ada = world.newcomer("Ada").await;
+    let uid = ada.run("return Number(document.body.dataset.uid)").await.as_u64().expect("a uid") as u32;
+    ben.send(Recipient::User(uid), "We leave at eight").await;
+    ada.pick("Ben").await;
+    ada.sees("We leave at eight").await;
+    ada.click(".msg .words").await;
+    ada.click(".msg .hover .tool:last-child").await;
+    ada.until("document.querySelector('.context').checkVisibility() && document.activeElement.id === 'text'")
+        .await;
+    ada.click(".msg .words").await;
+    ada.click(".msg .hover .tool").await;
+    ada.click(".chooser .emoji").await;
+    ada.until("document.querySelectorAll('.msg .smiley[aria-pressed=true]').length === 1").await;
+    // Outside of messages it is gone, and ears never hear of it.
+    ada.click("#pane-title").await;
+    ada.until("!document.querySelector('.hover')").await;
+}
+
+#[tokio::test]
 async fn a_message_is_deleted_for_oneself_alone_and_stays_so() {
     let world = World::start().await;
     let ben = world.newcomer("Ben").await;
