@@ -214,35 +214,41 @@ impl Groups {
         Ok(())
     }
 
-    /// Gives `uid` another role; the owner's: hands the group over. The owner may.
-    pub async fn set_role(&self, by: Uid, gid: GroupId, uid: Uid, role: Role) -> Result<(), SendError> {
-        self.change(self.new_name(), by, gid, GroupAction::Role(uid, role)).await.map(drop)
+    /// Gives `uid` another role; the owner's: hands the group over. The owner may. `false`: it was so already.
+    pub async fn set_role(&self, by: Uid, gid: GroupId, uid: Uid, role: Role) -> Result<bool, SendError> {
+        self.changed(by, gid, GroupAction::Role(uid, role)).await
     }
 
-    /// Bans `uid` from now on, and removes a member. The owner and administrators may.
-    pub async fn ban(&self, by: Uid, gid: GroupId, uid: Uid) -> Result<(), SendError> {
-        self.change(self.new_name(), by, gid, GroupAction::Ban(uid)).await.map(drop)
+    /// Bans `uid` from now on, and removes a member. The owner and administrators may. `false`: it was so already.
+    pub async fn ban(&self, by: Uid, gid: GroupId, uid: Uid) -> Result<bool, SendError> {
+        self.changed(by, gid, GroupAction::Ban(uid)).await
     }
 
-    /// Lets `uid` come in again. The owner and administrators may.
-    pub async fn unban(&self, by: Uid, gid: GroupId, uid: Uid) -> Result<(), SendError> {
-        self.change(self.new_name(), by, gid, GroupAction::Unban(uid)).await.map(drop)
+    /// Lets `uid` come in again. The owner and administrators may. `false`: it was so already.
+    pub async fn unban(&self, by: Uid, gid: GroupId, uid: Uid) -> Result<bool, SendError> {
+        self.changed(by, gid, GroupAction::Unban(uid)).await
     }
 
-    /// Refuses the messages of `uid` to the group, for this time or for good, which the owner and administrators may.
+    /// Refuses the messages of `uid` to the group, for this time or for good, which the owner and administrators may. `false`: it was so
+    /// already.
     pub async fn mute(
         &self,
         by: Uid,
         gid: GroupId,
         uid: Uid,
         time: Option<Duration>,
-    ) -> Result<(), SendError> {
-        self.change(self.new_name(), by, gid, GroupAction::Mute(uid, time)).await.map(drop)
+    ) -> Result<bool, SendError> {
+        self.changed(by, gid, GroupAction::Mute(uid, time)).await
     }
 
-    /// Takes the messages of `uid` again. The owner and administrators may.
-    pub async fn unmute(&self, by: Uid, gid: GroupId, uid: Uid) -> Result<(), SendError> {
-        self.change(self.new_name(), by, gid, GroupAction::Unmute(uid)).await.map(drop)
+    /// Takes the messages of `uid` again. The owner and administrators may. `false`: it was so already.
+    pub async fn unmute(&self, by: Uid, gid: GroupId, uid: Uid) -> Result<bool, SendError> {
+        self.changed(by, gid, GroupAction::Unmute(uid)).await
+    }
+
+    /// Makes a change under a name of its own. `false`: it was so already.
+    async fn changed(&self, by: Uid, gid: GroupId, action: GroupAction) -> Result<bool, SendError> {
+        Ok(!self.change(self.new_name(), by, gid, action).await?.repeated)
     }
 
     async fn change(

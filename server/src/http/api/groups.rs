@@ -169,7 +169,7 @@ pub(in crate::http) struct Description {
 
 /// Rename a group, set its topic and slow mode, or say what those see who join it.
 ///
-/// Its owner and administrators may. Where several are given, the name comes first, then the topic.
+/// Its owner and administrators may. Where several are given, the name comes first, then the topic, the history and slow mode.
 #[utoipa::path(
     patch, path = "/api/v1/groups/{gid}", operation_id = "describeGroup", tag = "Groups",
     params(("gid" = u64, Path, description = "The group's number")),
@@ -302,11 +302,10 @@ pub(in crate::http) async fn set_role(
 ) -> Result<Response, Problem> {
     let (gid, uid) = member(&path)?;
     rates.send(session.uid, 1)?;
-    groups.set_role(session.uid, gid, uid, role.into()).await?;
-    operators
-        .audit()
-        .note_in_group(session.uid, Audited::RoleChanged, uid, gid, domain::Role::from(role).as_str())
-        .await;
+    let role = domain::Role::from(role);
+    if groups.set_role(session.uid, gid, uid, role).await? {
+        operators.audit().note_in_group(session.uid, Audited::RoleChanged, uid, gid, role.as_str()).await;
+    }
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -351,8 +350,9 @@ pub(in crate::http) async fn ban(
 ) -> Result<Response, Problem> {
     let (gid, uid) = member(&path)?;
     rates.send(session.uid, 1)?;
-    groups.ban(session.uid, gid, uid).await?;
-    operators.audit().note_in_group(session.uid, Audited::MemberBanned, uid, gid, "").await;
+    if groups.ban(session.uid, gid, uid).await? {
+        operators.audit().note_in_group(session.uid, Audited::MemberBanned, uid, gid, "").await;
+    }
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -379,8 +379,9 @@ pub(in crate::http) async fn unban(
 ) -> Result<Response, Problem> {
     let (gid, uid) = member(&path)?;
     rates.send(session.uid, 1)?;
-    groups.unban(session.uid, gid, uid).await?;
-    operators.audit().note_in_group(session.uid, Audited::BanLifted, uid, gid, "").await;
+    if groups.unban(session.uid, gid, uid).await? {
+        operators.audit().note_in_group(session.uid, Audited::BanLifted, uid, gid, "").await;
+    }
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 

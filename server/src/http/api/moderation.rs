@@ -1,4 +1,4 @@
-//! What administrators do about members of a group: muting them for a time.
+//! Muting and unmuting members of a group.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,9 +58,10 @@ pub(in crate::http) async fn mute(
     }
     rates.send(session.uid, 1)?;
     let time = seconds.map(|seconds| Duration::from_secs(seconds.into()));
-    groups.mute(session.uid, gid, uid, time).await?;
-    let lasts = seconds.map_or_else(|| "for good".to_owned(), |seconds| format!("{seconds} seconds"));
-    operators.audit().note_in_group(session.uid, Audited::MemberMuted, uid, gid, &lasts).await;
+    if groups.mute(session.uid, gid, uid, time).await? {
+        let lasts = seconds.map_or_else(|| "for good".to_owned(), |seconds| format!("{seconds} seconds"));
+        operators.audit().note_in_group(session.uid, Audited::MemberMuted, uid, gid, &lasts).await;
+    }
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -88,7 +89,8 @@ pub(in crate::http) async fn unmute(
 ) -> Result<Response, Problem> {
     let (gid, uid) = member(&path)?;
     rates.send(session.uid, 1)?;
-    groups.unmute(session.uid, gid, uid).await?;
-    operators.audit().note_in_group(session.uid, Audited::MuteLifted, uid, gid, "").await;
+    if groups.unmute(session.uid, gid, uid).await? {
+        operators.audit().note_in_group(session.uid, Audited::MuteLifted, uid, gid, "").await;
+    }
     Ok(StatusCode::NO_CONTENT.into_response())
 }
