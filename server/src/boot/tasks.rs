@@ -72,7 +72,7 @@ impl Tasks<'_> {
                 let follow = Follow { watermarks, local, accounts, ephemerals, hints, look_every };
                 self.tasks.spawn(follow.run(stopping))
             }
-            None => self.tasks.spawn(accounts.follow_operator(stopping)),
+            None => self.tasks.spawn(accounts.follow_operator(move |uid| ephemerals.renamed(uid), stopping)),
         };
     }
 }

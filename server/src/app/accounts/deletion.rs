@@ -44,22 +44,23 @@ impl Accounts {
         self.0.deleted.notify_one();
     }
 
-    /// Drops the names of accounts that were renamed or deleted lately, by any process.
-    pub(in crate::app) async fn forget_changed(&self) -> Result<(), StoreError> {
+    /// Drops the names of accounts that were renamed or deleted lately, by any process. Says which were renamed.
+    pub(super) async fn forget_changed(&self) -> Result<Vec<Uid>, StoreError> {
         let since = Timestamp(self.0.clock.now().0.saturating_sub(TOLD_FOR));
-        self.forget_all(self.0.directory.renamed_since(since, MOST).await?);
+        let renamed = self.0.directory.renamed_since(since, MOST).await?;
+        self.forget_all(&renamed);
         let deleted = self.0.directory.deleted_since(since, MOST).await?;
         if !deleted.is_empty() {
-            self.forget_all(deleted);
+            self.forget_all(&deleted);
             self.0.deleted.notify_one();
         }
-        Ok(())
+        Ok(renamed)
     }
 
-    fn forget_all(&self, uids: Vec<Uid>) {
+    fn forget_all(&self, uids: &[Uid]) {
         match uids.len() {
             MOST => self.0.directory.forget_names(None),
-            _ => uids.into_iter().for_each(|uid| self.0.directory.forget_names(Some(uid))),
+            _ => uids.iter().for_each(|uid| self.0.directory.forget_names(Some(*uid))),
         }
     }
 

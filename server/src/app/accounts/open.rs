@@ -119,24 +119,27 @@ impl Accounts {
         Ok(())
     }
 
-    /// Compares what is in memory with the directory.
-    pub(in crate::app) async fn confirm(&self) -> Result<(), StoreError> {
+    /// Compares what is in memory with the directory. Says who has got another name lately.
+    pub(in crate::app) async fn confirm(&self) -> Result<Vec<Uid>, StoreError> {
         self.confirm_sessions().await?;
         self.forget_changed().await
     }
 
-    /// Ends sessions here, within a second, that another process has ended in the directory: `tidemark user` beside this server. Goes
-    /// on until `stopping` fires.
-    pub async fn follow_operator(self, stopping: CancellationToken) {
+    /// Ends sessions here and drops names, within a second, that another process has ended or changed in the directory: `tidemark user`
+    /// beside this server. `renamed` hears of each person with another name, perhaps more than once. Goes on until `stopping` fires.
+    pub async fn follow_operator(self, renamed: impl Fn(Uid), stopping: CancellationToken) {
         let mut looks = tokio::time::interval(LOOK_EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut seen = None;
         while stopping.run_until_cancelled(looks.tick()).await.is_some() {
             // If storage does not answer, the next tick asks again.
             let Ok(endings) = self.0.directory.endings().await else { continue };
-            if seen.is_some_and(|seen| seen == endings) || self.confirm().await.is_ok() {
-                seen = Some(endings);
+            if seen == Some(endings) {
+                continue;
             }
+            let Ok(changed) = self.confirm().await else { continue };
+            changed.into_iter().for_each(&renamed);
+            seen = Some(endings);
         }
     }
 

@@ -185,6 +185,28 @@ async fn an_operator_makes_accounts_while_the_server_serves() {
 }
 
 #[tokio::test]
+async fn devices_that_watch_somebody_are_told_of_a_name_that_an_operator_gives() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (child, address) = serve(place.path()).await;
+    let http = reqwest::Client::new();
+    let sign_up = async |name: &str| {
+        let body = json!({"name": name, "password": "correct horse"});
+        let made = http.post(format!("http://{address}/api/v1/accounts")).json(&body).send().await;
+        made.expect("an answer").json::<serde_json::Value>().await.expect("JSON")
+    };
+    let (ann, bob) = (sign_up("Ann").await, sign_up("Bob").await);
+    let bearer = format!("Bearer {}", bob["token"].as_str().expect("a token"));
+    let mut watching = Socket::dial(&address, "/ws", &[("authorization", &bearer)]).await.expect("opened");
+    watching.begin().await;
+    watching.send(&json!({"type": "presence", "of": [ann["uid"]]})).await;
+    watching.expect("presence").await;
+    let (code, _, reported) = run(place.path(), &["user", "rename", "ann", "Anna"]).await;
+    assert_eq!(code, 0, "{reported}");
+    assert_eq!(watching.expect("person").await, json!({"type": "person", "uid": ann["uid"]}));
+    assert_eq!(terminate(child).await, 0);
+}
+
+#[tokio::test]
 async fn programs_are_told_in_json() {
     let place = tempfile::tempdir().expect("a directory");
     let (child, _) = serve(place.path()).await;
