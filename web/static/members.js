@@ -77,7 +77,7 @@ export function groupPart(store, call, left) {
     if (await ask(question)) await act(method, rest, body);
   };
 
-  /** A member. An administrator may remove and ban all members, the owner everybody else. */
+  /** Whether the person may act on this member: an administrator on all members, the owner on everybody else. */
   const isAbove = ({ uid, role }) => uid !== store.self.uid && (group.role === "owner" || governs() && role === "member");
   const line = ({ uid, name, role, muted }) => {
     const own = uid === store.self.uid;
@@ -134,8 +134,19 @@ export function groupPart(store, call, left) {
     $("no-bans").hidden = banned.length > 0;
   };
 
+  /** All pages of a list of the group: of its `invites` or `reports`. */
+  const allOf = async (list) => {
+    const all = [];
+    for (let after = ""; after !== null;) {
+      const page = await call("GET", path(`/${list}${after && `?after=${encodeURIComponent(after)}`}`));
+      all.push(...page[list]);
+      after = page.next;
+    }
+    return all;
+  };
+
   const reports = async () => {
-    const { reports: open } = await call("GET", path("/reports"));
+    const open = await allOf("reports");
     $("reports").replaceChildren(...open.map((report) => {
       const member = group.members.find(({ uid }) => uid === report.about.uid);
       return reportLine(report, { dismiss, recall, remove: member && isAbove(member) && removeReported });
@@ -161,12 +172,7 @@ export function groupPart(store, call, left) {
   const removeReported = (report) => settle(report, removal(report.about.name), "DELETE", path(`/members/${report.about.uid}`));
 
   const invitations = async () => {
-    const open = [];
-    for (let after = ""; after !== null;) {
-      const page = await call("GET", path(`/invites${after && `?after=${encodeURIComponent(after)}`}`));
-      open.push(...page.invites);
-      after = page.next;
-    }
+    const open = await allOf("invites");
     $("invites").replaceChildren(...open.map(({ code, made_by, uses_left, expires_at }) => h("li", {},
       h("span.title", { dir: "auto" }, t("members.invite_line", { name: isolate(made_by.name), count: uses_left, when: momentOf(expires_at) })),
       h("button.link", { "aria-label": t("members.revoke_who", { name: made_by.name }), onclick: () => revoke(code) }, t("members.revoke")))));
