@@ -66,8 +66,8 @@ class Db extends Database {
   }
 
   /**
-   * {cursor, history, base, learned}: how far we are, in which history; rows below `base` were never synced; whether settings, friends
-   * and stars are here, whose rows may lie below the cursor.
+   * {cursor, history, base, learned}: how far this browser is, in which history; rows below `base` were never synced; whether settings,
+   * friends and stars are here, whose rows may lie below the cursor.
    */
   async position() {
     return (await this.read(["meta"], (meta) => done(meta.get("position")))) ?? { cursor: 0, base: 0 };

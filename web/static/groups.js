@@ -19,7 +19,9 @@ export function eventOf(store, { body: { action, name, topic, history, role, uid
   const of = (what) => (by !== me && uid === me ? `${what}_you` : byMe(what));
   switch (action) {
     case "created": return t(`event.${byMe("created")}`, { by: nameOf(by, by_name) });
-    case "added": case "removed": case "banned": case "unbanned": case "unmuted": return t(`event.${of(action)}`, names());
+    case "added": case "removed": case "banned": case "unmuted": return t(`event.${of(action)}`, names());
+    // A banned person is no member, and gets no row of it.
+    case "unbanned": return t(`event.${byMe("unbanned")}`, names());
     case "joined": return t(`event.${of("joined")}`, names());
     case "left": return uid === me ? t("event.you_left") : !owner ? t("event.left", names())
       : owner === me ? t("event.left_to_you", names()) : t("event.left_to", { ...names(), owner: nameOf(owner, owner_name) });

@@ -65,14 +65,14 @@ export class Socket {
   /** The server does its work: the next wait is a short one again. One that only opens connections waits for this. */
   works() { this.tries = 0; }
 
-  /** Says how far we are; without an answer within `patience` milliseconds the connection is dead. */
+  /** Says how far this browser is; without an answer within `patience` milliseconds the connection is dead. */
   heartbeat(patience = ANSWER_MS) {
     this.beatAt = Date.now();
     this.deadline = Math.min(this.deadline, this.beatAt + patience);
     this.send(this.beat());
   }
 
-  /** Something woke us: is the connection still there? Waiting ones try at once. */
+  /** Something woke the page: is the connection still there? Waiting ones try at once. */
   probe() {
     if (this.phase === "open") this.heartbeat(PROBE_MS);
     else if (this.phase !== "connecting") this.connect();

@@ -212,7 +212,7 @@ export async function isOvertaken(outbox, { kind, conversation, client_id, body 
 /** A conversation of which no row is here. */
 export const blank = (id, floor) => ({ id, title: null, last: null, unread: 0, mentions: 0, counted: 0, read_to: 0, acked: 0, floor });
 
-/** Names, whether we are still in the group, and when we may speak there, from a membership row. */
+/** Names, whether the person is still in the group, and when they may speak there, from a membership row. */
 export function learn(conversation, { action, name, uid, user_name, by, by_name, owner, owner_name, slow_seconds, until }, people, self) {
   conversation.title = name ?? conversation.title;
   if (user_name) people.put(user_name, uid);

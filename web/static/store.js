@@ -191,7 +191,7 @@ export class Store extends Listed {
     return sender === this.self.uid ? t("row.you_recalled") : t("row.recalled", { name: isolate(this.name(sender)) });
   }
 
-  /** Keeps what the server says of a group that we are in. */
+  /** Keeps what the server says of a group that the person is in. */
   learnGroup(id, { name, topic, role, members, member_count, slow_seconds: slow }) {
     const { muted = null } = members.find(({ uid }) => uid === this.self.uid) ?? {};
     const people = members.map(({ uid }) => uid);
@@ -201,7 +201,7 @@ export class Store extends Listed {
     });
   }
 
-  /** Learns who is in a group, and whether we still are. */
+  /** Learns the people of a group, and whether the person still is one of them. */
   async meet(id) {
     try {
       await this.learnGroup(id, await this.call("GET", `/groups/${id.slice(2)}`));
