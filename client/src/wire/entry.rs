@@ -367,6 +367,8 @@ mod tests {
         let star = amendment("star", r#","message_id":41,"starred":true"#);
         assert_eq!((star.kind.clone(), star.about(), star.starred()), (Kind::Star, key, Some(true)));
         assert_eq!(amendment("recalled", "").about(), key, "of a kind that is not known, too");
+        let removed = amendment("recalled", r#","by":10003"#);
+        assert_eq!((removed.removed_by(), recall.removed_by()), (Some(10_003), None));
     }
 
     #[test]

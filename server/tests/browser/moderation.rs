@@ -140,14 +140,16 @@ async fn a_report_reaches_the_administrators_who_act_on_it() {
     let world = World::start().await;
     let (ada, ben, cleo) = (world.person("Ada").await, world.person("Ben").await, world.person("Cleo").await);
     let gid = ada.group("Harbour walk", &[ben.uid, cleo.uid]).await;
-    for text in ["Buy my boots", "And my hats", "Good morning"] {
+    for text in ["Buy my boots", "And my hats", "Good morning", "See you"] {
         cleo.send(Recipient::Group(gid), text).await;
     }
     let (owner, bens) = (world.visitor("Ada").await, world.visitor("Ben").await);
     for window in [&owner, &bens] {
         window.pick("Harbour walk").await;
     }
-    for (text, words) in [("Buy my boots", "every day"), ("And my hats", ""), ("Good morning", "")] {
+    for (text, words) in
+        [("Buy my boots", "every day"), ("And my hats", ""), ("Good morning", ""), ("See you", "")]
+    {
         choose(&bens, text, "Report…").await;
         bens.until("document.getElementById('report').open").await;
         bens.until(&format!("document.getElementById('report-quote').textContent === '{text}'")).await;
@@ -166,6 +168,13 @@ async fn a_report_reaches_the_administrators_who_act_on_it() {
     bens.until("document.querySelectorAll('#members-list li').length === 3").await;
     assert_eq!(bens.run("return document.getElementById('reported').hidden").await, true);
 
+    // One is dismissed by another program.
+    let page = ada.http.group_reports(gid, 0).await.expect("a page");
+    let reported: Vec<&str> = page.reports.iter().map(|report| report.message.text.as_str()).collect();
+    assert_eq!(reported, ["Buy my boots", "And my hats", "Good morning", "See you"]);
+    ada.http.dismiss_report(gid, page.reports[3].number).await.expect("dismissed");
+    let rest = ada.http.group_reports(gid, page.reports[2].number).await.expect("a page");
+    assert!(rest.reports.is_empty() && rest.next.is_none(), "{rest:?}");
     open_about(&owner).await;
     owner.until("document.getElementById('reports-count').textContent === '3'").await;
     owner.click("#reported summary").await;
