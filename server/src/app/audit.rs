@@ -17,9 +17,9 @@ const MOST: u64 = 100_000;
 pub enum Audited {
     /// An account was made by the operator.
     AccountAdded,
-    /// An account was shut.
+    /// An account was locked.
     AccountLocked,
-    /// An account was opened again.
+    /// An account was unlocked.
     AccountUnlocked,
     /// An account was deleted by the operator.
     AccountDeleted,

@@ -14,7 +14,7 @@ const MOST_FOUND: usize = 50;
 const MOST_SESSIONS: usize = 100;
 
 /// Reports that are shown about one person.
-const MOST_REPORTS: usize = 50;
+const MOST_SHOWN: usize = 50;
 
 /// Why an operator's wish is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -73,7 +73,7 @@ impl Operators {
         Ok(self.directory.listed_account(uid).await?.is_some_and(|account| account.operator))
     }
 
-    /// People with `part` in their names, or the one whose uid it is, also those who are shut or deleted.
+    /// People with `part` in their names, or the one whose uid it is, also those who are locked or deleted.
     pub async fn find(&self, part: &str) -> Result<Vec<ListedAccount>, StoreError> {
         let part = normal_name(part);
         if part.is_empty() {
@@ -96,10 +96,10 @@ impl Operators {
         let account = self.directory.listed_account(uid).await?.ok_or(OperatorError::Unknown(uid))?;
         let open = self.directory.sessions(uid, self.clock.now(), MOST_SESSIONS).await?;
         let sessions = open.into_iter().map(OpenSession::of_another).collect();
-        Ok(InspectedPerson { account, sessions, reports: self.reports.about(uid, MOST_REPORTS).await? })
+        Ok(InspectedPerson { account, sessions, reports: self.reports.about(uid, MOST_SHOWN).await? })
     }
 
-    /// Shuts the account of `uid`: its sessions and invitations end, and nobody logs in to it.
+    /// Locks the account of `uid`: its sessions and invitations end, and nobody logs in to it.
     pub async fn lock(&self, by: Uid, uid: Uid) -> Result<(), OperatorError> {
         self.changeable(uid).await?;
         self.accounts.lock(uid).await?;
@@ -108,7 +108,7 @@ impl Operators {
         Ok(())
     }
 
-    /// Opens it again.
+    /// Unlocks it.
     pub async fn unlock(&self, by: Uid, uid: Uid) -> Result<(), OperatorError> {
         self.changeable(uid).await?;
         self.accounts.unlock(uid).await?;

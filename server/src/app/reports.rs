@@ -9,8 +9,8 @@ use std::sync::Arc;
 use super::{Audit, Audited, Groups};
 use crate::domain::message::Person;
 use crate::domain::{
-    ClientId, Clock, Complaint, Conversation, GroupId, Kind, LONGEST_REPORT, MOST_REPORTS, MessageId,
-    NewReport, Reason, Report, ReportedMessage, Role, Timestamp, Uid,
+    ClientId, Clock, Complaint, Conversation, GroupId, Kind, LONGEST_REPORT, MessageId, NewReport,
+    REPORTS_A_DAY, Reason, Report, ReportedMessage, Role, Timestamp, Uid,
 };
 use crate::queue::SendError;
 use crate::store::{Directory, MessageStore, ReportOutcome, ShownName, StoreError};
@@ -30,7 +30,7 @@ pub enum ReportError {
     #[error("nobody reports themselves or their own messages; delete the message instead")]
     Oneself,
     /// The account has made as many as it may in a day.
-    #[error("you can make at most {MOST_REPORTS} reports a day; try again tomorrow")]
+    #[error("you can make at most {REPORTS_A_DAY} reports a day; try again tomorrow")]
     TooMany,
     /// The group has no such report.
     #[error("this group has no such report; list its reports again")]
@@ -153,7 +153,7 @@ impl Reports {
         let today = Timestamp(made_at.0 - made_at.0.rem_euclid(DAY_MS));
         let complaint = Complaint { made_at, reason, words, about, message };
         let new = NewReport { reporter: by, client_id, complaint };
-        match self.directory.put_report(&new, today, MOST_REPORTS).await? {
+        match self.directory.put_report(&new, today, REPORTS_A_DAY).await? {
             ReportOutcome::Kept => Ok(()),
             ReportOutcome::KeyReused => Err(SendError::ClientIdReused)?,
             ReportOutcome::TooMany => Err(ReportError::TooMany),

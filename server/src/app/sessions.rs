@@ -34,7 +34,7 @@ impl LiveSession {
         SessionId::of(&self.token_hash)
     }
 
-    /// Resolves when the session ends by logging out or by the account being shut.
+    /// Resolves when the session ends by logging out or by the account being locked.
     pub fn ended(&self) -> WaitForCancellationFuture<'_> {
         self.ended.cancelled()
     }

@@ -46,7 +46,7 @@ pub use name::{
 pub use password::normal_password;
 pub use range::{Bound, Direction, PageLimit, RangeError, RangeQuery};
 pub use relation::Relation;
-pub use report::{Complaint, LONGEST_REPORT, MOST_REPORTS, NewReport, Reason, Report, ReportedMessage};
+pub use report::{Complaint, LONGEST_REPORT, NewReport, REPORTS_A_DAY, Reason, Report, ReportedMessage};
 pub use setting::{FoundBy, Privacy, PrivacyLevel, Profile, Setting, SettingError};
 pub use social::{
     Friendship, MOST_COUNTED, Progress, ReadCount, SocialError, grown, read_counts_key, seen_key,

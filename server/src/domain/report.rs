@@ -6,7 +6,7 @@ use super::{ClientId, GroupId, IdempotencyKey, Timestamp, Uid};
 pub const LONGEST_REPORT: usize = 1_000;
 
 /// Reports of one account in a day.
-pub const MOST_REPORTS: u32 = 20;
+pub const REPORTS_A_DAY: u32 = 20;
 
 /// What is wrong. The words are stored and must stay stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

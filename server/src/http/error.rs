@@ -339,7 +339,9 @@ impl From<AccountError> for Problem {
             AccountError::WrongCredentials | AccountError::WrongPassword => {
                 (StatusCode::UNAUTHORIZED, "wrong_credentials", false)
             }
-            AccountError::Unknown(_) => (StatusCode::NOT_FOUND, "unknown_user", false),
+            AccountError::Unknown(_) | AccountError::NoAccount(_) => {
+                (StatusCode::NOT_FOUND, "unknown_user", false)
+            }
             AccountError::Deleted(_) => (StatusCode::GONE, "account_deleted", false),
             AccountError::Busy(_) => (StatusCode::SERVICE_UNAVAILABLE, "busy", true),
             AccountError::TooManyTickets(_) => (StatusCode::TOO_MANY_REQUESTS, "too_many_tickets", true),

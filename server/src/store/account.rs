@@ -11,7 +11,7 @@ pub struct Account {
     pub name: String,
     /// The password's argon2id hash in PHC form.
     pub password_hash: String,
-    /// Whether the operator has shut it, or it is deleted.
+    /// Whether the operator has locked it, or it is deleted.
     pub disabled: bool,
     /// When it was deleted, if it is.
     pub deleted_at: Option<Timestamp>,

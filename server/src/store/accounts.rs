@@ -65,7 +65,7 @@ impl Directory {
         self.db.rows(page).await?.iter().map(account_of).collect()
     }
 
-    /// Shuts or opens the account. With the shutting its invitations to sign up end. `false` when there is none, or it is deleted.
+    /// Locks or unlocks the account. With the locking its invitations to sign up end. `false` when there is none, or it is deleted.
     pub async fn set_disabled(&self, uid: Uid, disabled: bool) -> Result<bool, StoreError> {
         let set = async {
             let mut writer = self.db.writer().await?;

@@ -122,7 +122,8 @@ impl SqlDb {
         })
     }
 
-    /// How often all sessions of an account were ended, by whichever process, where a server is told of it in no other way; else 0.
+    /// How often accounts were changed in a way that servers must notice, such as an end of all sessions, by whichever process, where a
+    /// server is told of it in no other way; else 0.
     pub(super) async fn endings(&self) -> Result<u64, StoreError> {
         match self {
             SqlDb::Sqlite(db) => sqlite::endings(db).await,
@@ -185,7 +186,8 @@ impl SqlTx<'_> {
         self.connection().change(sql).await
     }
 
-    /// Counts that all sessions of an account end here, where servers notice it by that ([`SqlDb::endings`]).
+    /// Counts a change of an account that servers must notice, where they do by that ([`SqlDb::endings`]): its sessions end, or it has
+    /// another name.
     pub(super) async fn count_ending(&mut self) -> Result<(), StoreError> {
         match self {
             SqlTx::Sqlite(tx) => sqlite::count_ending(tx).await,

@@ -15,7 +15,7 @@ pub struct ListedAccount {
     pub name: String,
     /// When it was made.
     pub created_at: Timestamp,
-    /// Whether an operator has shut it, or it is deleted.
+    /// Whether an operator has locked it, or it is deleted.
     pub disabled: bool,
     /// Whether it is deleted.
     pub deleted: bool,

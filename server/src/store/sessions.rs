@@ -101,7 +101,8 @@ impl Directory {
         Ok(self.db.change(delete.bind(token_hash)).await? > 0)
     }
 
-    /// How often all sessions of an account were ended, by whichever process, where a server is told of it in no other way; else 0.
+    /// How often accounts were changed in a way that servers must notice (their sessions ended, or they were renamed), by whichever
+    /// process, where a server is told of it in no other way; else 0.
     pub async fn endings(&self) -> Result<u64, StoreError> {
         self.db.endings().await
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::app::passwords::Busy;
 use crate::app::tickets::TooManyTickets;
+use crate::domain::Uid;
 use crate::seq::NumberError;
 use crate::store::StoreError;
 
@@ -36,7 +37,7 @@ pub enum AccountError {
     /// The name was changed a short time ago.
     #[error("the name was changed less than a week ago; it can be changed again in {} hours", .0.as_secs().div_ceil(3_600))]
     RenamedLately(Duration),
-    /// Name and password do not belong together, or the account is shut.
+    /// Name and password do not belong together, or the account is locked.
     #[error("name or password is wrong")]
     WrongCredentials,
     /// The password that was to be changed is another one.
@@ -69,6 +70,9 @@ pub enum AccountError {
     /// No account has that name.
     #[error("no account has the name {0}; `tidemark user list` shows all names")]
     Unknown(String),
+    /// No account that is not deleted has that uid.
+    #[error("there is no account with the uid {0}, or it is deleted")]
+    NoAccount(Uid),
     /// The account is deleted.
     #[error("the account {0} is deleted; that cannot be undone, and its name stays taken")]
     Deleted(String),

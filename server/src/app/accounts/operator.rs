@@ -36,13 +36,13 @@ impl Accounts {
         Ok(uid)
     }
 
-    /// Shuts the account of `uid` and ends its sessions; its sockets close.
+    /// Locks the account of `uid` and ends its sessions; its sockets close.
     pub(in crate::app) async fn lock(&self, uid: Uid) -> Result<(), StoreError> {
         self.0.directory.set_disabled(uid, true).await?;
         self.log_out_everywhere(uid).await
     }
 
-    /// Opens it again.
+    /// Unlocks it.
     pub(in crate::app) async fn unlock(&self, uid: Uid) -> Result<(), StoreError> {
         self.0.directory.set_disabled(uid, false).await.map(drop)
     }
@@ -57,7 +57,7 @@ impl Accounts {
         Ok((account.uid, password))
     }
 
-    /// Shuts the account and ends its sessions; its sockets close.
+    /// Locks the account and ends its sessions; its sockets close.
     pub async fn disable(&self, name: &str) -> Result<Uid, AccountError> {
         let uid = self.known(name).await?.uid;
         self.lock(uid).await?;

@@ -47,7 +47,7 @@ impl Accounts {
                 let wait = last.0.saturating_add(RESTS).saturating_sub(now.0);
                 return Err(AccountError::RenamedLately(Duration::from_millis(wait.max(0).cast_unsigned())));
             }
-            Renamed::NoAccount => return Err(AccountError::Unknown(name)),
+            Renamed::NoAccount => return Err(AccountError::NoAccount(uid)),
         }
         self.tell(Hint::Renamed(uid));
         Ok(name)

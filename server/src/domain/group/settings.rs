@@ -98,8 +98,8 @@ pub struct GroupSettings {
     /// Seconds between two messages of one member; 0: no slow mode.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub slow_seconds: u16,
-    /// The people who are muted, and such as were: a mute that has ended stays until the next one begins. It outlasts a leaving, so that
-    /// nobody comes back without it.
+    /// The people who are muted, and such as were: a mute that has ended stays until the next mute or lifting in the group. It outlasts a
+    /// leaving, so that nobody comes back without it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub muted: Vec<Muted>,
 }

@@ -19,7 +19,7 @@ pub(super) const TABLE_FLOOR: &str = "table_floor";
 /// The history's name (I14).
 const HISTORY: &str = "history";
 
-/// How often all sessions of an account were ended; absent: never.
+/// How often accounts were changed in a way that servers must notice; absent: never. Stored, must stay stable.
 const ENDINGS: &str = "endings_of_sessions";
 
 /// The source of message ids; absent in an installation that has not been used yet.
@@ -47,7 +47,7 @@ pub(super) async fn number(executor: impl SqliteExecutor<'_>, key: &str) -> Resu
     }
 }
 
-/// How often all sessions of an account were ended, by whichever process.
+/// How often accounts were changed in a way that servers must notice, by whichever process.
 pub(in crate::store) async fn endings(db: &Db) -> Result<u64, StoreError> {
     number(&mut *db.reader().await?, ENDINGS).await
 }
