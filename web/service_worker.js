@@ -1,6 +1,6 @@
 // The service worker: the chat opens without the server. Rows come from IndexedDB as always; this keeps the files of one
 // version and the page of whoever is logged in. Before it stand HASH, the version of the static files, and FILES, the
-// addresses of those that the chat needs (web/src/installable.rs).
+// addresses of all that the chat needs, and of a few more (web/src/installable.rs).
 
 const ASSETS = `assets-${HASH}`;
 // By version, since a page names the files of its own.

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::assets;
 
-/// Files that the chat never needs, or that are fetched when somebody wants them.
+/// Files that are not kept: of pages beside the chat, or fetched when somebody wants them. All others are, also the few of the card.
 const ELSEWHERE: [&str; 5] = ["docs.css", "tables.css", "emoji-en.js", "emoji-list.js", "emoji-zh.js"];
 
 static WORKER: LazyLock<String> = LazyLock::new(|| {

@@ -2,7 +2,7 @@
 //!
 //! A text may hold placeholders (`{name}`), or be an object with a text for each plural category of Intl.PluralRules, chosen by
 //! `count`; only scripts choose, so a template names none of those. A key that a catalogue lacks has its English text. Templates
-//! take texts with the filter `t`, scripts with the function `t` of `static/texts.js`, from the file that [`script`] makes. Read
+//! take texts with the filter `t`, scripts with the function `t` of `static/texts.js`, from the file that [`scripts`] makes. Read
 //! once; the server says which language a page has.
 
 use std::any::Any;

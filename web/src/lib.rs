@@ -25,9 +25,8 @@ pub use docs::{ApiAnswer, ApiCall, ApiRefusal, Docs, Field, Guide, Tag, Type, do
 pub use installable::{manifest, service_worker};
 pub use languages::Language;
 pub use tables::{
-    CellLine, KeyColumn, KeyField, RowLine, RowPage, Shown, ShownRows, TableAbout, TableList, TablePage,
-    TablesFailure, TablesReader, TablesSignIn, row_page, table_list, table_page, tables_failure,
-    tables_sign_in,
+    CardFailure, CellLine, KeyColumn, KeyField, RowLine, RowPage, Shown, ShownRows, TableAbout, TableList,
+    TablePage, TablesReader, TablesSignIn, card_failure, row_page, table_list, table_page, tables_sign_in,
 };
 pub use views::{
     CardPurpose, Invite, InviteLink, Misfit, NewInvite, PageFailure, Shell, SignIn, SignUp, failure, invite,

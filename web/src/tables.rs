@@ -28,10 +28,10 @@ pub struct TablesReader<'a> {
     pub key_id: &'a str,
 }
 
-/// A failure, for somebody who looks at tables or wants to.
+/// A failure, on a card of its own: for somebody who looks at tables or at the pages of operators, or wants to.
 #[derive(Template)]
 #[template(path = "tables/failure.html")]
-pub struct TablesFailure<'a> {
+pub struct CardFailure<'a> {
     /// HTTP status of the answer.
     pub status: u16,
     /// The failure, in a few words.
@@ -212,7 +212,7 @@ pub fn tables_sign_in(view: &TablesSignIn<'_>) -> String {
 }
 
 /// Renders what went wrong.
-pub fn tables_failure(view: &TablesFailure<'_>) -> String {
+pub fn card_failure(view: &CardFailure<'_>) -> String {
     render(view, Language::ENGLISH)
 }
 

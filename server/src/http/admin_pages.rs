@@ -88,13 +88,13 @@ impl From<Response> for OtherPage {
 impl From<Problem> for OtherPage {
     fn from(Problem { status, detail, .. }: Problem) -> OtherPage {
         let title = status.canonical_reason().unwrap_or("Refused");
-        let view = web::TablesFailure {
+        let view = web::CardFailure {
             status: status.as_u16(),
             title,
             detail: &detail,
             on: Some(("/admin", "Back")),
         };
-        (status, Html(web::tables_failure(&view))).into_response().into()
+        (status, Html(web::card_failure(&view))).into_response().into()
     }
 }
 
@@ -237,7 +237,7 @@ pub(super) async fn close_report(
     let Form(Closing { close }) =
         form.map_err(|_| Problem::invalid_query("the form did not arrive whole; load the page again"))?;
     if !state.operators.reports().close(Some(by), close).await? {
-        let gone = format!("there is no report {close}: the person that it is about has deleted the account");
+        let gone = format!("there is no report {close} (any more)");
         return Err(Problem::new(StatusCode::NOT_FOUND, "unknown_report", gone).into());
     }
     Ok(Redirect::to("/admin/reports"))

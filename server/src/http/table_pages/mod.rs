@@ -361,8 +361,8 @@ impl IntoResponse for RefusalPage {
         match self {
             RefusalPage::Refused { status, title, detail, on } => {
                 let on = on.as_ref().map(|(href, name)| (href.as_str(), *name));
-                let view = web::TablesFailure { status: status.as_u16(), title, detail: &detail, on };
-                (status, Html(web::tables_failure(&view))).into_response()
+                let view = web::CardFailure { status: status.as_u16(), title, detail: &detail, on };
+                (status, Html(web::card_failure(&view))).into_response()
             }
             RefusalPage::SignIn { next, ended } => {
                 let ended = if ended { "&ended=yes" } else { "" };
