@@ -115,7 +115,7 @@ enum Move {
     HandOut(usize),
     /// Somebody begins to replace the last replica.
     Change,
-    /// This replica slept through the change, and is told of it.
+    /// This replica was down during the change, and is told of it.
     BringUp(usize),
 }
 
@@ -295,7 +295,7 @@ impl Protocol {
         }
     }
 
-    /// Once enough vote in the second configuration, those that slept may be told of it, without what they missed.
+    /// Once enough vote in the second configuration, those that were down may be told of it, without what they missed.
     fn sleepers(&self, world: &ProtocolState) -> Vec<usize> {
         let votes = |state: &State| state.configured().number() == 2;
         if !self.is_replaced() || world.replicas.iter().filter(|state| votes(state)).count() < self.sizes.w()

@@ -77,9 +77,10 @@ pub enum Question {
         /// The next one.
         next: Arc<Configuration>,
     },
-    /// Vote in this configuration from now on, and take over what the others hold.
+    /// Vote in this configuration from now on, and take over what the others hold. A store that is no member of it votes in nothing from
+    /// then on.
     Install {
-        /// The one that was decided on; number 1 is decided on by its first member.
+        /// The one that was decided on; number 1 by all listed stores.
         next: Arc<Configuration>,
         /// The data of the replicas that sealed the one before; nothing when it is in force already.
         copy: Arc<Copy>,
@@ -166,8 +167,8 @@ pub enum Misaddressed {
          file answer; `seqsvr store add` or `seqsvr store replace` adds it to a Set that serves"
     )]
     Unconfigured,
-    /// It was replaced.
-    #[error("it is no longer a member of the Set: it was replaced; stop it and remove its files")]
+    /// It was replaced or removed.
+    #[error("it is no longer a member of the Set: it was replaced or removed; stop it and remove its files")]
     Removed,
     /// A table that gives away uids which the Set does not have yet.
     #[error("uids of another Set are being added; complete that with: seqsvr restore FILE")]
@@ -177,10 +178,10 @@ pub enum Misaddressed {
         "the stores of the Set are being changed; an arbiter completes that within some seconds, or the same command run again"
     )]
     Sealed,
-    /// It has slept through a change.
+    /// It was down during a change.
     #[error("it does not know the newest configuration yet")]
     Behind,
-    /// The caller has.
+    /// The caller goes by an earlier configuration.
     #[error(
         "the caller uses an earlier configuration of the stores, which is no longer in force; update the caller, or its file"
     )]

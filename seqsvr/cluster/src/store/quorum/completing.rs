@@ -62,7 +62,7 @@ impl Quorum {
         ))
     }
 
-    /// Whether a member takes part in a change, or too few of those that answer vote in the newest configuration, which is gone by.
+    /// Whether a member takes part in a change, or too few of those that answer vote in the newest configuration, which this role goes by.
     async fn is_halted(&self) -> bool {
         self.described(usize::MAX).await;
         let Some(current) = self.configuration() else { return false };

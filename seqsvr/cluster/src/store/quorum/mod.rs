@@ -78,7 +78,7 @@ pub struct Quorum {
     silent: Duration,
     /// This role was found to be configured as the stores are.
     agreed: AtomicBool,
-    /// The claims that stood, newest last: a replica that slept through one is given it.
+    /// The claims that stood, newest last: a replica that was down during one is given it.
     claims: Mutex<VecDeque<Arc<StandingClaim>>>,
 }
 

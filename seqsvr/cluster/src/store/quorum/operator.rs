@@ -14,7 +14,8 @@ impl Quorum {
     ///
     /// # Errors
     ///
-    /// `Unchanged`. After `Unchanged::Unavailable` the Set may stand still until it is called again.
+    /// `Unchanged`. After `Unchanged::Unavailable` the Set may stand still until it is called again or an arbiter completes
+    /// the change.
     pub async fn replace(&self, old: &str, new: &str) -> Result<ChangedConfiguration, Unchanged> {
         let newcomer = self.newcomer(new).await?;
         self.reconfigure(|current| {

@@ -142,7 +142,7 @@ impl Voters {
 pub struct Tally {
     /// The replicas that answered as members of the round's configuration.
     pub answered: std::collections::BTreeSet<usize>,
-    /// The replicas that slept through the change to it.
+    /// The replicas that were down during the change to it.
     pub behind: Vec<usize>,
     /// The newest one that a replica told of.
     pub newer: Option<Arc<Configuration>>,
@@ -170,7 +170,7 @@ impl Tally {
 }
 
 impl Quorum {
-    /// The configuration that is gone by.
+    /// The configuration that this role goes by.
     pub fn configuration(&self) -> Option<Arc<Configuration>> {
         self.voters.load().configuration.clone()
     }
@@ -229,7 +229,7 @@ impl Quorum {
             .rcu(|now| if now.number() < voters.number() { Arc::clone(&voters) } else { Arc::clone(now) });
     }
 
-    /// Tells replicas that slept through the change: as many vote in it as it needs, so the state that they missed is not needed.
+    /// Tells replicas that were down during the change: as many vote in it as it needs, so the state that they missed is not needed.
     pub(super) fn bring_up(&self, voters: &Voters, behind: &[usize]) {
         let Some(next) = &voters.configuration else { return };
         for &index in behind {

@@ -1,4 +1,4 @@
-//! The round that changes the configuration. Three steps, each with one question to every replica:
+//! The round that changes the configuration. Three steps, each with one question to every replica, and a last word to members that go:
 //!
 //! ```text
 //!  seal     the old members promise a ballot, and answer no other call of the old configuration from then on: a majority
@@ -52,7 +52,7 @@ enum At {
     Seal,
     Accept,
     Install,
-    /// It is in force. Only members that go are asked, and any of their answers is good enough.
+    /// It is in force. Only members that go are asked, and any answer is good enough, or none.
     Tell,
 }
 
@@ -80,7 +80,7 @@ pub fn asked(current: &Configuration, next: &Configuration) -> Vec<u64> {
 }
 
 impl ChangeRound {
-    /// From `current`, which is in force, to `next`, under a ballot of which no other change makes use.
+    /// From `current`, which is in force or the listed stores, to `next`, under a ballot of which no other change makes use.
     pub fn new(current: Arc<Configuration>, next: Arc<Configuration>, ballot: u64, flaws: Flaws) -> Self {
         let members = asked(&current, &next);
         let (open, at, copies) = (PendingQuestions::new(), At::Seal, Vec::new());

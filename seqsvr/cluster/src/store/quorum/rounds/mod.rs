@@ -1,5 +1,5 @@
-//! One round for each call of the quorum: its questions, and the outcome of the answers (docs/CLUSTER.md, "Claims" and
-//! "Tables"). Pure: the shell in the folder above asks over the network, the simulation in virtual time; both only
+//! One round for each call of the quorum: its questions, and the outcome of the answers (docs/CLUSTER.md, "Claims", "Tables"
+//! and "The configuration"). Pure: the shell in the folder above asks over the network, the simulation in virtual time; both only
 //! carry out the steps of a round. A round ends as soon as its outcome is certain; answers that come later are dropped.
 
 use seqsvr_core::store::message::{Answer, Question};

@@ -1,4 +1,4 @@
-//! The round that raises ceilings. Each is confirmed by W replicas or not at all. A replica that slept through the
+//! The round that raises ceilings. Each is confirmed by W replicas or not at all. A replica that was down during the
 //! owner's claim refuses its raises; it is then given the claim (which is the owner's to repeat, if it stood) and asked
 //! once more, so that any W live replicas serve.
 
