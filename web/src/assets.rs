@@ -2,7 +2,7 @@
 //!
 //! One hash over all files is a path segment (`/static/{hash}/chat.js`), so that a script's relative
 //! imports keep the hash and a page never mixes two versions. Scripts are put together (`bundles`), and each file is
-//! compressed, once, at the first request for any of them. The server's static route calls [`asset`].
+//! compressed, once, when the first page or file is asked for. The server's static route calls [`asset`].
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

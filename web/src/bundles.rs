@@ -1,9 +1,10 @@
-//! Scripts as browsers fetch them. The modules in `static` are many; a page asks for one script, which has all that it imports.
+//! Scripts as browsers fetch them. The modules in `static` are many; a page asks for one module script, which has all that it
+//! imports, beside theme.js and the texts.
 //!
 //! In it a module is a function that runs where the script reaches it, and `module_NAME` holds what the module exports. A script that is
 //! fetched later, by `import(…)`, takes the modules that the chat has from there: each runs once. Sources are written for this: an import
-//! begins a line and names what it takes, an export stands before what it exports, and no module imports itself through others.
-//! Stateless; `assets` asks once.
+//! begins a line and names what it takes, or nothing, where a file is run for its effect; an export stands before what it exports, and
+//! no module imports itself through others. Stateless; `assets` asks once.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

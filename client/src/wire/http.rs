@@ -259,7 +259,8 @@ pub enum Role {
     /// Write, add people, make invitations, leave.
     #[default]
     Member,
-    /// That, and remove members, rename, set the topic, ban, and revoke invitations.
+    /// That, and take back others' messages, pin, remove, ban and mute members, set name, topic, history and slow mode, see reports,
+    /// revoke invitations.
     Administrator,
     /// That, and choose the administrators and the owner.
     Owner,

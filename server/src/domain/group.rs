@@ -21,7 +21,8 @@ pub struct MembershipEpoch(pub u32);
 pub enum Role {
     /// Write, add people, make invitations, leave.
     Member,
-    /// That, and remove members, rename, set the topic, ban, and revoke invitations.
+    /// That, and take back others' messages, pin, remove, ban and mute members, set name, topic, history and slow mode, see reports,
+    /// revoke invitations.
     Administrator,
     /// That, and appoint administrators and the owner. Each group has one owner, who cannot be removed.
     Owner,

@@ -11,7 +11,8 @@ use crate::domain;
 pub(in crate::http) enum Role {
     /// Write, add people, make invitations, leave.
     Member,
-    /// That, and remove members, rename, set the topic, ban, and revoke invitations.
+    /// That, and take back others' messages, pin, remove, ban and mute members, set name, topic, history and slow mode, see reports,
+    /// revoke invitations.
     Administrator,
     /// That, and appoint administrators and the owner.
     Owner,

@@ -235,7 +235,7 @@ async fn what_commands_and_administrators_of_groups_do_is_noted() {
     site.call(&ann, Method::DELETE, &member, Value::Null).await;
     twice(Method::PUT, &ban, Value::Null).await;
     twice(Method::DELETE, &ban, Value::Null).await;
-    // Whoever leaves does it to nobody.
+    // Leaving is done to nobody.
     site.call(&ann, Method::POST, &format!("groups/{gid}/members"), json!({"uid": bob})).await;
     site.call(&of_bob, Method::DELETE, &member, Value::Null).await;
     for command in [
