@@ -85,16 +85,19 @@ impl From<Response> for OtherPage {
     }
 }
 
+impl OtherPage {
+    /// A card that says why. Pages have no codes, as answers of the API have.
+    fn refused(status: StatusCode, detail: &str) -> OtherPage {
+        let title = status.canonical_reason().unwrap_or("Refused");
+        let on = Some(("/admin", "Back"));
+        let view = web::CardFailure { status: status.as_u16(), title, detail, on };
+        (status, Html(web::card_failure(&view))).into_response().into()
+    }
+}
+
 impl From<Problem> for OtherPage {
     fn from(Problem { status, detail, .. }: Problem) -> OtherPage {
-        let title = status.canonical_reason().unwrap_or("Refused");
-        let view = web::CardFailure {
-            status: status.as_u16(),
-            title,
-            detail: &detail,
-            on: Some(("/admin", "Back")),
-        };
-        (status, Html(web::card_failure(&view))).into_response().into()
+        OtherPage::refused(status, &detail)
     }
 }
 
@@ -109,8 +112,8 @@ impl From<OperatorError> for OtherPage {
         let detail = error.to_string();
         match error {
             OperatorError::Store(error) => error.into(),
-            OperatorError::Unknown(_) => Problem::new(StatusCode::NOT_FOUND, "unknown_user", detail).into(),
-            OperatorError::IsOperator(_) => Problem::new(StatusCode::FORBIDDEN, "owner_only", detail).into(),
+            OperatorError::Unknown(_) => OtherPage::refused(StatusCode::NOT_FOUND, &detail),
+            OperatorError::IsOperator(_) => OtherPage::refused(StatusCode::FORBIDDEN, &detail),
         }
     }
 }
@@ -238,7 +241,7 @@ pub(super) async fn close_report(
         form.map_err(|_| Problem::invalid_query("the form did not arrive whole; load the page again"))?;
     if !state.operators.reports().close(Some(by), close).await? {
         let gone = format!("there is no report {close} (any more)");
-        return Err(Problem::new(StatusCode::NOT_FOUND, "unknown_report", gone).into());
+        return Err(OtherPage::refused(StatusCode::NOT_FOUND, &gone));
     }
     Ok(Redirect::to("/admin/reports"))
 }
