@@ -22,6 +22,7 @@ use tonic::service::{Interceptor, Routes};
 use tonic::transport::Server;
 use tonic::transport::server::TlsConnectInfo;
 use tonic::{Request, Status};
+use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
 use super::DESCRIPTORS;
@@ -85,8 +86,9 @@ impl GrpcServer {
         self.limiter.clone()
     }
 
-    /// Sets the states that health checks return.
-    pub fn health(&self) -> HealthReporter {
+    /// Sets the states that health checks return. From now on `service` is known to them, and not serving before it is said to be.
+    pub async fn health(&self, service: &str) -> HealthReporter {
+        self.health.set_service_status(service, ServingStatus::NotServing).await;
         self.health.clone()
     }
 

@@ -10,6 +10,7 @@ use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
+use tonic::server::NamedService;
 use tonic::service::interceptor::InterceptedService;
 
 use super::config::{StoreConfig, StoreConfigError};
@@ -133,7 +134,8 @@ impl Replica {
         })
         .max_decoding_message_size(LARGEST_QUESTION)
         .max_encoding_message_size(LARGEST_ANSWER);
-        let (health, limiter) = (server.health(), server.limiter());
+        let (health, limiter) =
+            (server.health(<StoreServer<Service> as NamedService>::NAME).await, server.limiter());
         health.set_serving::<StoreServer<Service>>().await;
         let server = server.with(InterceptedService::new(store, listen.guard()));
         tracing::info!("{identity} serves");

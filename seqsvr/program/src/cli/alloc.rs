@@ -70,7 +70,7 @@ pub(super) async fn run(args: AllocArgs, version: Version) -> Result<(), ExitErr
 
     let mut signals = Signals::listen()?;
     println!("listening on {}://{}", listen.scheme(), server.address().map_err(ExitError::failed)?);
-    let (health, limiter) = (server.health(), server.limiter());
+    let (health, limiter) = (server.health(SERVICE).await, server.limiter());
     let sets: Arc<[_]> = sets.into();
     let shown_health = show_health(health, Arc::clone(&sets), leave.clone());
     let page = async {
@@ -106,6 +106,9 @@ pub(super) async fn run(args: AllocArgs, version: Version) -> Result<(), ExitErr
     served.and(shown).map_err(ExitError::failed)
 }
 
+/// The service whose health is shown.
+const SERVICE: &str = "seqsvr.v1.Sequence";
+
 /// How often health is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
@@ -114,7 +117,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 async fn show_health(reporter: HealthReporter, sets: Arc<[Arc<SetServer>]>, leave: CancellationToken) {
     let show = async |serving: bool| {
         let status = if serving { ServingStatus::Serving } else { ServingStatus::NotServing };
-        reporter.set_service_status("seqsvr.v1.Sequence", status).await;
+        reporter.set_service_status(SERVICE, status).await;
     };
     let mut looks = interval(LOOK_EVERY);
     let mut shown = None;

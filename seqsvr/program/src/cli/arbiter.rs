@@ -68,7 +68,7 @@ pub(super) async fn run(args: ArbiterArgs, version: Version) -> Result<(), ExitE
     let stop = CancellationToken::new();
     println!("listening on {}://{}", listen.scheme(), server.address().map_err(ExitError::failed)?);
     let limiter = server.limiter();
-    let health = show_health(server.health(), handle.clone(), stop.clone());
+    let health = show_health(server.health(SERVICE).await, handle.clone(), stop.clone());
     let page = async {
         let Some(listener) = metrics else { return Ok(()) };
         let view = handle.view();
@@ -119,6 +119,9 @@ pub(super) async fn run(args: ArbiterArgs, version: Version) -> Result<(), ExitE
     served.and(shown).map_err(ExitError::failed)
 }
 
+/// The service whose health is shown.
+const SERVICE: &str = "seqsvr.v1.Admin";
+
 /// How often an acting arbiter looks at the stores for its metrics.
 const LOOK_EVERY: Duration = Duration::from_secs(15);
 
@@ -142,7 +145,7 @@ async fn show_health(reporter: HealthReporter, handle: Handle, stop: Cancellatio
     loop {
         let acting = view.borrow_and_update().acting.is_some();
         let status = if acting { ServingStatus::Serving } else { ServingStatus::NotServing };
-        reporter.set_service_status("seqsvr.v1.Admin", status).await;
+        reporter.set_service_status(SERVICE, status).await;
         tokio::select! {
             () = stop.cancelled() => return,
             changed = view.changed() => if changed.is_err() { return },

@@ -23,6 +23,9 @@ use seqsvr_rpc::grpc_server::{GrpcServer, bind, serve_metrics};
 use seqsvr_rpc::issuer_v1::issuer_server::IssuerServer;
 use seqsvr_rpc::security::{Listen, ListenConfig};
 
+/// The service whose health is shown.
+const SERVICE: &str = "issuer.v1.Issuer";
+
 /// How often the health that gRPC shows is brought up to date.
 const HEALTH_EVERY: Duration = Duration::from_secs(1);
 
@@ -76,7 +79,7 @@ pub(super) async fn run(args: IssuerArgs, version: Version) -> Result<(), ExitEr
     let server = server
         .with(InterceptedService::new(service, listen.guard()))
         .with_pages(pages::pages(running.issuer.clone(), listen.guard()));
-    let health = server.health();
+    let health = server.health(SERVICE).await;
     let metrics = match config.metrics_listen {
         Some(addr) => Some(bind(addr).await.map_err(ExitError::failed)?),
         None => None,
@@ -119,13 +122,13 @@ async fn show_health(reporter: HealthReporter, issuer: Issuer, stop: Cancellatio
     loop {
         let ready = !issuer.tags().iter().any(|tag| tag.status.cannot_issue());
         let status = if ready { ServingStatus::Serving } else { ServingStatus::NotServing };
-        reporter.set_service_status("issuer.v1.Issuer", status).await;
+        reporter.set_service_status(SERVICE, status).await;
         tokio::select! {
             () = stop.cancelled() => break,
             _ = ticks.tick() => {}
         }
     }
-    reporter.set_service_status("issuer.v1.Issuer", ServingStatus::NotServing).await;
+    reporter.set_service_status(SERVICE, ServingStatus::NotServing).await;
 }
 
 /// The metrics: tags are few and their names need no escapes.
