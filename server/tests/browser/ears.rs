@@ -8,7 +8,7 @@ use super::window::{ENTER, Window};
 use super::world::{World, befriend, connected, say};
 
 /// Roles that are said; the node's own content is its name, or is within it.
-const WHOLE: [&str; 10] = [
+const WHOLE: [&str; 11] = [
     "button",
     "link",
     "image",
@@ -16,6 +16,7 @@ const WHOLE: [&str; 10] = [
     "textbox",
     "combobox",
     "checkbox",
+    "radio",
     "option",
     "menuitem",
     "menuitemcheckbox",
@@ -59,9 +60,17 @@ impl Tree {
 
     /// The lines said for the first node with this role, in order: one for each text and each control.
     pub(crate) fn said(&self, role: &str) -> Vec<String> {
+        let first = self.nodes().find(|(each, _)| *each == role).unwrap_or_else(|| panic!("no {role}"));
+        self.said_of(role, first.1)
+    }
+
+    /// The same, for the first node with this role and name.
+    pub(crate) fn said_of(&self, role: &str, name: &str) -> Vec<String> {
         let by_id = |id: &Value| self.0.iter().find(|node| node["nodeId"] == *id).expect("a node");
-        let first = self.0.iter().find(|node| node["ignored"] == false && text(node, "role") == role);
-        let mut waiting = vec![first.unwrap_or_else(|| panic!("no {role}"))];
+        let is_it = |node: &&Value| {
+            node["ignored"] == false && text(node, "role") == role && text(node, "name") == name
+        };
+        let mut waiting = vec![self.0.iter().find(is_it).unwrap_or_else(|| panic!("no {role} “{name}”"))];
         let mut said = Vec::new();
         while let Some(node) = waiting.pop() {
             let (role, name) = (text(node, "role"), text(node, "name"));

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::axe::{LANGUAGES, choose, look};
-use super::window::{ENTER, ESCAPE};
+use super::window::{ENTER, ESCAPE, Window};
 use super::world::{PASSWORD, World, connected, open_settings};
 
 #[tokio::test]
@@ -182,6 +182,61 @@ async fn the_empty_home_says_how_to_start() {
     window.write("#find-text", ENTER).await;
     window.until("document.getElementById('pane-title').textContent === 'Ben'").await;
     window.until("document.getElementById('start').hidden && !document.getElementById('skip').hidden").await;
+}
+
+/// The hands of somebody who is new to keyboards, and the seconds that they take: the keystroke-level model of Card, Moran and Newell
+/// (1980), with its slowest typist.
+struct Hands<'a> {
+    window: &'a Window,
+    seconds: f64,
+}
+
+impl Hands<'_> {
+    const THINK: f64 = 1.35;
+    const REACH: f64 = 0.4;
+    const POINT: f64 = 1.1;
+    const KEY: f64 = 1.2;
+
+    async fn click(&mut self, css: &str) {
+        self.window.click(css).await;
+        self.seconds += Hands::THINK + Hands::REACH + Hands::POINT + Hands::KEY;
+    }
+
+    /// Types to whatever was clicked before.
+    async fn write(&mut self, text: &str) {
+        self.window.press(text).await;
+        self.seconds += Hands::REACH + Hands::KEY * f64::from(u32::try_from(text.len()).expect("short"));
+    }
+}
+
+#[tokio::test]
+async fn somebody_new_signs_up_finds_a_person_and_writes_within_a_minute() {
+    let world = World::start().await;
+    world.person("Ben").await;
+    for (name, width) in [("Ada", 1280), ("Eve", 390)] {
+        let window = world.window().await;
+        window.size(width, 844).await;
+        window.goto(&world.at("/")).await;
+        let mut hands = Hands { window: &window, seconds: 0.0 };
+        hands.click("a[href^='/sign-up']").await;
+        window.until("document.querySelector('h1').textContent === 'Create an account'").await;
+        // The field of the name has the focus.
+        hands.write(name).await;
+        hands.click("#password").await;
+        hands.write("sail day").await;
+        hands.click("form[data-call=\"/accounts\"] .button.primary").await;
+        connected(&window).await;
+        hands.click("#start-find").await;
+        hands.write("Ben").await;
+        window.until("document.querySelector('#find-list li')").await;
+        hands.click("#find-list li").await;
+        window.until("document.getElementById('pane-title').textContent === 'Ben'").await;
+        hands.click("#text").await;
+        hands.write("Hello").await;
+        hands.click("#send").await;
+        window.sees("Hello").await;
+        assert!(hands.seconds <= 60.0, "{} seconds at {width} pixels", hands.seconds);
+    }
 }
 
 #[tokio::test]

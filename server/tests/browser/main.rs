@@ -14,6 +14,7 @@ mod data;
 mod deletion;
 mod diagnostics;
 mod ears;
+mod ears_further;
 mod ears_walk;
 mod emoji;
 mod engine;
