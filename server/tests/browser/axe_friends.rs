@@ -1,5 +1,5 @@
-//! Axe finds nothing wrong in requests and friends, in moments with everything below them, and while the connection is away: in
-//! every language and all colours, on a desktop and a phone.
+//! Axe finds nothing wrong in requests and friends, in moments with everything below them, in long lists, and while the connection is
+//! away: in every language and all colours, on a desktop and a phone.
 
 use serde_json::{json, value::to_raw_value};
 use tidemark_client::Conversation;
@@ -86,6 +86,26 @@ async fn axe_finds_nothing_in_requests_and_in_what_is_said_below_a_moment() {
         // The page notices, and goes there by itself.
         window.until("location.pathname === '/login'").await;
     }
+}
+
+#[tokio::test]
+async fn axe_finds_nothing_in_a_long_list_and_a_long_conversation() {
+    let world = World::start().await;
+    let (ada, ben) = (world.person("Ada").await, world.person("Ben").await);
+    for number in 0..60 {
+        ben.group(&format!("Pier {number}"), &[ada.uid]).await;
+    }
+    for number in 0..300 {
+        ben.tells(&ada, &format!("wave {number}")).await;
+    }
+    let window = world.visitor("Ada").await;
+    window.until("document.querySelectorAll('#list .row').length === 61").await;
+    look(&window, "a long list").await;
+    window.pick("Ben").await;
+    // At the first that is unread, with the way to the newest.
+    window.sees("wave 0").await;
+    window.until("!document.getElementById('jump').hidden").await;
+    look(&window, "the beginning of a long conversation").await;
 }
 
 #[tokio::test]
