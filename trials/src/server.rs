@@ -182,6 +182,11 @@ impl Server {
     }
 }
 
+/// Bytes that this process, and those for whose end it waited, have written to the disk.
+pub fn written_bytes() -> Result<u64> {
+    number_after(&std::fs::read_to_string("/proc/self/io")?, "write_bytes:")
+}
+
 fn memory_line(pid: u32, key: &str) -> Result<u64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     Ok(number_after(&text, key)? * 1024)

@@ -13,6 +13,7 @@ mod page;
 mod postgres;
 mod send;
 mod send_latency;
+mod send_spread;
 mod start;
 mod table;
 
@@ -39,6 +40,7 @@ pub(super) const ALL: &[Scenario] = &[
     scenario::<alloc::Alloc>(),
     scenario::<send::Send>(),
     scenario::<send_latency::SendLatency>(),
+    scenario::<send_spread::SendSpread>(),
     scenario::<heartbeat::Heartbeat>(),
     scenario::<idle::Idle>(),
     scenario::<fan_out::FanOut>(),
