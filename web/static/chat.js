@@ -60,7 +60,7 @@ db.lost = (isEmpty) => {
   store.load().then(() => store.box.resume());
 };
 
-// What leads to a conversation or to a message. `route` follows last, since it opens what the other parts show.
+// What leads to a conversation or to a message. `route` is made last, from the parts that it opens.
 const go = (id, inPlace) => route.go(id, inPlace);
 const lead = (row) => route.lead(row.conversation, row);
 const reveal = (of) => route.lead(store.open, of);

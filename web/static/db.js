@@ -95,6 +95,9 @@ class Db extends Database {
     });
   }
 
+  /** Forgets the names of people, and how they look. */
+  forgetPeople() { return this.write(["names"], (people) => void people.clear()); }
+
   /**
    * Stores the rows of one `entries` frame and the cursor, together, if the frame continues what is here.
    * Answers {cursor, changed: [conversation], arrived: [row], stale}; the cursor is unchanged when the frame leaves a gap.

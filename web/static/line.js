@@ -11,7 +11,7 @@ export class Line {
     // Only in the tab that leads.
     this.sync = null;
     this.tabs = null;
-    // The person whose conversation is open here, as the tab that leads was told.
+    // The conversation that is open here, as the tab that leads was told.
     this.opened = null;
   }
 
@@ -31,9 +31,10 @@ export class Line {
     this.sync ? this.sync.nudge() : this.tabs?.tell("nudge");
   }
 
-  /** Sends a message before it is stored here, and holds one that cannot be stored: where the tab leads. Else the outbox has it. */
+  /** Sends a message before it is stored here, if this tab leads; otherwise it goes out from the outbox. */
   send(item) { return this.sync?.send(item); }
 
+  /** Keeps a message that this browser cannot store, if this tab leads, and sends it until it is answered. */
   hold(item) { this.sync?.hold(item); }
 
   /** Sends a frame that nobody stores. */

@@ -1,4 +1,5 @@
-// The log as it is drawn: items become elements here, and what is being read stays where it is. Owns the place to which it is scrolled.
+// The log: puts the elements of items (rows.js) into the document, so that what is being read stays where it is. Owns the place to which
+// it is scrolled.
 
 import { $, append, h, keep } from "./dom.js";
 import { fill, make } from "./rows.js";

@@ -1,4 +1,4 @@
-// From rows to what stands in the pane: days, groups of one person, the "New" line, states.
+// From rows to items, and from items to elements: messages, days, groups of one person, the "New" line, states.
 
 import { cut, isEmojiAlone } from "./characters.js";
 import { disc, h, icon, isolate } from "./dom.js";
@@ -159,7 +159,9 @@ export function fill(item, element, acts) {
   if (first) parts.push(h("p.who", own ? { "data-by": name } : {}, own ? null : h("b", { dir: "auto", "data-person": row.sender }, name), " ", time));
   if (row.kind === "recalled") {
     parts.push(h("p.words.gone", {}, item.recalled));
-    return element.replaceChildren(...parts);
+    element.replaceChildren(...parts);
+    if (act) element.closest(".log").focus({ preventScroll: true });
+    return;
   }
   if (item.said) parts.push(quote(item.said, acts));
   if (item.from) parts.push(h("p.forwarded", {}, item.from));

@@ -1,5 +1,5 @@
-// The end of the session: logged out here, ended elsewhere, or with the account. Nothing of it stays in this browser but, unless it was
-// ended here, what was not sent.
+// The end of the session. Where it was ended elsewhere, drafts and messages that wait stay in this browser for the next one. After a
+// log-out here, or the end of the account, nothing stays.
 
 import { ask } from "./ask.js";
 import { settleCodes } from "./codes.js";
@@ -48,7 +48,11 @@ export function sessionEnd(call, { db, store, composer, badge, notifier, line })
       forgetEmoji();
       db.close();
       await forget(store.self);
-    } else await db.begin(0, undefined, []);
+    } else {
+      // Drafts and what waits stay; the next session brings the rest.
+      await db.begin(0, undefined, []);
+      await db.forgetPeople();
+    }
     if (isDeleted) sessionStorage.setItem("deleted", "yes");
     location.replace(everything ? "/login" : `/login?ended=yes&next=${location.pathname}`);
   }

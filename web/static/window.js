@@ -1,5 +1,5 @@
 // The window on one conversation as plain values: which of its rows stand in the document, and which items they make. It never holds the
-// whole conversation. No document and no database here: pane.js fills it, log.js draws it.
+// whole conversation. No document and no database here: pages.js fills it, log.js draws it.
 
 import { isolate } from "./dom.js";
 import { itemsOf, withAmendments } from "./rows.js";

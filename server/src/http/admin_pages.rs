@@ -267,8 +267,9 @@ fn account(
 ) -> web::AdminAccount {
     let state = match (deleted, disabled, operator) {
         (true, ..) => "deleted",
-        (_, _, true) => "operator",
-        (_, true, _) => "locked",
+        (_, true, true) => "operator, locked",
+        (_, true, false) => "locked",
+        (_, false, true) => "operator",
         _ => "open",
     };
     web::AdminAccount { uid: uid.0, name, state, created_at: in_utc(created_at) }
@@ -317,14 +318,19 @@ fn allowances(limits: &LimitsSection) -> Vec<(&'static str, String, &'static str
             "first_messages_per_account_per_day",
         ),
         (
-            "Downloads of everything",
-            by_the_day(limits.downloads_per_account_per_day),
-            "downloads_per_account_per_day",
-        ),
-        (
             "Messages and read markers",
             format!("{} a second", limits.sends_per_account_per_second),
             "sends_per_account_per_second",
+        ),
+        (
+            "Rows stored with groups and friends",
+            format!("{} KiB a second", limits.fan_out_kib_per_account_per_second),
+            "fan_out_kib_per_account_per_second",
+        ),
+        (
+            "Rows read",
+            format!("{} KiB a second", limits.read_kib_per_account_per_second),
+            "read_kib_per_account_per_second",
         ),
     ]
 }

@@ -184,8 +184,8 @@ async fn the_empty_home_says_how_to_start() {
     window.until("document.getElementById('start').hidden && !document.getElementById('skip').hidden").await;
 }
 
-/// The hands of somebody who is new to keyboards, and the seconds that they take: the keystroke-level model of Card, Moran and Newell
-/// (1980), with its slowest typist.
+/// The hands of somebody who is new to keyboards, and the seconds that they take by the keystroke-level model of Card, Moran and Newell
+/// (1980), with its slowest typist. The time of the server, and of inventing a password, is not in it.
 struct Hands<'a> {
     window: &'a Window,
     seconds: f64,
@@ -202,7 +202,7 @@ impl Hands<'_> {
         self.seconds += Hands::THINK + Hands::REACH + Hands::POINT + Hands::KEY;
     }
 
-    /// Types to whatever was clicked before.
+    /// Types to whatever has the focus.
     async fn write(&mut self, text: &str) {
         self.window.press(text).await;
         self.seconds += Hands::REACH + Hands::KEY * f64::from(u32::try_from(text.len()).expect("short"));

@@ -144,6 +144,20 @@ async fn what_was_typed_just_before_the_session_ends_elsewhere_is_a_draft_of_the
     ))
     .await;
     desk.until("document.getElementById('sign-in')").await;
+    // Of others nothing is left.
+    let counts = "const done = arguments[0];
+        indexedDB.databases().then(([{ name }]) => {
+            const open = indexedDB.open(name);
+            open.onsuccess = () => {
+                const stores = ['rows', 'conversations', 'names', 'drafts'], at = open.result.transaction(stores);
+                const asked = stores.map((store) => at.objectStore(store).count());
+                at.oncomplete = () => {
+                    open.result.close();
+                    done(asked.map(({ result }) => result).join());
+                };
+            };
+        });";
+    assert_eq!(desk.run_async(counts).await, "0,0,0,1");
     world.log_in(&desk, "Ada").await;
     desk.pick("Ben").await;
     desk.until("document.getElementById('text').value === 'half a line'").await;
