@@ -18,6 +18,7 @@ pub mod moments;
 pub mod operators;
 pub mod people;
 pub mod reports;
+pub mod retention;
 pub mod sync;
 
 mod passwords;
@@ -44,6 +45,7 @@ pub use operators::{InspectedPerson, OperatorError, Operators};
 pub use passwords::{Busy, PASSWORD_TURNS};
 pub use people::{Friend, People, ShownPerson};
 pub use reports::{GroupReport, NamedReport, ReportError, ReportList, Reports};
+pub use retention::Retention;
 pub use sessions::{LiveSession, OpenSession, SessionId};
 pub use sync::{ENTRIES_BYTES, InboxSync};
 pub use tokens::Token;

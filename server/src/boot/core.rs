@@ -68,6 +68,7 @@ pub(super) async fn start(config: &Config, bottom: &Bottom) -> Result<Core, Boot
     let running = Tasks { use_cases: &use_cases, stopping: &stopping, tasks: &tasks };
     running.of_every_server();
     running.of_deletions(bottom, &queues, others.is_some());
+    running.of_retention(config, bottom);
     running.of_others(config, watermarks, local, others);
     let rates = Arc::new(Rates::new(&config.limits));
     Ok(Core { use_cases, rates, queues, stopping, tasks, hints })

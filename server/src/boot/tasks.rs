@@ -8,7 +8,7 @@ use tokio_util::task::TaskTracker;
 use tracing::warn;
 
 use super::storage::Bottom;
-use crate::app::{Deletions, Follow, Others};
+use crate::app::{Deletions, Follow, Others, Retention};
 use crate::config::Config;
 use crate::http::UseCases;
 use crate::notify::Local;
@@ -54,6 +54,18 @@ impl Tasks<'_> {
             settles: if is_among_others { SETTLES_AMONG_OTHERS } else { SETTLES },
         };
         self.tasks.spawn(deletions.run(self.stopping.clone()));
+    }
+
+    /// Removes rows that have expired, where rows expire.
+    pub(super) fn of_retention(&self, config: &Config, bottom: &Bottom) {
+        if let Some(seconds) = config.retention.keep_seconds() {
+            let retention = Retention {
+                store: Arc::clone(&bottom.messages),
+                clock: bottom.clock.clone(),
+                kept: Duration::from_secs(seconds),
+            };
+            self.tasks.spawn(retention.run(self.stopping.clone()));
+        }
     }
 
     /// Follows what other servers do or, where there are none, what an operator's commands do.

@@ -2,11 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Config, ConfigError, DatabaseKind, SequenceSource};
+use super::{Config, ConfigError, DatabaseKind, MOST_SECONDS, SequenceSource};
 use crate::queue;
-
-/// A hundred years.
-const MOST_SECONDS: u64 = 3_155_760_000;
 
 /// The source of the ids of messages, as it is written in the configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

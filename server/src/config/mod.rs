@@ -20,6 +20,7 @@ mod messages;
 mod metrics;
 mod names;
 mod queues;
+mod retention;
 mod sequence;
 mod server;
 mod storage;
@@ -35,10 +36,14 @@ pub use log::{LogFormat, LogSection, OWN_CRATES};
 pub use messages::{MessageIds, MessageIdsSetting, MessagesSection};
 pub use metrics::MetricsSection;
 pub use queues::QueuesSection;
+pub use retention::RetentionSection;
 pub use sequence::{SequenceSection, SequenceSource};
 pub use server::ServerSection;
 pub use storage::StorageSection;
 pub use table::TableSection;
+
+/// A hundred years.
+const MOST_SECONDS: u64 = 3_155_760_000;
 
 /// Everything that can be chosen.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -50,6 +55,8 @@ pub struct Config {
     pub storage: StorageSection,
     /// How messages are made.
     pub messages: MessagesSection,
+    /// How long rows are kept.
+    pub retention: RetentionSection,
     /// How writes are queued.
     pub queues: QueuesSection,
     /// Where numbers come from.
@@ -112,6 +119,7 @@ impl Config {
     pub fn check(&self) -> Result<(), ConfigError> {
         self.server.check()?;
         self.storage.check()?;
+        self.retention.check()?;
         self.queues.check()?;
         self.sequence.check()?;
         self.accounts.check()?;

@@ -229,6 +229,12 @@ impl Content {
         self.kind == Kind::Edit && deletion.kind == Kind::Delete && self.of() == deletion.of()
     }
 
+    /// What stays of this row when it has expired and still stands for its conversation in lists: as if it were deleted. It has no key any
+    /// more, since the record under that key goes, too.
+    pub fn shell(&self) -> Content {
+        Content { kind: Kind::Deleted, body: Body::from_stored(DELETED), client_id: None, ..self.clone() }
+    }
+
     /// The change that this row makes to its message, if it is an edit, a recall or a deletion.
     pub fn change(&self) -> Option<Change> {
         let is_message = |kind| kind == Kind::Message;

@@ -28,6 +28,7 @@ struct KindFacts {
     is_of_moments: bool,
     is_deletable: bool,
     names_another: bool,
+    is_lasting: bool,
     /// The compaction key, whose words in braces `compaction` takes from the row; empty: it has none.
     key: &'static str,
 }
@@ -43,6 +44,7 @@ const PLAIN: KindFacts = KindFacts {
     is_of_moments: false,
     is_deletable: false,
     names_another: false,
+    is_lasting: false,
     key: "",
 };
 
@@ -72,9 +74,9 @@ kinds! {
     /// Something a person said.
     Message "message" 1 People { is_said: true, is_shown: true, is_deletable: true }
     /// The user's own read marker moved; only in the user's own inbox.
-    ReadMarker "receipt" 2 People { is_state: true, key: "read {conversation}" }
+    ReadMarker "receipt" 2 People { is_state: true, is_lasting: true, key: "read {conversation}" }
     /// A group was made, or somebody joined or left it.
-    Membership "membership" 3 People { is_shown: true }
+    Membership "membership" 3 People { is_shown: true, is_lasting: true }
     /// A row that a program put there, of a kind of its own ([`AppKind`](super::AppKind)). It is no message of a person.
     App "app" 4 Programs {}
     /// The sender of a message changed its text.
@@ -86,9 +88,9 @@ kinds! {
     /// A message that was taken back: its sender and time, without its text.
     Recalled "recalled" 8 Server { is_said: true, is_shown: true, is_gone: true, is_deletable: true }
     /// A setting of the user, for one conversation or for all; only in the user's own inbox.
-    Setting "setting" 9 People { is_state: true, key: "set {setting} {conversation}" }
+    Setting "setting" 9 People { is_state: true, is_lasting: true, key: "set {setting} {conversation}" }
     /// One of two people wants to be the other's friend, or no longer.
-    Friend "friend" 10 People { is_state: true, key: "friend {conversation} {sender}" }
+    Friend "friend" 10 People { is_state: true, is_lasting: true, key: "friend {conversation} {sender}" }
     /// A person's post to all friends.
     Moment "moment" 11 People { is_of_moments: true, is_deletable: true }
     /// A person likes a moment, or no longer.
@@ -100,7 +102,7 @@ kinds! {
     /// A message, a moment or a comment that was deleted: without its text.
     Deleted "deleted" 15 Server { is_shown: true, is_gone: true }
     /// How far the other person has got and read the user's messages, or how many members of a group have read them.
-    Seen "seen" 16 People { is_state: true, names_another: true, key: "seen {state} {conversation}" }
+    Seen "seen" 16 People { is_state: true, names_another: true, is_lasting: true, key: "seen {state} {conversation}" }
     /// A message is pinned for everybody in the conversation, or no longer.
     Pin "pin" 17 People { is_state: true, names_another: true, key: "pin {conversation} {of}" }
     /// The user wants to find a message again, or no longer; only in the user's own inbox.
@@ -161,6 +163,12 @@ impl Kind {
     /// Whether it is about another row, which its body names in `of`.
     pub(super) fn names_another(self) -> bool {
         self.facts().names_another
+    }
+
+    /// Whether its rows stay however old they are, where others expire: they say how things stand between people, in a group or with a
+    /// conversation, and are few.
+    pub fn is_lasting(self) -> bool {
+        self.facts().is_lasting
     }
 
     /// The compaction key of its rows, before the words in braces are taken from a row; empty: they have none.

@@ -213,6 +213,28 @@ impl MessageStore for FaultyStore {
         self.inner().forget_rows(uid, limit).await
     }
 
+    async fn expire_rows(
+        &self,
+        after: Option<Uid>,
+        sent_before: Timestamp,
+        limit: usize,
+    ) -> Result<Expired, StoreError> {
+        self.inner().expire_rows(after, sent_before, limit).await
+    }
+
+    async fn expire_records(
+        &self,
+        after: Option<Uid>,
+        sent_before: Timestamp,
+        limit: usize,
+    ) -> Result<Expired, StoreError> {
+        self.inner().expire_records(after, sent_before, limit).await
+    }
+
+    async fn expired_to(&self, uid: Uid) -> Result<MessageId, StoreError> {
+        self.inner().expired_to(uid).await
+    }
+
     async fn copies(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<Option<MessageId>>, StoreError> {
         self.inner().copies(key, uids).await
     }

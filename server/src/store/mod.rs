@@ -28,6 +28,7 @@ mod deletions;
 mod directory;
 mod directory_db;
 pub mod error;
+mod expiry;
 #[cfg(any(test, feature = "test-support"))]
 pub mod faulty;
 mod group_settings;
@@ -60,6 +61,7 @@ pub use audit::AuditLine;
 pub use credentials::{CodeHash, SignUpInvite, SignedUp};
 pub use directory::Directory;
 pub use error::StoreError;
+pub use expiry::Expired;
 pub use health::{Health, PoolUse};
 pub use operators::ListedAccount;
 pub use page::{Filling, Page};
@@ -271,6 +273,29 @@ pub trait MessageStore: Send + Sync + 'static {
     /// Removes rows of `uid` and what is kept beside them (idempotency records, read markers, compaction keys), at most `limit` of each
     /// kind. The latest id stays, so that no id comes twice. For an account that is deleted: nobody writes to its inbox any more.
     async fn forget_rows(&self, uid: Uid, limit: usize) -> Result<Forgotten, StoreError>;
+
+    /// Removes rows that were sent before `sent_before`, of the inboxes after `after` (`None`: of all), in the order of (partition key, uid); it
+    /// goes on where the answer says. One call looks at some inboxes and removes about `limit` rows, so that writers wait for little. Of an
+    /// inbox rows go from the oldest on, up to the first that is not so old; those of lasting kinds (`Kind::is_lasting`) stay, and the row
+    /// that stands for a conversation in lists leaves its shell (`Content::shell`). Rows go once: what lies in memory alone, or is held by a
+    /// writer, goes with a later walk. Latest ids stay.
+    async fn expire_rows(
+        &self,
+        after: Option<Uid>,
+        sent_before: Timestamp,
+        limit: usize,
+    ) -> Result<Expired, StoreError>;
+
+    /// The same with idempotency records of the users who have these inboxes. Afterwards their keys may be used again.
+    async fn expire_records(
+        &self,
+        after: Option<Uid>,
+        sent_before: Timestamp,
+        limit: usize,
+    ) -> Result<Expired, StoreError>;
+
+    /// Up to which id rows of `uid` have expired; [`MessageId::ZERO`]: none has.
+    async fn expired_to(&self, uid: Uid) -> Result<MessageId, StoreError>;
 
     /// Whether these conversations of these users have, or had, a message or a change of the group, in order.
     async fn have_messages(&self, of: &[(Uid, Conversation)]) -> Result<Vec<bool>, StoreError>;

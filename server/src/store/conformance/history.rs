@@ -63,6 +63,8 @@ pub struct MoveHistory {
     read_to: HashMap<(Uid, Uid), u64>,
     /// Messages with an edit that is not settled yet.
     editing: HashSet<IdempotencyKey>,
+    /// What was sent before may have expired.
+    expired: Timestamp,
 }
 
 impl Default for MoveHistory {
@@ -77,6 +79,7 @@ impl Default for MoveHistory {
             deleted: HashSet::new(),
             read_to: HashMap::new(),
             editing: HashSet::new(),
+            expired: Timestamp(0),
         }
     }
 }
@@ -90,6 +93,15 @@ impl MoveHistory {
             names: (0..self.named).map(client_id).collect(),
             latest: self.last.iter().copied().max().unwrap_or(0) + 1,
         }
+    }
+
+    /// Chooses how much may expire now, of 255 parts of what was sent: nothing that is owed, and nothing that is changed or repeated later.
+    pub fn expire(&mut self, share: u8) -> Timestamp {
+        let Timestamp(first) = text_message(user(0), Conversation::User(user(0)), 0, "first").sent_at;
+        let wanted = Timestamp(first + self.named as i64 * i64::from(share) / 255);
+        let owed = self.owed.iter().map(|(_, content, _)| content.sent_at);
+        self.expired = owed.chain([wanted]).min().unwrap_or(wanted).max(self.expired);
+        self.expired
     }
 
     fn next(&mut self, uid: Uid) -> u64 {
@@ -150,6 +162,9 @@ impl MoveHistory {
             Move::Amend(at, by, what) => self.amend(at, user(u32::from(by)), what),
             Move::Repeat(at) => {
                 let content = self.sent.get(usize::from(at) % self.sent.len().max(1))?.clone();
+                if content.sent_at < self.expired {
+                    return None;
+                }
                 let row = row(content.sender, self.next(content.sender));
                 Some(Write::Accept(accept(content, vec![row], vec![])))
             }
@@ -196,6 +211,9 @@ impl MoveHistory {
 
     fn amend(&mut self, at: u8, by: Uid, what: u8) -> Option<Write> {
         let message = self.sent.get(usize::from(at) % self.sent.len().max(1))?.clone();
+        if message.sent_at < self.expired {
+            return None;
+        }
         let (who, amendment) = match what % 4 {
             0 => (message.sender, Amendment::Edit(format!("edit {what}"))),
             1 => (message.sender, Amendment::Recall),

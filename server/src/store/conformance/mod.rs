@@ -18,6 +18,7 @@ pub mod compare;
 pub mod credentials;
 pub mod deletions;
 pub mod directory;
+pub mod expiry;
 pub mod groups;
 pub mod history;
 pub mod invites;
@@ -75,6 +76,9 @@ macro_rules! message_store_conformance {
                 conversations_come_newest_first, a_conversation_is_read_both_ways, a_read_marker_only_grows,
                 inboxes_are_apart, all_inboxes_are_walked_over, the_history_stays;
             deletions: the_rows_of_a_user_are_removed_in_batches_and_no_id_comes_twice;
+            expiry: old_rows_go_and_no_id_comes_twice, a_row_that_is_young_holds_back_those_behind_it,
+                the_newest_row_of_a_conversation_leaves_its_shell, pins_and_stars_go_with_their_message,
+                what_says_how_things_stand_stays, old_records_go_and_their_keys_are_free;
             groups: a_change_needs_the_version_it_was_decided_on, a_group_is_read_as_last_accepted,
                 slow_mode_and_mutes_are_settings_of_the_group,
                 a_row_after_the_end_of_its_epoch_is_void, a_rejoined_member_is_served_again,

@@ -96,6 +96,28 @@ impl MessageStore for MemoryStore {
         Ok(self.state().forget_rows(uid, limit))
     }
 
+    async fn expire_rows(
+        &self,
+        after: Option<Uid>,
+        sent_before: Timestamp,
+        limit: usize,
+    ) -> Result<Expired, StoreError> {
+        Ok(self.state().expire_rows(after, sent_before, limit))
+    }
+
+    async fn expire_records(
+        &self,
+        after: Option<Uid>,
+        sent_before: Timestamp,
+        limit: usize,
+    ) -> Result<Expired, StoreError> {
+        Ok(self.state().expire_records(after, sent_before, limit))
+    }
+
+    async fn expired_to(&self, uid: Uid) -> Result<MessageId, StoreError> {
+        Ok(self.state().expired_to(uid))
+    }
+
     async fn latest_ids(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError> {
         let state = self.state();
         Ok(uids.iter().map(|uid| state.latest_id(*uid)).collect())

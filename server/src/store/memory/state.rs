@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use crate::domain::{
     Content, Conversation, Direction, Entry, Group, GroupId, IdempotencyKey, Kind, MembershipEpoch,
-    MessageId, Uid,
+    MessageId, Timestamp, Uid,
 };
+use crate::store::expiry::Expiry;
 use crate::store::{
-    Accept, AcceptanceId, CopyOutcome, Deliver, Forgotten, IdempotencyRecord, Outcome, Pending, Recipient,
-    Row, Summary, Write,
+    Accept, AcceptanceId, CopyOutcome, Deliver, Expired, Forgotten, IdempotencyRecord, Outcome, Pending,
+    Recipient, Row, Summary, Write,
 };
 
 /// An acceptance with copies owed.
@@ -25,6 +26,8 @@ pub(super) struct MemoryState {
     rows: BTreeMap<(Uid, MessageId), Arc<Content>>,
     /// Also of inboxes whose newest row is gone.
     latest_ids: HashMap<Uid, MessageId>,
+    /// Up to which id inboxes have expired.
+    expired_to: HashMap<Uid, MessageId>,
     read_to: HashMap<(Uid, Conversation), MessageId>,
     pub(super) records: HashMap<IdempotencyKey, IdempotencyRecord>,
     open: BTreeMap<AcceptanceId, MemoryPending>,
@@ -242,6 +245,88 @@ impl MemoryState {
         keys.iter().for_each(|key| _ = self.records.remove(key));
         self.read_to.retain(|(owner, _), _| *owner != uid);
         Forgotten { removed: (rows.len() + keys.len()) as u64, more: rows.len().max(keys.len()) == limit }
+    }
+
+    /// Up to which id `uid` has expired.
+    pub(super) fn expired_to(&self, uid: Uid) -> MessageId {
+        self.expired_to.get(&uid).copied().unwrap_or_default()
+    }
+
+    /// Removes old rows.
+    pub(super) fn expire_rows(
+        &mut self,
+        after: Option<Uid>,
+        sent_before: Timestamp,
+        limit: usize,
+    ) -> Expired {
+        self.walk(after, limit, |state, uid, room| state.expire_inbox(uid, sent_before, room))
+    }
+
+    /// Removes old idempotency records.
+    pub(super) fn expire_records(
+        &mut self,
+        after: Option<Uid>,
+        sent_before: Timestamp,
+        limit: usize,
+    ) -> Expired {
+        self.walk(after, limit, |state, uid, room| {
+            let old = |(key, record): &(&IdempotencyKey, &IdempotencyRecord)| {
+                key.0 == uid && record.sent_at < sent_before
+            };
+            let old: Vec<_> = state.records.iter().filter(old).map(|(key, _)| *key).take(room).collect();
+            old.iter().for_each(|key| _ = state.records.remove(key));
+            (old.len(), old.len() < room)
+        })
+    }
+
+    /// Takes a step in each inbox after `after` until one has removed as much as there is room for.
+    fn walk(
+        &mut self,
+        after: Option<Uid>,
+        limit: usize,
+        step: impl Fn(&mut MemoryState, Uid, usize) -> (usize, bool),
+    ) -> Expired {
+        let place = |uid: Uid| (uid.partition_key(), uid);
+        let mut uids: Vec<Uid> = self.latest_ids.keys().copied().collect();
+        uids.retain(|uid| after.is_none_or(|after| place(*uid) > place(after)));
+        uids.sort_unstable_by_key(|uid| place(*uid));
+        let (mut after, mut room) = (after, limit);
+        for uid in uids {
+            let (removed, is_done) = step(self, uid, room);
+            room -= removed;
+            if !is_done {
+                return Expired { removed: (limit - room) as u64, after, is_done: false };
+            }
+            after = Some(uid);
+        }
+        Expired { removed: (limit - room) as u64, after, is_done: true }
+    }
+
+    fn expire_inbox(&mut self, uid: Uid, sent_before: Timestamp, room: usize) -> (usize, bool) {
+        let ids = (self.expired_to(uid).get() + 1, MessageId::MAX.get());
+        let rows = self.rows(uid, ids, Direction::Forward);
+        let rows: Vec<Entry> = rows.filter(|row| !row.content.kind.is_lasting()).take(room).collect();
+        let newest = |conversation: Conversation| {
+            let mut shown = self.rows(uid, ids, Direction::Backward);
+            let newest = shown.find(|row| row.content.is_shown() && row.conversation() == conversation);
+            newest.map(|row| row.message_id).unwrap_or_default()
+        };
+        let expiry = Expiry::of(&rows, sent_before, newest);
+        if expiry.through > MessageId::ZERO {
+            self.expired_to.insert(uid, expiry.through);
+        }
+        for (id, shell) in &expiry.emptied {
+            self.rows.insert((uid, *id), Arc::new(shell.clone()));
+        }
+        self.rows.retain(|(owner, id), row| {
+            let is_shell = || {
+                let first = expiry.shown.get(&row.conversation(uid));
+                row.kind == Kind::Deleted && first.is_some_and(|first| id < first)
+            };
+            let is_mark = || row.compaction_key(uid).is_some_and(|key| expiry.marks.contains(&key));
+            *owner != uid || !(expiry.gone.contains(id) || is_shell() || is_mark())
+        });
+        (expiry.len(), expiry.is_over || rows.len() < room)
     }
 
     /// Acceptances with copies owed.

@@ -17,6 +17,7 @@ mod deletions;
 mod distributed;
 mod effect;
 mod error;
+mod expiry;
 mod export_snapshot;
 mod functions;
 mod heads;

@@ -14,7 +14,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::domain::{Content, Entry, Kind, MessageId, PageLimit, Uid};
+use crate::domain::{Content, Entry, Kind, MessageId, PageLimit, Timestamp, Uid};
 use crate::store::Page;
 
 /// Bytes of rows in memory, by [`Entry::weight`].
@@ -86,6 +86,14 @@ impl Recent {
         let run = state.runs.get(&uid).filter(holds)?;
         let first = run.rows.partition_point(|row| row.message_id <= cursor);
         Some(Page::filled(run.rows.range(first..).cloned(), limit))
+    }
+
+    /// Forgets the runs in which a row was sent before `sent_before`: the database may have removed it.
+    pub(super) fn forget_before(&self, sent_before: Timestamp) {
+        let mut state = self.state();
+        let is_old = |run: &InboxRun| run.rows.iter().any(|row| row.content.sent_at < sent_before);
+        let old: Vec<Uid> = state.runs.iter().filter(|(_, run)| is_old(run)).map(|(uid, _)| *uid).collect();
+        old.into_iter().for_each(|uid| state.replace(uid, None));
     }
 
     fn state(&self) -> MutexGuard<'_, RecentRuns> {
@@ -276,6 +284,22 @@ mod tests {
         recent.keep([(ANN, id(3))], [(ANN, id(4), amending(Kind::Delete, ANN, 4))]);
         recent.keep([(ANN, id(4))], [(ANN, id(5), amending(Kind::Edit, BOB, 5))]);
         assert_eq!(after(&recent, ANN, 2), None);
+    }
+
+    #[test]
+    fn a_run_with_an_old_row_is_forgotten() {
+        let recent = Recent::default();
+        let said = |name| text_message(BOB, Conversation::User(ANN), name, "hello");
+        for (uid, name) in [(ANN, 1), (BOB, 2), (ANN, 3)] {
+            let before = id(u64::try_from(name - 1).expect("small"));
+            recent.keep([(uid, before)], [(uid, id(before.get() + 1), said(name))]);
+        }
+        recent.forget_before(said(2).sent_at);
+        assert_eq!((after(&recent, ANN, 2), after(&recent, BOB, 1)), (Some(vec![3]), Some(vec![2])));
+        recent.forget_before(said(3).sent_at);
+        assert_eq!((after(&recent, ANN, 2), after(&recent, BOB, 1)), (Some(vec![3]), None));
+        let kept: usize = recent.state().runs.values().flat_map(|run| &run.rows).map(Entry::weight).sum();
+        assert_eq!(recent.state().bytes, kept);
     }
 
     #[test]

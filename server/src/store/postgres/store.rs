@@ -15,14 +15,14 @@ use super::condition::PgCondition;
 use super::life::HISTORY;
 use super::recent::Recent;
 use super::revisions::Revisions;
-use super::{PgDb, deletions, keyed, lookup, protocol, read};
+use super::{PgDb, deletions, expiry, keyed, lookup, protocol, read};
 use crate::domain::{
     Conversation, Direction, Entry, Group, GroupId, HistoryId, IdempotencyKey, MessageId, PageLimit,
-    RangeQuery, Uid,
+    RangeQuery, Timestamp, Uid,
 };
 use crate::store::{
-    CommitError, Forgotten, Health, KeyState, MessageStore, Outcome, Page, Pending, PendingKey, StoreError,
-    Summary, Unused, Write,
+    CommitError, Expired, Forgotten, Health, KeyState, MessageStore, Outcome, Page, Pending, PendingKey,
+    StoreError, Summary, Unused, Write,
 };
 
 /// Groups that are kept in memory: those that are used most.
@@ -182,6 +182,32 @@ impl MessageStore for PostgresStore {
 
     async fn forget_rows(&self, uid: Uid, limit: usize) -> Result<Forgotten, StoreError> {
         deletions::forget_rows(&self.db, uid, limit).await
+    }
+
+    async fn expire_rows(
+        &self,
+        after: Option<Uid>,
+        sent_before: Timestamp,
+        limit: usize,
+    ) -> Result<Expired, StoreError> {
+        if after.is_none() {
+            // This server removes them from the tables, or another one does.
+            self.recent.forget_before(sent_before);
+        }
+        expiry::expire_rows(&self.db, after, sent_before, limit).await
+    }
+
+    async fn expire_records(
+        &self,
+        after: Option<Uid>,
+        sent_before: Timestamp,
+        limit: usize,
+    ) -> Result<Expired, StoreError> {
+        expiry::expire_records(&self.db, after, sent_before, limit).await
+    }
+
+    async fn expired_to(&self, uid: Uid) -> Result<MessageId, StoreError> {
+        self.db.limited(async { expiry::expired_to(&mut *self.db.reader().await?, uid).await }).await
     }
 
     async fn conversations(

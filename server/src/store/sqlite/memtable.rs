@@ -7,12 +7,14 @@
 //! memory for those above it; so a flush in between shows them nothing twice and nothing too late.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::journal::record::JournalRecord;
 use super::rows::TableRows;
-use crate::domain::{Content, Conversation, Group, GroupId, IdempotencyKey, MembershipEpoch, MessageId, Uid};
+use crate::domain::{
+    Content, Conversation, Group, GroupId, IdempotencyKey, MembershipEpoch, MessageId, Timestamp, Uid,
+};
 use crate::store::IdempotencyRecord;
 use crate::store::changes::InboxChanges;
 
@@ -74,6 +76,8 @@ pub(super) struct Memtable {
     pub(super) tables: TableRows,
     rows: AtomicUsize,
     bytes: AtomicUsize,
+    /// When the oldest row was sent, in milliseconds since 1970.
+    oldest: AtomicI64,
 }
 
 impl Default for Memtable {
@@ -84,6 +88,7 @@ impl Default for Memtable {
             tables: TableRows::default(),
             rows: AtomicUsize::new(0),
             bytes: AtomicUsize::new(0),
+            oldest: AtomicI64::new(i64::MAX),
         }
     }
 }
@@ -109,6 +114,7 @@ impl Memtable {
     fn put(&self, content: &Arc<Content>, rows: Vec<(Uid, MessageId, MessageId)>) {
         self.rows.fetch_add(rows.len(), Ordering::Relaxed);
         self.bytes.fetch_add(16 * rows.len(), Ordering::Relaxed);
+        self.oldest.fetch_min(content.sent_at.0, Ordering::Relaxed);
         let marker = content.read_to();
         for (receiver, message_id, base) in rows {
             let mut shard = self.shard(receiver);
@@ -229,7 +235,7 @@ impl Inbox {
 #[derive(Clone)]
 pub(super) struct MemtableView {
     pub(super) memtables: Vec<Arc<Memtable>>,
-    /// Counts the freezes; two views that differ by less than two share a memtable.
+    /// Counts the freezes, and how often a memtable was let go of early; two views that differ by less than two share a memtable.
     pub(super) number: u64,
 }
 
@@ -259,7 +265,7 @@ impl MemtableSet {
         MemtableView { memtables: older.chain([now.active.clone()]).collect(), number: now.number }
     }
 
-    /// How many freezes there were: as [`MemtableView::number`].
+    /// As [`MemtableView::number`] of a view taken now.
     pub(super) fn number(&self) -> u64 {
         self.memtables.read().unwrap_or_else(PoisonError::into_inner).number
     }
@@ -284,6 +290,16 @@ impl MemtableSet {
         let mut now = self.memtables.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(frozen) = now.frozen.take() {
             now.flushed = Some(frozen);
+        }
+    }
+
+    /// Lets go of what is kept although it is in the tables, if a row of it was sent before `sent_before`. Views that were taken earlier keep it.
+    pub(super) fn let_go(&self, sent_before: Timestamp) {
+        let mut now = self.memtables.write().unwrap_or_else(PoisonError::into_inner);
+        let is_old = |memtable: &Arc<Memtable>| memtable.oldest.load(Ordering::Relaxed) < sent_before.0;
+        if now.flushed.take_if(|flushed| is_old(flushed)).is_some() {
+            // Its keys are in memory no more, so what was not found there before is looked up again.
+            now.number += 1;
         }
     }
 

@@ -21,11 +21,11 @@ use tracing::{debug, warn};
 
 use crate::domain::{
     Conversation, Direction, Entry, Group, GroupId, HistoryId, IdempotencyKey, MessageId, PageLimit,
-    RangeQuery, Uid,
+    RangeQuery, Timestamp, Uid,
 };
 use crate::store::{
-    AcceptanceId, CommitError, Forgotten, Health, KeyState, MessageStore, Outcome, Page, Pending, PendingKey,
-    StoreError, Summary, Write,
+    AcceptanceId, CommitError, Expired, Forgotten, Health, KeyState, MessageStore, Outcome, Page, Pending,
+    PendingKey, StoreError, Summary, Write,
 };
 
 mod blocking;
@@ -39,6 +39,7 @@ mod db;
 mod deletions;
 mod entry_rows;
 mod error;
+mod expiry;
 mod export_snapshot;
 mod facts;
 mod flush;
@@ -271,6 +272,28 @@ impl MessageStore for SqliteStore {
 
     async fn forget_rows(&self, uid: Uid, limit: usize) -> Result<Forgotten, StoreError> {
         self.shared.forget_rows(uid, limit).await
+    }
+
+    async fn expire_rows(
+        &self,
+        after: Option<Uid>,
+        sent_before: Timestamp,
+        limit: usize,
+    ) -> Result<Expired, StoreError> {
+        self.shared.expire_rows(after, sent_before, limit).await
+    }
+
+    async fn expire_records(
+        &self,
+        after: Option<Uid>,
+        sent_before: Timestamp,
+        limit: usize,
+    ) -> Result<Expired, StoreError> {
+        self.shared.expire_records(after, sent_before, limit).await
+    }
+
+    async fn expired_to(&self, uid: Uid) -> Result<MessageId, StoreError> {
+        self.shared.expired_to(uid).await
     }
 
     async fn conversations(

@@ -14,6 +14,7 @@ use super::flush::{Flush, Frozen};
 use super::*;
 use crate::domain::Conversation;
 use crate::store::conformance::compare::{Universe, same_answers, same_tails};
+use crate::store::conformance::expiry::expire_all;
 use crate::store::conformance::history::{Move, MoveHistory, moves};
 use crate::store::conformance::{Made, id, ids, send_text, text_message};
 use crate::store::memory::MemoryStore;
@@ -102,6 +103,8 @@ enum StoreEvent {
     CrashInFlush(u8),
     /// The process ends in order.
     Close,
+    /// The process ends in order, and the next one dies after so many steps in which it removes such a part of what is old.
+    CrashInExpiry(u8, u8),
 }
 
 fn events() -> impl Strategy<Value = StoreEvent> {
@@ -110,6 +113,7 @@ fn events() -> impl Strategy<Value = StoreEvent> {
         1 => Just(StoreEvent::Crash),
         2 => (0..30u8).prop_map(StoreEvent::CrashInFlush),
         1 => Just(StoreEvent::Close),
+        2 => (0..8u8, any::<u8>()).prop_map(|(steps, share)| StoreEvent::CrashInExpiry(steps, share)),
     ]
 }
 
@@ -140,7 +144,7 @@ impl StoreLife {
                 }
                 copied(between.path())
             }
-            StoreEvent::Close => {
+            StoreEvent::Close | StoreEvent::CrashInExpiry(..) => {
                 self.store.close().await;
                 copied(self.directory.path())
             }
@@ -183,6 +187,17 @@ async fn live(scenes: Vec<(Vec<Move>, StoreEvent)>, options: fn() -> SqliteOptio
     for (moves, event) in scenes {
         commit(&life.store, &model, &mut history, &moves).await;
         life = life.after(&event, options()).await;
+        if let StoreEvent::CrashInExpiry(steps, share) = event {
+            let before = history.expire(share);
+            expire_all(&model, before, 3).await;
+            let mut after = None;
+            for _ in 0..steps {
+                let expired = life.store.expire_rows(after, before, 3).await.expect("removed");
+                after = expired.after.filter(|_| !expired.is_done);
+            }
+            life = life.after(&StoreEvent::Crash, options()).await;
+            expire_all(&life.store, before, 3).await;
+        }
         same_answers(&life.store, &model, &history.universe()).await;
         same_tails(&life.store, &model, &history.universe()).await;
     }

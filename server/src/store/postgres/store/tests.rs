@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::*;
 use crate::domain::{Content, MembershipEpoch};
 use crate::store::conformance::compare::{same_answers, same_tails};
+use crate::store::conformance::expiry::expire_all;
 use crate::store::conformance::history::{Move, MoveHistory, moves};
 use crate::store::conformance::{accept, client_id, id, ids, one, send_text, text_message};
 use crate::store::memory::MemoryStore;
@@ -144,13 +145,16 @@ async fn commit(
     }
 }
 
-/// Two servers on one database live through the scenes by turns.
-async fn live(scenes: Vec<(Vec<Move>, bool)>, unnumbered: fn(u64) -> bool) {
+/// Two servers on one database live through the scenes by turns. After some, such a part of what is old goes (of 255).
+async fn live(scenes: Vec<(Vec<Move>, bool, u8)>, unnumbered: fn(u64) -> bool) {
     let (one, other, _) = two().await;
     let (model, mut numbers, mut history) = (MemoryStore::new(), Numbers::new(), MoveHistory::default());
-    for (moves, first) in scenes {
+    for (moves, first, old) in scenes {
         let (writes, reads) = if first { (&one, &other) } else { (&other, &one) };
         commit(writes, (&model, &mut numbers), &mut history, &moves, unnumbered).await;
+        let before = history.expire(old);
+        expire_all(&model, before, 3).await;
+        tokio::join!(expire_all(writes, before, 3), expire_all(reads, before, 2));
         let universe = history.universe();
         same_answers(reads, &model, &universe).await;
         for store in [reads, writes] {
@@ -171,21 +175,21 @@ proptest! {
 
     #[test]
     fn any_history_of_given_ids_reads_like_the_model(
-        scenes in prop::collection::vec((moves(), any::<bool>()), 1..8),
+        scenes in prop::collection::vec((moves(), any::<bool>(), any::<u8>()), 1..8),
     ) {
         run_case(live(scenes, |_| false));
     }
 
     #[test]
     fn any_history_of_assigned_ids_reads_like_the_model(
-        scenes in prop::collection::vec((moves(), any::<bool>()), 1..8),
+        scenes in prop::collection::vec((moves(), any::<bool>(), any::<u8>()), 1..8),
     ) {
         run_case(live(scenes, |_| true));
     }
 
     #[test]
     fn any_history_of_given_and_assigned_ids_reads_like_the_model(
-        scenes in prop::collection::vec((moves(), any::<bool>()), 1..8),
+        scenes in prop::collection::vec((moves(), any::<bool>(), any::<u8>()), 1..8),
     ) {
         run_case(live(scenes, |id| id % 3 == 0));
     }

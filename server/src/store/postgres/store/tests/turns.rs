@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 
 use super::*;
-use crate::domain::{Entry, Group, PageLimit, RangeQuery};
+use crate::domain::{Entry, Group, PageLimit, RangeQuery, Timestamp};
 use crate::store::conformance::Made;
-use crate::store::{Health, Page, Pending, StoreError, Summary};
+use crate::store::{Expired, Health, Page, Pending, StoreError, Summary};
 
 /// Two servers; each call goes to the one that did not have the call before.
 struct Turns {
@@ -75,6 +75,28 @@ impl MessageStore for Turns {
 
     async fn forget_rows(&self, uid: Uid, limit: usize) -> Result<Forgotten, StoreError> {
         self.next().forget_rows(uid, limit).await
+    }
+
+    async fn expire_rows(
+        &self,
+        after: Option<Uid>,
+        sent_before: Timestamp,
+        limit: usize,
+    ) -> Result<Expired, StoreError> {
+        self.next().expire_rows(after, sent_before, limit).await
+    }
+
+    async fn expire_records(
+        &self,
+        after: Option<Uid>,
+        sent_before: Timestamp,
+        limit: usize,
+    ) -> Result<Expired, StoreError> {
+        self.next().expire_records(after, sent_before, limit).await
+    }
+
+    async fn expired_to(&self, uid: Uid) -> Result<MessageId, StoreError> {
+        self.next().expired_to(uid).await
     }
 
     async fn copies(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<Option<MessageId>>, StoreError> {

@@ -1,0 +1,111 @@
+//! Removes rows that have expired, and idempotency records after them.
+//!
+//! It walks over all inboxes, a step at a time, and pauses after each step for four times as long as it took. A step that took long is
+//! followed by a smaller one, so that others who write to the tables wait for some milliseconds at most. Owns nothing that lasts: how far an
+//! inbox has expired stands with it. Several servers may walk at a time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, warn};
+
+use crate::domain::{Clock, Timestamp, Uid};
+use crate::log_limit::LogLimit;
+use crate::store::{Expired, MessageStore, StoreError};
+
+/// Between two walks over the rows: a twentieth of the time for which they are kept, within these bounds.
+const ROWS_EVERY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3_600));
+/// The same of records, of which all are read.
+const RECORDS_EVERY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(86_400));
+/// The rows of a step.
+const STEP: (usize, usize) = (16, 500);
+/// Steps that take longer become smaller; those that take less than half as long become larger.
+const STEP_TAKES: Duration = Duration::from_millis(10);
+/// The least pause after a step.
+const LEAST_PAUSE: Duration = Duration::from_millis(2);
+/// How soon it goes on after the store has failed.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// See the module.
+pub struct Retention {
+    /// Where the rows are.
+    pub store: Arc<dyn MessageStore>,
+    /// Compared with when rows were sent.
+    pub clock: Clock,
+    /// For how long rows are kept.
+    pub kept: Duration,
+}
+
+/// What is walked over.
+#[derive(Clone, Copy, Debug)]
+enum Old {
+    Rows,
+    /// They are kept for a quarter longer: a row that was delivered late goes late, and a key must not be used again before.
+    Records,
+}
+
+impl Retention {
+    /// Removes what expires until `stopping`.
+    pub async fn run(self, stopping: CancellationToken) {
+        let forever = async {
+            tokio::join!(
+                self.walk_again_and_again(Old::Rows, ROWS_EVERY),
+                self.walk_again_and_again(Old::Records, RECORDS_EVERY),
+            );
+        };
+        stopping.run_until_cancelled(forever).await;
+    }
+
+    async fn walk_again_and_again(&self, old: Old, (least, most): (Duration, Duration)) {
+        let log = LogLimit::default();
+        loop {
+            let pause = match self.walk(old).await {
+                Ok(removed) => {
+                    debug!(?old, removed, "what has expired is removed");
+                    (self.kept / 20).clamp(least, most)
+                }
+                Err(error) => {
+                    if let Some(left_out) = log.pass() {
+                        warn!(%error, left_out, "what has expired cannot be removed; trying again");
+                    }
+                    AGAIN
+                }
+            };
+            sleep(pause).await;
+        }
+    }
+
+    /// One walk over all inboxes. Says how much it has removed.
+    async fn walk(&self, old: Old) -> Result<u64, StoreError> {
+        let (mut after, mut removed, mut step) = (None, 0, STEP.1);
+        loop {
+            let began = Instant::now();
+            let expired = self.step(old, after, step).await?;
+            let took = began.elapsed();
+            removed += expired.removed;
+            if expired.is_done {
+                return Ok(removed);
+            }
+            after = expired.after;
+            if took > STEP_TAKES {
+                step = (step / 2).max(STEP.0);
+            } else if took < STEP_TAKES / 2 {
+                step = (step * 2).min(STEP.1);
+            }
+            sleep((took * 4).max(LEAST_PAUSE)).await;
+        }
+    }
+
+    async fn step(&self, old: Old, after: Option<Uid>, limit: usize) -> Result<Expired, StoreError> {
+        let before = |kept: Duration| {
+            let kept = i64::try_from(kept.as_millis()).unwrap_or(i64::MAX);
+            Timestamp(self.clock.now().0.saturating_sub(kept))
+        };
+        match old {
+            Old::Rows => self.store.expire_rows(after, before(self.kept), limit).await,
+            Old::Records => self.store.expire_records(after, before(self.kept * 5 / 4), limit).await,
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Removes old rows and idempotency records from PostgreSQL.
+//!
+//! An inbox is looked at without a lock. What is old is removed under the lock of its head row, as everything that changes an inbox; one
+//! that somebody writes to at that moment is left for a later walk, so nobody waits for the other. Several servers walk at a time: what one
+//! has removed, the others do not find. In the distributed layout each inbox is a transaction of its own.
+
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
+
+use super::PgDb;
+use super::layout::Layout;
+use super::lookup::{self, ENTRY, rows_at_most};
+use crate::domain::{Conversation, Entry, Kind, MessageId, PartitionKey, Timestamp, Uid};
+use crate::store::expiry::{Expiry, INBOXES_AT_ONCE};
+use crate::store::{Expired, StoreError};
+
+/// Up to which id `uid` has expired.
+pub(super) async fn expired_to(connection: &mut PgConnection, uid: Uid) -> Result<MessageId, StoreError> {
+    let expired_to =
+        sqlx::query_scalar("SELECT expired_to FROM heads WHERE partition_key = $1 AND receiver = $2");
+    let expired_to: Option<i64> = expired_to
+        .bind(uid.partition_key().to_string())
+        .bind(i64::from(uid.0))
+        .fetch_optional(connection)
+        .await?;
+    lookup::message_id(expired_to.unwrap_or(0))
+}
+
+/// Removes old rows of some inboxes after `after`.
+pub(super) async fn expire_rows(
+    db: &PgDb,
+    after: Option<Uid>,
+    sent_before: Timestamp,
+    limit: usize,
+) -> Result<Expired, StoreError> {
+    let expire = async {
+        let mut connection = db.reader().await?;
+        let inboxes = inboxes(&mut connection, after).await?;
+        let mut walk = Walk::new(&inboxes, after, limit);
+        let mut work = Vec::new();
+        for &(uid, expired_to) in &inboxes {
+            if is_due(&mut connection, uid, expired_to, sent_before).await? {
+                if walk.room == 0 {
+                    break;
+                }
+                let rows = rows(&mut connection, uid, expired_to, walk.room).await?;
+                let expiry = expiry(&mut connection, uid, &rows, sent_before, db.layout).await?;
+                let is_all = expiry.is_over || rows.len() < walk.room;
+                walk.room -= expiry.len();
+                work.push((uid, expiry));
+                if !is_all {
+                    break;
+                }
+            }
+            walk.after = Some(uid);
+        }
+        let at_once = match db.layout {
+            Layout::Plain => INBOXES_AT_ONCE,
+            Layout::Distributed => 1,
+        };
+        let mut removed = 0;
+        for together in work.chunks(at_once) {
+            removed += remove_all(&mut connection, together).await?;
+        }
+        Ok(Expired { removed: removed as u64, ..walk.expired() })
+    };
+    db.limited(expire).await
+}
+
+/// Removes old idempotency records of some users after `after`.
+pub(super) async fn expire_records(
+    db: &PgDb,
+    after: Option<Uid>,
+    sent_before: Timestamp,
+    limit: usize,
+) -> Result<Expired, StoreError> {
+    let expire = async {
+        let mut connection = db.reader().await?;
+        let inboxes = inboxes(&mut connection, after).await?;
+        let mut walk = Walk::new(&inboxes, after, limit);
+        for &(uid, _) in &inboxes {
+            let removed = sqlx::query(
+                "DELETE FROM sent WHERE partition_key = $1 AND sender = $2 AND client_id IN
+                     (SELECT client_id FROM sent WHERE partition_key = $1 AND sender = $2 AND sent_at < $3
+                      ORDER BY client_id LIMIT $4)",
+            )
+            .bind(uid.partition_key().to_string())
+            .bind(i64::from(uid.0))
+            .bind(sent_before.0)
+            .bind(rows_at_most(walk.room))
+            .execute(&mut *connection)
+            .await?;
+            walk.room -= usize::try_from(removed.rows_affected()).map_err(StoreError::corrupt)?;
+            if walk.room == 0 {
+                break;
+            }
+            walk.after = Some(uid);
+        }
+        Ok(walk.expired())
+    };
+    db.limited(expire).await
+}
+
+/// How far a call has come.
+struct Walk {
+    limit: usize,
+    room: usize,
+    after: Option<Uid>,
+    /// The inbox with which it has come to the end of all.
+    last: Option<Option<Uid>>,
+}
+
+impl Walk {
+    fn new(inboxes: &[(Uid, MessageId)], after: Option<Uid>, limit: usize) -> Walk {
+        let last = inboxes.last().map(|(uid, _)| *uid).or(after);
+        let last = (inboxes.len() < INBOXES_AT_ONCE).then_some(last);
+        Walk { limit, room: limit, after, last }
+    }
+
+    fn expired(self) -> Expired {
+        let Walk { limit, room, after, last } = self;
+        Expired { removed: (limit - room) as u64, after, is_done: last == Some(after) }
+    }
+}
+
+/// The inboxes after `after`, and up to which id each has expired.
+async fn inboxes(
+    connection: &mut PgConnection,
+    after: Option<Uid>,
+) -> Result<Vec<(Uid, MessageId)>, StoreError> {
+    let key = after.map(Uid::partition_key);
+    let rows: Vec<(i64, i64)> = sqlx::query_as(
+        "SELECT receiver, expired_to FROM heads WHERE (partition_key, receiver) > ($1, $2)
+         ORDER BY partition_key, receiver LIMIT $3",
+    )
+    .bind(key.as_ref().map_or("", PartitionKey::as_str))
+    .bind(after.map_or(0, |uid| i64::from(uid.0)))
+    .bind(rows_at_most(INBOXES_AT_ONCE))
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter().map(|(uid, id)| Ok((lookup::uid(uid)?, lookup::message_id(id)?))).collect()
+}
+
+/// Whether the next row of the inbox is old.
+async fn is_due(
+    connection: &mut PgConnection,
+    uid: Uid,
+    expired_to: MessageId,
+    sent_before: Timestamp,
+) -> Result<bool, StoreError> {
+    let next: Option<i64> = sqlx::query_scalar(
+        "SELECT sent_at FROM entries WHERE partition_key = $1 AND receiver = $2 AND message_id > $3 AND kind <> ALL ($4)
+         ORDER BY message_id LIMIT 1",
+    )
+    .bind(uid.partition_key().to_string())
+    .bind(i64::from(uid.0))
+    .bind(expired_to.get().cast_signed())
+    .bind(lookup::codes(Kind::is_lasting))
+    .fetch_optional(connection)
+    .await?;
+    Ok(next.is_some_and(|sent_at| sent_at < sent_before.0))
+}
+
+/// The rows of an inbox that may expire next.
+async fn rows(
+    connection: &mut PgConnection,
+    uid: Uid,
+    expired_to: MessageId,
+    limit: usize,
+) -> Result<Vec<Entry>, StoreError> {
+    let sql = format!(
+        "SELECT {ENTRY} FROM entries WHERE partition_key = $1 AND receiver = $2 AND message_id > $3 AND kind <> ALL ($4)
+         ORDER BY message_id LIMIT $5"
+    );
+    let rows = sqlx::query(AssertSqlSafe(sql))
+        .bind(uid.partition_key().to_string())
+        .bind(i64::from(uid.0))
+        .bind(expired_to.get().cast_signed())
+        .bind(lookup::codes(Kind::is_lasting))
+        .bind(rows_at_most(limit))
+        .fetch_all(connection)
+        .await?;
+    rows.iter().map(|row| lookup::entry(uid, row)).collect()
+}
+
+/// What becomes of them. A row that comes meanwhile takes the place of a shell, which goes later.
+async fn expiry(
+    connection: &mut PgConnection,
+    uid: Uid,
+    rows: &[Entry],
+    sent_before: Timestamp,
+    layout: Layout,
+) -> Result<Expiry, StoreError> {
+    let mut of: Vec<(Uid, Conversation)> = rows.iter().map(|row| (uid, row.conversation())).collect();
+    of.sort_unstable();
+    of.dedup();
+    let newest = lookup::of_conversations(connection, "last_id", &of, layout).await?;
+    Ok(Expiry::of(rows, sent_before, |conversation| {
+        of.binary_search(&(uid, conversation)).map_or(MessageId::ZERO, |at| newest[at])
+    }))
+}
+
+/// Removes it all in one transaction, but for inboxes that somebody else holds. Says how many rows went or left their shells.
+async fn remove_all(connection: &mut PgConnection, work: &[(Uid, Expiry)]) -> Result<usize, StoreError> {
+    let mut tx = connection.begin().await?;
+    let mut removed = 0;
+    for (uid, expiry) in work {
+        let lock = "SELECT FROM heads WHERE partition_key = $1 AND receiver = $2 FOR UPDATE SKIP LOCKED";
+        let lock = sqlx::query(lock).bind(uid.partition_key().to_string()).bind(i64::from(uid.0));
+        if lock.fetch_optional(&mut *tx).await?.is_some() {
+            remove(&mut tx, *uid, expiry).await?;
+            removed += expiry.len();
+        }
+    }
+    tx.commit().await?;
+    Ok(removed)
+}
+
+/// Removes it all from an inbox.
+async fn remove(connection: &mut PgConnection, uid: Uid, expiry: &Expiry) -> Result<(), StoreError> {
+    let of =
+        |sql: &'static str| sqlx::query(sql).bind(uid.partition_key().to_string()).bind(i64::from(uid.0));
+    let through = expiry.through.get().cast_signed();
+    let gone: Vec<i64> = expiry.gone.iter().map(|id| id.get().cast_signed()).collect();
+    of("DELETE FROM entries WHERE partition_key = $1 AND receiver = $2 AND message_id = ANY ($3)")
+        .bind(gone)
+        .execute(&mut *connection)
+        .await?;
+    for (id, shell) in &expiry.emptied {
+        of("UPDATE entries SET kind = $3, body = $4, client_id = NULL
+            WHERE partition_key = $1 AND receiver = $2 AND message_id = $5")
+        .bind(i16::from(shell.kind.code()))
+        .bind(shell.body.as_json())
+        .bind(id.get().cast_signed())
+        .execute(&mut *connection)
+        .await?;
+    }
+    for (conversation, first) in &expiry.shown {
+        of("DELETE FROM entries WHERE partition_key = $1 AND receiver = $2 AND conversation = $3 AND message_id < $4 AND kind = $5")
+            .bind(conversation.to_string())
+            .bind(first.get().cast_signed())
+            .bind(i16::from(Kind::Deleted.code()))
+            .execute(&mut *connection)
+            .await?;
+    }
+    if !expiry.marks.is_empty() {
+        let ids: Vec<i64> =
+            of("DELETE FROM compaction_keys WHERE partition_key = $1 AND receiver = $2 AND name = ANY ($3) RETURNING message_id")
+                .bind(&expiry.marks)
+                .fetch_all(&mut *connection)
+                .await?
+                .iter()
+                .map(|row| row.try_get(0))
+                .collect::<Result<_, _>>()?;
+        if !ids.is_empty() {
+            of("DELETE FROM entries WHERE partition_key = $1 AND receiver = $2 AND message_id = ANY ($3)")
+                .bind(ids)
+                .execute(&mut *connection)
+                .await?;
+        }
+    }
+    if !expiry.keys.is_empty() {
+        of("DELETE FROM compaction_keys WHERE partition_key = $1 AND receiver = $2 AND name = ANY ($3) AND message_id <= $4")
+            .bind(&expiry.keys)
+            .bind(through)
+            .execute(&mut *connection)
+            .await?;
+    }
+    of("UPDATE heads SET expired_to = $3 WHERE partition_key = $1 AND receiver = $2 AND expired_to < $3")
+        .bind(through)
+        .execute(connection)
+        .await?;
+    Ok(())
+}

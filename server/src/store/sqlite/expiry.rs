@@ -1,0 +1,289 @@
+//! Removes old rows and idempotency records from the tables.
+//!
+//! Rows in memory are left alone until they are flushed: a flush that is done again after a crash would bring them back.
+//! Readers may still hold the view in which they are, so a memtable that is in the tables is let go of, never changed. A
+//! step looks first, on a connection that reads, and then removes in one short transaction. Commits do not wait for it,
+//! since they go to the journal.
+
+use rusqlite::{Connection, params};
+use serde_json::json;
+use sqlx::{AssertSqlSafe, Row as _, SqliteConnection};
+
+use super::lookup::{self, ENTRY};
+use super::memtable::MemtableView;
+use super::shared::SqliteShared;
+use crate::domain::{Content, Conversation, Direction, Entry, Kind, MessageId, PartitionKey, Timestamp, Uid};
+use crate::store::expiry::{Expiry, INBOXES_AT_ONCE};
+use crate::store::{Expired, StoreError};
+
+/// An inbox: up to which id it has expired, and up to which its rows are in the tables alone.
+#[derive(Clone, Copy)]
+struct OldInbox {
+    uid: Uid,
+    expired_to: MessageId,
+    stored_to: MessageId,
+}
+
+impl SqliteShared {
+    /// Up to which id `uid` has expired.
+    pub(super) async fn expired_to(&self, uid: Uid) -> Result<MessageId, StoreError> {
+        let expired_to: Option<i64> =
+            sqlx::query_scalar("SELECT expired_to FROM heads WHERE partition_key = ? AND receiver = ?")
+                .bind(uid.partition_key().as_str().to_owned())
+                .bind(uid.0)
+                .fetch_optional(&mut *self.db.reader().await?)
+                .await?;
+        lookup::message_id(expired_to.unwrap_or(0))
+    }
+
+    /// Removes old rows of some inboxes after `after`.
+    pub(super) async fn expire_rows(
+        &self,
+        after: Option<Uid>,
+        sent_before: Timestamp,
+        limit: usize,
+    ) -> Result<Expired, StoreError> {
+        self.memory.let_go(sent_before);
+        // Before the tables are read: they have all rows that it does not.
+        let view = self.memory.view();
+        let mut tables = self.db.reader().await?;
+        let inboxes = inboxes(&mut tables, &view, after).await?;
+        let is_last_page = inboxes.len() < INBOXES_AT_ONCE;
+        let mut expired = Expired { removed: 0, after, is_done: false };
+        let (mut room, mut work) = (limit, Vec::new());
+        let due = due(&mut tables, &inboxes, sent_before).await?;
+        for (inbox, is_due) in inboxes.iter().zip(due) {
+            if is_due && room == 0 {
+                break;
+            }
+            if is_due {
+                let mut rows = rows(&mut tables, inbox, room).await?;
+                let mut is_all = rows.len() < room;
+                if let Some(held) = rows.iter().position(|row| has_marks(&view, row)) {
+                    // Its pin or star goes with it when both are in the tables.
+                    self.memory.let_go(Timestamp(i64::MAX));
+                    rows.truncate(held);
+                    is_all = true;
+                }
+                let expiry = expiry(&mut tables, &view, inbox.uid, &rows, sent_before).await?;
+                let is_over = expiry.is_over;
+                room -= expiry.len();
+                if expiry.len() > 0 {
+                    work.push((inbox.uid, expiry));
+                }
+                if !is_over && !is_all {
+                    break;
+                }
+            }
+            expired.after = Some(inbox.uid);
+        }
+        expired.is_done = is_last_page && expired.after == inboxes.last().map(|inbox| inbox.uid).or(after);
+        expired.removed = (limit - room) as u64;
+        drop(tables);
+        if !work.is_empty() {
+            let remove = move |connection: &Connection| {
+                work.iter().try_for_each(|(uid, expiry)| remove(connection, *uid, expiry))
+            };
+            self.db.write_bulk(remove).await?;
+        }
+        Ok(expired)
+    }
+
+    /// Removes old idempotency records of some users after `after`.
+    pub(super) async fn expire_records(
+        &self,
+        after: Option<Uid>,
+        sent_before: Timestamp,
+        limit: usize,
+    ) -> Result<Expired, StoreError> {
+        let mut tables = self.db.reader().await?;
+        let inboxes = inboxes(&mut tables, &self.memory.view(), after).await?;
+        let keys: Vec<_> =
+            inboxes.iter().map(|inbox| json!([inbox.uid.partition_key().as_str(), inbox.uid.0])).collect();
+        let old: Vec<(String, i64, Vec<u8>)> = sqlx::query_as(
+            "SELECT partition_key, sender, client_id FROM json_each(?) AS wanted CROSS JOIN sent
+             WHERE partition_key = wanted.value ->> 0 AND sender = wanted.value ->> 1 AND sent_at < ? LIMIT ?",
+        )
+        .bind(json!(keys).to_string())
+        .bind(sent_before.0)
+        .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+        .fetch_all(&mut *tables)
+        .await?;
+        drop(tables);
+        let removed = old.len();
+        if removed > 0 {
+            let remove = move |connection: &Connection| {
+                let mut delete = connection.prepare_cached(
+                    "DELETE FROM sent WHERE partition_key = ? AND sender = ? AND client_id = ?",
+                )?;
+                for (key, sender, client_id) in &old {
+                    delete.execute(params![key, sender, client_id])?;
+                }
+                Ok(())
+            };
+            self.db.write_bulk(remove).await?;
+        }
+        let is_all = removed < limit;
+        let last = inboxes.last().map(|inbox| inbox.uid).or(after);
+        Ok(Expired {
+            removed: removed as u64,
+            after: if is_all { last } else { after },
+            is_done: is_all && inboxes.len() < INBOXES_AT_ONCE,
+        })
+    }
+}
+
+/// The inboxes after `after` that the tables have.
+async fn inboxes(
+    tables: &mut SqliteConnection,
+    view: &MemtableView,
+    after: Option<Uid>,
+) -> Result<Vec<OldInbox>, StoreError> {
+    let key = after.map(Uid::partition_key);
+    let rows = sqlx::query(
+        "SELECT receiver, expired_to FROM heads WHERE (partition_key, receiver) > (?, ?)
+         ORDER BY partition_key, receiver LIMIT ?",
+    )
+    .bind(key.as_ref().map_or("", PartitionKey::as_str).to_owned())
+    .bind(after.map_or(0, |uid| i64::from(uid.0)))
+    .bind(INBOXES_AT_ONCE as i64)
+    .fetch_all(tables)
+    .await?;
+    let inbox = |row: &sqlx::sqlite::SqliteRow| {
+        let (uid, expired_to) = (Uid(row.try_get(0)?), lookup::message_id(row.try_get(1)?)?);
+        Ok(OldInbox { uid, expired_to, stored_to: view.base(uid).unwrap_or(MessageId::MAX) })
+    };
+    rows.iter().map(inbox).collect()
+}
+
+/// Whether the next row of each inbox is old, in order.
+async fn due(
+    tables: &mut SqliteConnection,
+    inboxes: &[OldInbox],
+    sent_before: Timestamp,
+) -> Result<Vec<bool>, StoreError> {
+    let key = |inbox: &OldInbox| {
+        json!([
+            inbox.uid.partition_key().as_str(),
+            inbox.uid.0,
+            inbox.expired_to.get(),
+            inbox.stored_to.get()
+        ])
+    };
+    let keys: Vec<_> = inboxes.iter().map(key).collect();
+    let rows: Vec<bool> = sqlx::query_scalar(
+        "SELECT coalesce((SELECT sent_at < ? FROM entries
+             WHERE partition_key = wanted.value ->> 0 AND receiver = wanted.value ->> 1
+               AND message_id > wanted.value ->> 2 AND message_id <= wanted.value ->> 3
+               AND kind NOT IN (SELECT value FROM json_each(?)) ORDER BY message_id LIMIT 1), FALSE)
+         FROM json_each(?) AS wanted ORDER BY wanted.key",
+    )
+    .bind(sent_before.0)
+    .bind(lasting())
+    .bind(json!(keys).to_string())
+    .fetch_all(tables)
+    .await?;
+    Ok(rows)
+}
+
+/// The rows of an inbox that may expire next.
+async fn rows(
+    tables: &mut SqliteConnection,
+    inbox: &OldInbox,
+    limit: usize,
+) -> Result<Vec<Entry>, StoreError> {
+    let sql = format!(
+        "SELECT {ENTRY} FROM entries WHERE partition_key = ? AND receiver = ? AND message_id > ? AND message_id <= ?
+           AND kind NOT IN (SELECT value FROM json_each(?)) ORDER BY message_id LIMIT ?"
+    );
+    let rows = sqlx::query(AssertSqlSafe(sql))
+        .bind(inbox.uid.partition_key().as_str().to_owned())
+        .bind(inbox.uid.0)
+        .bind(inbox.expired_to.get().cast_signed())
+        .bind(inbox.stored_to.get().cast_signed())
+        .bind(lasting())
+        .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+        .fetch_all(tables)
+        .await?;
+    rows.iter().map(|row| lookup::entry(inbox.uid, row)).collect()
+}
+
+/// Whether a pin or a star of this message lies in memory.
+fn has_marks(view: &MemtableView, row: &Entry) -> bool {
+    Expiry::marks_of(row).any(|name| view.newest(row.receiver, &name).is_some())
+}
+
+/// What becomes of them. The rows that stand for conversations may lie in memory.
+async fn expiry(
+    tables: &mut SqliteConnection,
+    view: &MemtableView,
+    uid: Uid,
+    rows: &[Entry],
+    sent_before: Timestamp,
+) -> Result<Expiry, StoreError> {
+    let mut of: Vec<(Uid, Conversation)> = rows.iter().map(|row| (uid, row.conversation())).collect();
+    of.sort_unstable();
+    of.dedup();
+    let mut newest = lookup::of_conversations(tables, "last_id", &of).await?;
+    for ((_, conversation), newest) in of.iter().zip(&mut newest) {
+        let is_shown = |content: &Content| content.is_shown() && content.conversation(uid) == *conversation;
+        let recent = view.filtered(uid, (0, MessageId::MAX.get()), Direction::Backward, 1, is_shown);
+        *newest = recent.first().map_or(*newest, |row| row.message_id);
+    }
+    Ok(Expiry::of(rows, sent_before, |conversation| {
+        of.binary_search(&(uid, conversation)).map_or(MessageId::ZERO, |at| newest[at])
+    }))
+}
+
+/// Removes it all from an inbox.
+fn remove(connection: &Connection, uid: Uid, expiry: &Expiry) -> Result<(), StoreError> {
+    let key = uid.partition_key();
+    let (key, uid) = (key.as_str(), uid.0);
+    let ids = |ids: &[MessageId]| json!(ids.iter().map(|id| id.get()).collect::<Vec<_>>()).to_string();
+    let run = |sql: &str, list: String| connection.prepare_cached(sql)?.execute(params![key, uid, list]);
+    run(
+        "DELETE FROM entries WHERE partition_key = ? AND receiver = ? AND message_id IN (SELECT value FROM json_each(?))",
+        ids(&expiry.gone),
+    )?;
+    let mut empty = connection.prepare_cached(
+        "UPDATE entries SET kind = ?, body = ?, client_id = NULL WHERE partition_key = ? AND receiver = ? AND message_id = ?",
+    )?;
+    for (id, shell) in &expiry.emptied {
+        empty.execute(params![shell.kind.code(), shell.body.as_json(), key, uid, id.get().cast_signed()])?;
+    }
+    let mut forget_shells = connection.prepare_cached(
+        "DELETE FROM entries WHERE partition_key = ?1 AND receiver = ?2 AND message_id IN
+             (SELECT message_id FROM entries INDEXED BY entries_by_conversation
+              WHERE partition_key = ?1 AND receiver = ?2 AND conversation = ?3 AND message_id < ?4 AND kind = ?5)",
+    )?;
+    for (conversation, first) in &expiry.shown {
+        let (conversation, first) = (conversation.to_string(), first.get().cast_signed());
+        forget_shells.execute(params![key, uid, conversation, first, Kind::Deleted.code()])?;
+    }
+    let marks = json!(expiry.marks).to_string();
+    run(
+        "DELETE FROM entries WHERE partition_key = ?1 AND receiver = ?2 AND message_id IN
+             (SELECT message_id FROM compaction_keys
+              WHERE partition_key = ?1 AND receiver = ?2 AND name IN (SELECT value FROM json_each(?3)))",
+        marks.clone(),
+    )?;
+    let forget_keys = "DELETE FROM compaction_keys WHERE partition_key = ? AND receiver = ? AND name IN (SELECT value FROM json_each(?))";
+    run(forget_keys, marks)?;
+    let mut forget_old_keys = connection.prepare_cached(&format!("{forget_keys} AND message_id <= ?"))?;
+    let through = expiry.through.get().cast_signed();
+    forget_old_keys.execute(params![key, uid, json!(expiry.keys).to_string(), through])?;
+    connection
+        .prepare_cached("DELETE FROM set_aside WHERE partition_key = ? AND receiver = ? AND message_id <= ?")?
+        .execute(params![key, uid, through])?;
+    connection
+        .prepare_cached(
+            "UPDATE heads SET expired_to = max(expired_to, ?) WHERE partition_key = ? AND receiver = ?",
+        )?
+        .execute(params![through, key, uid])?;
+    Ok(())
+}
+
+/// The numbers of the lasting kinds, as JSON.
+fn lasting() -> String {
+    json!(Kind::codes(Kind::is_lasting)).to_string()
+}
