@@ -90,6 +90,12 @@ impl InboxSync {
         Ok(Pulled { entries, synced, more })
     }
 
+    /// Whether rows after `cursor` have expired: a device that has come no further may lack some of them for good, and starts over. One that has
+    /// nothing lacks nothing.
+    pub async fn has_expired_after(&self, uid: Uid, cursor: MessageId) -> Result<bool, StoreError> {
+        Ok(cursor > MessageId::ZERO && cursor < self.store.expired_to(uid).await?)
+    }
+
     /// The latest committed id, for a device that claims rows up to `cursor`, beyond the watermark. Another server may have written them,
     /// so the database is asked. If it does not answer, the device is believed, for it may have them from there.
     pub async fn look_ahead(&self, watermark: &Watermark, cursor: u64) -> MessageId {

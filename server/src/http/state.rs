@@ -19,7 +19,7 @@ use crate::app::{
     Accounts, Conversations, Ephemerals, Groups, Ids, InboxSync, Invites, Messages, Moments, Operators,
     People, RememberedKeys, Reports, SignUp,
 };
-use crate::config::{Config, LimitsSection, ServerSection};
+use crate::config::{Config, LimitsSection, RetentionSection, ServerSection};
 use crate::domain::{Clock, Uid};
 use crate::table::TableService;
 use crate::telemetry::Metrics;
@@ -72,6 +72,7 @@ pub type Readiness = Arc<dyn Fn() -> Fitness + Send + Sync>;
 pub(super) struct Settings {
     pub(super) server: ServerSection,
     pub(super) limits: LimitsSection,
+    pub(super) retention: RetentionSection,
     /// Which pages requests may come from.
     pub(super) origins: Origins,
     /// Whether sign-up is open, by invitation or closed.
@@ -87,6 +88,7 @@ impl Settings {
         Settings {
             server: config.server.clone(),
             limits: config.limits.clone(),
+            retention: config.retention.clone(),
             origins: Origins {
                 public: config.server.public_origin(),
                 allowed: config.server.allowed_origins.clone(),

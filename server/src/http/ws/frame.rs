@@ -186,12 +186,22 @@ impl From<Request> for ClientFrame {
 const VERSION: u32 = 1;
 
 /// The first frame of a connection.
-pub(super) fn welcome(uid: Uid, seq: MessageId, history: HistoryId, heartbeat_seconds: u32) -> Utf8Bytes {
-    format!(
+pub(super) fn welcome(
+    uid: Uid,
+    seq: MessageId,
+    history: HistoryId,
+    heartbeat_seconds: u32,
+    keep_seconds: Option<u64>,
+) -> Utf8Bytes {
+    let mut text = format!(
         "{{\"type\":\"welcome\",\"version\":{VERSION},\"uid\":{uid},\"seq\":{seq},\"history\":\"{history}\",\
-         \"heartbeat_seconds\":{heartbeat_seconds}}}"
-    )
-    .into()
+         \"heartbeat_seconds\":{heartbeat_seconds}"
+    );
+    if let Some(seconds) = keep_seconds {
+        put(&mut text, format_args!(",\"keep_seconds\":{seconds}"));
+    }
+    text.push('}');
+    text.into()
 }
 
 /// "Nothing is newer than `seq`."

@@ -170,8 +170,9 @@ impl SocketSession {
         let (mut ended, mut stopping) = (pin!(live.ended()), pin!(stopping.cancelled()));
         let patience = self.state.settings.server.heartbeat() * 3;
         let mut silence = pin!(sleep_until(self.heard + patience));
-        let seconds = self.state.settings.server.heartbeat_seconds;
-        let welcome = frame::welcome(self.uid(), self.watermark.latest(), self.history, seconds);
+        let (seconds, keep) =
+            (self.state.settings.server.heartbeat_seconds, self.state.settings.retention.keep_seconds());
+        let welcome = frame::welcome(self.uid(), self.watermark.latest(), self.history, seconds, keep);
         self.say(socket, welcome).await?;
         loop {
             self.flush(socket, patience).await?;

@@ -25,6 +25,7 @@ mod rates;
 mod read_counts;
 mod recovery;
 mod reports;
+mod retention;
 mod roles;
 mod settings;
 mod stars;

@@ -24,9 +24,13 @@ impl SocketSession {
             self.state.metrics.cursors_ahead.inc_by(u64::from(seq > self.watermark.latest().get()));
         }
         let cursor = MessageId::new(seq).map_or(latest, |seq| seq.min(latest));
+        let goes_on = self.cursor.is_some_and(|known| known <= cursor);
         (self.cursor, self.unacknowledged) = (Some(cursor), false);
         if self.watermark.may_be_after(cursor) {
-            return self.catch_up(socket, cursor).await;
+            return match goes_on {
+                true => self.catch_up(socket, cursor).await,
+                false => self.take_up(socket, cursor).await,
+            };
         }
         self.state.metrics.heartbeats_alive.inc();
         if self.alive.0 != latest {
@@ -34,6 +38,20 @@ impl SocketSession {
         }
         let alive = self.alive.1.clone();
         self.say(socket, alive).await
+    }
+
+    /// A device that was away for so long that rows have expired which it never got is told to start over: by a smaller id than its own. It is
+    /// not asked again while it goes on from what this connection sends: else one that fetches everything would be sent back again and again.
+    async fn take_up(&mut self, socket: &mut impl Socket, cursor: MessageId) -> SessionStep {
+        match self.state.sync.has_expired_after(self.uid(), cursor).await {
+            Ok(false) => self.catch_up(socket, cursor).await,
+            Ok(true) => {
+                self.cursor = None;
+                self.state.metrics.heartbeats_alive.inc();
+                self.say(socket, frame::alive(MessageId::ZERO, self.history)).await
+            }
+            Err(error) => self.say(socket, frame::error(&error.into(), None)).await,
+        }
     }
 
     async fn catch_up(&mut self, socket: &mut impl Socket, cursor: MessageId) -> SessionStep {
