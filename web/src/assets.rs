@@ -70,6 +70,7 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "emoji-list.js",
     "emoji-zh.js",
     "emoji.js",
+    "expiry.js",
     "forward.js",
     "fragments.js",
     "groups.js",

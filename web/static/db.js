@@ -3,10 +3,11 @@
 
 import { Database, drop } from "./database.js";
 import { addMissing, takeOver } from "./earlier.js";
-import { addSpan, dropBelow } from "./spans.js";
+import { expire, prune } from "./expiry.js";
+import { addSpan } from "./spans.js";
 import {
   MOMENTS, amend, amends, arrived as hasArrived, blank, counts, done, isOvertaken, isState, keepState, learn, mentions, nameOf, newest, pinned, replaces,
-  saidAbout, seen, shown, told, unpinned, withEarly, withoutComment,
+  seen, shown, told, unpinned, withEarly, withoutComment,
 } from "./state.js";
 import { count, isHere, readTo } from "./unread.js";
 
@@ -73,10 +74,15 @@ class Db extends Database {
     return (await this.read(["meta"], (meta) => done(meta.get("position")))) ?? { cursor: 0, base: 0 };
   }
 
-  /** Starts over in `history` at `seq`, with the server's list of conversations. Outbox and drafts stay. */
+  /**
+   * Starts over in `history` at `seq`, with the server's list of conversations. Outbox and drafts stay. Answers whether the ids of rows may
+   * mean others now: in another history, and where it ends before our cursor.
+   */
   begin(seq, history, list) {
     const names = ["rows", "early", "conversations", "outbox", "names", "meta", "settings", "friends", "stars"];
     return this.write(names, async (rows, early, conversations, outbox, people, meta, settings, friends, stars) => {
+      const before = await done(meta.get("position"));
+      const isOther = before?.history !== history || seq < (before?.cursor ?? 0);
       for (const store of [rows, early, conversations, settings, friends, stars]) store.clear();
       meta.put({ cursor: seq, history, base: seq + 1 }, "position");
       for (const { id, title, last, unread, mentions = 0, read_to, seen: told = [], deleted } of list) {
@@ -88,10 +94,12 @@ class Db extends Database {
         conversations.put(conversation);
       }
       for (const item of await done(outbox.getAll())) {
-        // The ids of rows may mean others now.
-        if (item.frame?.message_id || /\/moments\/\d/.test(item.call?.path)) outbox.delete(item.n);
+        if (!isOther) {
+          if (item.state === "sent" && item.message_id <= seq) outbox.delete(item.n);
+        } else if (item.frame?.message_id || /\/moments\/\d/.test(item.call?.path)) outbox.delete(item.n);
         else if (!item.frame && !item.call) outbox.put({ ...item, body: { text: item.body.text, mentions: item.body.mentions }, quote: null, state: item.state === "sent" ? "waiting" : item.state });
       }
+      return isOther;
     });
   }
 
@@ -424,24 +432,14 @@ class Db extends Database {
     });
   }
 
+  /** Removes what was sent before `time`, as the server does. Answers the conversations that have changed. */
+  expire(time) {
+    return this.write(["rows", "conversations", "outbox", "stars"], (rows, conversations, outbox, stars) =>
+      expire({ rows, conversations, outbox, stars }, time, this.uid));
+  }
+
   /** Keeps the database bounded: drops the oldest rows beyond KEPT_ROWS. */
   prune() {
-    return this.write(["rows", "early", "conversations"], async (rows, early, conversations) => {
-      const extra = (await done(rows.count())) - KEPT_ROWS;
-      const known = (await done(early.count())) - KEPT_ROWS;
-      if (known > 0) for (const key of await done(early.getAllKeys(null, known))) early.delete(key);
-      if (extra <= 0) return;
-      const [last] = (await done(rows.getAllKeys(null, extra))).slice(-1);
-      for (const row of await done(rows.getAll(IDBKeyRange.upperBound(last)))) {
-        // The reactions themselves are rows above, which are not fetched again.
-        const said = saidAbout(row);
-        if (said) early.put(said);
-      }
-      rows.delete(IDBKeyRange.upperBound(last));
-      for (const conversation of await done(conversations.getAll())) {
-        dropBelow(conversation, last + 1);
-        conversations.put(conversation);
-      }
-    });
+    return this.write(["rows", "early", "conversations"], (rows, early, conversations) => prune({ rows, early, conversations }, KEPT_ROWS));
   }
 }

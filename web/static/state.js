@@ -178,15 +178,16 @@ export function unpinned(conversation, { message_id, body: { of } }) {
   if (conversation.pins?.some((pin) => nameOf(pin) === nameOf(of))) conversation.pins = null;
 }
 
-/** The newest row of a conversation to show; the one that stood for it, where that may be in the history that is not here. Rows below the
- * floor may have others above them that are not here. */
+/** The newest row of a conversation to show; the one that stood for it, where that may be in the history that is not here, or has expired.
+ * Rows below the floor may have others above them that are not here. */
 export function newest(rows, { id, last, floor }) {
+  const isShell = last?.kind === "deleted" && !last.client_id;
   return new Promise((resolve, reject) => {
     const request = rows.index("conversation").openCursor(IDBKeyRange.bound([id, 0], [id, Infinity]), "prev");
     request.onerror = () => reject(request.error);
     request.onsuccess = () => {
       const cursor = request.result;
-      if (!cursor || cursor.value.message_id < floor) resolve(floor > 1 ? last : null);
+      if (!cursor || cursor.value.message_id < floor) resolve(floor > 1 || isShell ? last : null);
       else if (shown(cursor.value)) resolve(cursor.value);
       else cursor.continue();
     };

@@ -179,7 +179,8 @@ export class Store extends Listed {
   line(row, group) {
     if (row.kind === "membership") return eventOf(this, row);
     if (row.kind === "recalled") return this.recalled(row);
-    if (row.kind === "deleted") return t("row.deleted");
+    // What is left of one that expired has no name.
+    if (row.kind === "deleted") return row.client_id ? t("row.deleted") : "";
     const text = lineOf(this, row);
     if (row.sender === this.self.uid) return t("list.own", { text: isolate(text) });
     return group ? t("list.of", { name: isolate(this.name(row.sender)), text: isolate(text) }) : isolate(text);

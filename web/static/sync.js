@@ -189,9 +189,11 @@ export class Sync {
     }
   }
 
-  async welcome({ uid, seq, history, heartbeat_seconds }) {
+  async welcome({ uid, seq, history, heartbeat_seconds, keep_seconds }) {
     if (uid !== this.db.uid) return this.socket.end();
     if (history !== this.state.history) await this.begin(seq, history);
+    this.keep = keep_seconds;
+    await this.expire();
     this.inFlight.clear();
     this.left++;
     this.ahead = 0;
@@ -208,11 +210,17 @@ export class Sync {
     if (!this.learned) await this.learn();
   }
 
+  /** Removes what the server keeps no longer. */
+  async expire() {
+    if (!this.keep) return;
+    const changed = await this.db.expire(new Date(Date.now() - 1_000 * this.keep).toISOString());
+    if (changed.length) this.changed(changed);
+  }
+
   /** A new browser, or a new life of the data (I14): forget the rows, take the list, go on from what was the latest id before that. */
   async begin(seq, history) {
-    await this.db.begin(seq, history, await this.conversations());
-    // The ids of rows may mean others now.
-    for (const { body } of this.held.values()) delete body.reply_to;
+    const isOther = await this.db.begin(seq, history, await this.conversations());
+    if (isOther) for (const { body } of this.held.values()) delete body.reply_to;
     this.seen.clear();
     this.unproven.clear();
     this.tell({ cursor: seq, history });
@@ -284,10 +292,11 @@ export class Sync {
     if (history === this.state.history && seq >= this.state.cursor) {
       for (const word of this.proving) this.unproven.delete(word);
       this.socket.works();
-      return this.tell({ latest: seq });
+      this.tell({ latest: seq });
+      return this.expire();
     }
-    // It is another history, or one that ends before our cursor.
-    await this.begin(seq, history);
+    // It is another history, or one that ends before our cursor; or rows have expired that never came, and 0 is nobody's latest id.
+    await this.begin(seq || (await this.call("GET", "/seq")).seq, history);
     this.socket.heartbeat();
   }
 

@@ -28,6 +28,8 @@ class Kept {
       getAll: (range) => run(() => found(range).map(({ value }) => structuredClone(value))),
       getAllKeys: () => run(() => found().map(({ key }) => key)),
       count: () => run(() => found().length),
+      delete: (key) => run(() => { this.rows = this.rows.filter((entry) => order(entry.key, key)); }),
+      clear: () => run(() => { this.rows = []; }),
       put: (value, key = valueAt(value, this.keyPath)) => run(() => {
         this.rows = [...this.rows.filter((entry) => order(entry.key, key)), { key, value: structuredClone(value) }];
       }),
@@ -212,4 +214,58 @@ test("what was read of a part in the middle is taken off the count, and a marker
   assert.deepEqual(await of(), { unread: 0, mentions: 0, read_to: 400, stale: false });
   await db.keepPlace("g:8", { id: 150, offset: 12 });
   assert.deepEqual((await db.overview()).conversations.get("g:8").place, { id: 150, offset: 12 });
+});
+
+test("what the server keeps no longer goes, and its conversation stays in the list", async () => {
+  const db = await openDb({ uid: 10_001, account: "10001-6" });
+  const day = (n) => `2026-11-0${n}T00:00:00.000Z`;
+  const row = (message_id, conversation, n, kind = "message") =>
+    ({ message_id, kind, conversation, sender: 10_002, client_id: `k${message_id}`, body: { text: "hi" }, sent_at: day(n) });
+  const quiet = [row(1, "g:7", 1, "membership"), row(2, "u:2", 1), row(3, "g:7", 2), row(5, "u:2", 2)];
+  const busy = [row(6, "g:7", 4), row(7, "g:7", 2), row(8, "g:7", 5)];
+  const waiting = { conversation: "u:2", to: { user: 2 }, body: { text: "late" }, state: "waiting" };
+  await db.write(["meta", "rows", "conversations", "outbox", "stars"], (meta, rows, conversations, outbox, stars) => {
+    meta.put({ cursor: 8, history: "one", base: 1 }, "position");
+    for (const each of [...quiet, ...busy]) rows.put(each);
+    const line = { unread: 0, mentions: 0, read_to: 0, acked: 0, counted: 0, floor: 1 };
+    conversations.put({ ...line, id: "u:2", last: quiet[3], unread: 2 });
+    conversations.put({ ...line, id: "g:7", last: busy[2], unread: 4, pins: [quiet[2], busy[0]] });
+    conversations.put({ ...line, id: "g:9", last: row(4, "g:9", 1, "membership") });
+    outbox.put({ ...waiting, n: 1, client_id: "a", sent_at: day(2) });
+    outbox.put({ ...waiting, n: 2, client_id: "b", sent_at: day(3) });
+    stars.put({ message_id: 3, starred: true });
+    stars.put({ message_id: 8, starred: true });
+  });
+  assert.deepEqual((await db.expire(day(3))).sort(), ["g:7", "u:2", "u:2"]);
+  const { conversations, outbox, stars } = await db.overview();
+  assert.deepEqual((await db.all("rows")).map(({ message_id }) => message_id), [1, 6, 7, 8], "row 7 lies behind a younger one");
+  const { last, unread } = conversations.get("u:2");
+  assert.deepEqual([last, unread], [{ message_id: 5, kind: "deleted", conversation: "u:2", sender: 10_002, body: {}, sent_at: day(2) }, 0]);
+  const group = conversations.get("g:7");
+  assert.deepEqual([group.last.message_id, group.unread, group.floor, group.pins.length], [8, 3, 4, 1]);
+  assert.equal(conversations.get("g:9").last.kind, "membership");
+  assert.deepEqual([...stars.keys()], [8]);
+  assert.deepEqual(outbox.map(({ state, code }) => [state, code]).sort(), [["failed", "expired"], ["waiting", undefined]]);
+  assert.deepEqual(await db.expire(day(3)), []);
+  await db.keepHistory("u:2", [], { from: 0, to: 5, life: "one" });
+  assert.equal((await db.overview()).conversations.get("u:2").last.message_id, 5);
+});
+
+test("starting over in the same history keeps what waits as it is; in another one ids may mean other rows", async () => {
+  const db = await openDb({ uid: 10_001, account: "10001-8" });
+  const reply = { conversation: "u:2", to: { user: 2 }, body: { text: "yes", reply_to: 7 }, quote: { of: {} } };
+  const waiting = [
+    { ...reply, client_id: "a", state: "waiting" },
+    { ...reply, client_id: "b", state: "sent", message_id: 8 },
+    { client_id: "c", state: "waiting", frame: { message_id: 7 } },
+  ];
+  await db.write(["meta", "outbox"], (meta, outbox) => {
+    meta.put({ cursor: 5, history: "one", base: 1 }, "position");
+    for (const item of waiting) outbox.add(item);
+  });
+  assert.equal(await db.begin(9, "one", []), false);
+  const kept = () => db.overview().then(({ outbox }) => outbox.map((item) => [item.client_id, item.state, item.body?.reply_to]).sort());
+  assert.deepEqual(await kept(), [["a", "waiting", 7], ["c", "waiting", undefined]], "the row of the second is not sent again");
+  assert.equal(await db.begin(8, "one", []), true, "it ends before the cursor");
+  assert.deepEqual(await kept(), [["a", "waiting", undefined]]);
 });

@@ -19,6 +19,30 @@ test("only a new beginning opens every conversation anew, not what is learnt aft
   assert.deepEqual(told, [null, [null]]);
 });
 
+test("what the server keeps no longer goes before anything is sent, and again with each heartbeat", async () => {
+  db.post("old", "u:1");
+  db.outbox[0].sent_at = new Date(Date.now() - 120_000).toISOString();
+  await welcome({ keep_seconds: 60 });
+  assert.ok(Math.abs(Date.now() - 60_000 - Date.parse(db.expired)) < 20_000, db.expired);
+  assert.deepEqual(told[0], ["u:1"]);
+  assert.deepEqual(world.last.sent.filter(({ type }) => type === "send"), []);
+  delete db.expired;
+  await receive({ type: "alive", seq: 5, history: HISTORY });
+  assert.ok(db.expired);
+  assert.equal(db.begun, 0);
+});
+
+test("a server that keeps everything has nothing removed", async () => {
+  await welcome();
+  assert.equal(db.expired, undefined);
+});
+
+test("a browser that may lack rows which have expired begins anew", async () => {
+  await welcome({ keep_seconds: 60 });
+  await receive({ type: "alive", seq: 0, history: HISTORY });
+  assert.deepEqual([db.begun, db.cursor], [1, 9], "from the latest id on, not from the oldest row");
+});
+
 /** The list of a new browser; `call` answers its requests. */
 const listed = async (call) => {
   const fresh = new Sync({ db, call, changed: () => {}, notified: () => {} });

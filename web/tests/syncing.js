@@ -14,13 +14,21 @@ class Kept {
   async position() { return { cursor: this.cursor, history: this.history }; }
   async begin(cursor, history) {
     this.begun += 1;
+    const isOther = history !== this.history || cursor < this.cursor;
     Object.assign(this, { cursor, history });
+    return isOther;
   }
   async learnState() {}
   async keepHistory() {}
   async patch() {}
   async isQuiet() { return false; }
   async lastOfOther() { return null; }
+  async expire(time) {
+    this.expired = time;
+    const old = this.outbox.filter((item) => item.sent_at < time);
+    for (const item of old) item.state = "failed";
+    return old.map(({ conversation }) => conversation);
+  }
   async all(store) { return this[store].map((item) => ({ ...item })); }
   async entries(rows, after, synced) {
     if (rows.some((row) => row.broken)) throw new Error("it cannot be stored");
@@ -58,6 +66,7 @@ export async function start() {
   const call = async (_, path) => {
     if (refusal) throw refusal;
     const empty = { rows: [], friends: [], next_after: null, next_before: null, read_to: 0 };
+    if (path === "/seq") return { seq: 9, history: HISTORY };
     return path === "/conversations" ? [] : empty;
   };
   [ahead, told] = [[], []];

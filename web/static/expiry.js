@@ -1,0 +1,79 @@
+// What goes from this browser: rows that the server removes because they are old (PROTOCOL, "Rows that expire"), and the oldest of too many.
+// Knows the stores that it is given, and nothing else.
+
+import { dropBelow } from "./spans.js";
+import { done, saidAbout } from "./state.js";
+import { count, isHere } from "./unread.js";
+
+// Changes of a group stay however old they are. Other kinds that stay are no rows here.
+const isLasting = ({ kind }) => kind === "membership";
+
+/** The rows that were sent before `time` (RFC 3339), from the oldest on, up to the first that was not. */
+function oldest(rows, time) {
+  return new Promise((resolve, reject) => {
+    const found = [];
+    const request = rows.openCursor();
+    request.onerror = () => reject(request.error);
+    request.onsuccess = () => {
+      const row = request.result?.value;
+      if (!row || !isLasting(row) && row.sent_at >= time) return resolve(found);
+      if (!isLasting(row)) found.push(row);
+      request.result.continue();
+    };
+  });
+}
+
+/** What is left of the newest row of a conversation: the conversation stays in the list. */
+const shell = ({ client_id, ...row }) => ({ ...row, kind: "deleted", body: {} });
+
+/**
+ * Removes what was sent before `time`. A message that has waited for so long is not sent without asking. Answers the conversations that
+ * have changed.
+ */
+export async function expire({ rows, conversations, outbox, stars }, time, uid) {
+  const changed = [];
+  const old = await oldest(rows, time);
+  for (const { message_id } of old) {
+    rows.delete(message_id);
+    stars.delete(message_id);
+  }
+  const isOld = (row) => row && row.kind !== "deleted" && !isLasting(row) && row.sent_at < time;
+  for (const conversation of await done(conversations.getAll())) {
+    const gone = old.filter((row) => row.conversation === conversation.id);
+    if (!gone.length && !isOld(conversation.last)) continue;
+    const isEmpty = isOld(conversation.last);
+    if (isEmpty) Object.assign(conversation, { last: shell(conversation.last), unread: 0, mentions: 0, stale: false });
+    if (conversation.pins) conversation.pins = conversation.pins.filter((row) => !isOld(row));
+    const wasHere = isHere(conversation);
+    if (gone.length) dropBelow(conversation, gone.at(-1).message_id + 1);
+    if (!isEmpty && wasHere) await count(rows, conversation, uid);
+    else if (!isEmpty) conversation.stale = true;
+    conversations.put(conversation);
+    changed.push(conversation.id);
+  }
+  for (const item of await done(outbox.getAll())) {
+    if (item.state !== "waiting" || !item.to || item.sent_at >= time) continue;
+    outbox.put({ ...item, state: "failed", code: "expired" });
+    changed.push(item.conversation);
+  }
+  return changed;
+}
+
+/** Drops the oldest rows beyond `most`. They are fetched again where somebody scrolls there. */
+export async function prune({ rows, early, conversations }, most) {
+  const extra = (await done(rows.count())) - most;
+  const known = (await done(early.count())) - most;
+  if (known > 0) for (const key of await done(early.getAllKeys(null, known))) early.delete(key);
+  if (extra <= 0) return;
+  const [last] = (await done(rows.getAllKeys(null, extra))).slice(-1);
+  for (const row of await done(rows.getAll(IDBKeyRange.upperBound(last)))) {
+    // The reactions themselves are rows above, which are not fetched again.
+    const said = saidAbout(row);
+    if (said) early.put(said);
+  }
+  rows.delete(IDBKeyRange.upperBound(last));
+  for (const conversation of await done(conversations.getAll())) {
+    dropBelow(conversation, last + 1);
+    conversations.put(conversation);
+  }
+}
