@@ -432,10 +432,10 @@ class Db extends Database {
     });
   }
 
-  /** Removes what was sent before `time`, as the server does. Answers the conversations that have changed. */
-  expire(time) {
+  /** Removes what was sent before `time`, as the server does. Answers {changed, stale}, see expiry.js. */
+  expire(time, asks) {
     return this.write(["rows", "conversations", "outbox", "stars"], (rows, conversations, outbox, stars) =>
-      expire({ rows, conversations, outbox, stars }, time, this.uid));
+      expire({ rows, conversations, outbox, stars }, time, this.uid, asks));
   }
 
   /** Keeps the database bounded: drops the oldest rows beyond KEPT_ROWS. */

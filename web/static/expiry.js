@@ -2,7 +2,7 @@
 // Knows the stores that it is given, and nothing else.
 
 import { dropBelow } from "./spans.js";
-import { done, saidAbout } from "./state.js";
+import { MOMENTS, done, saidAbout } from "./state.js";
 import { count, isHere } from "./unread.js";
 
 // Changes of a group stay however old they are. Other kinds that stay are no rows here.
@@ -27,10 +27,12 @@ function oldest(rows, time) {
 const shell = ({ client_id, ...row }) => ({ ...row, kind: "deleted", body: {} });
 
 /**
- * Removes what was sent before `time`. A message that has waited for so long is not sent without asking. Answers the conversations that
- * have changed.
+ * Removes what was sent before `time`. A message that has waited for so long is not sent without asking. Answers {changed, stale}: the
+ * conversations that have changed, and whether the server has to be asked for counts. `asks`: also for those of unread messages that are
+ * not here, of which some may have expired.
  */
-export async function expire({ rows, conversations, outbox, stars }, time, uid) {
+export async function expire({ rows, conversations, outbox, stars }, time, uid, asks) {
+  let isStale = false;
   const changed = [];
   const old = await oldest(rows, time);
   for (const { message_id } of old) {
@@ -40,14 +42,15 @@ export async function expire({ rows, conversations, outbox, stars }, time, uid) 
   const isOld = (row) => row && row.kind !== "deleted" && !isLasting(row) && row.sent_at < time;
   for (const conversation of await done(conversations.getAll())) {
     const gone = old.filter((row) => row.conversation === conversation.id);
-    if (!gone.length && !isOld(conversation.last)) continue;
     const isEmpty = isOld(conversation.last);
+    const isAsked = asks && conversation.unread > 0 && conversation.id !== MOMENTS && !isHere(conversation);
+    if (!gone.length && !isEmpty && !isAsked) continue;
     if (isEmpty) Object.assign(conversation, { last: shell(conversation.last), unread: 0, mentions: 0, stale: false });
     if (conversation.pins) conversation.pins = conversation.pins.filter((row) => !isOld(row));
     const wasHere = isHere(conversation);
     if (gone.length) dropBelow(conversation, gone.at(-1).message_id + 1);
     if (!isEmpty && wasHere) await count(rows, conversation, uid);
-    else if (!isEmpty) conversation.stale = true;
+    else if (!isEmpty) conversation.stale = isStale = true;
     conversations.put(conversation);
     changed.push(conversation.id);
   }
@@ -56,7 +59,7 @@ export async function expire({ rows, conversations, outbox, stars }, time, uid) 
     outbox.put({ ...item, state: "failed", code: "expired" });
     changed.push(item.conversation);
   }
-  return changed;
+  return { changed, stale: isStale };
 }
 
 /** Drops the oldest rows beyond `most`. They are fetched again where somebody scrolls there. */

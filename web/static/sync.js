@@ -193,6 +193,7 @@ export class Sync {
     if (uid !== this.db.uid) return this.socket.end();
     if (history !== this.state.history) await this.begin(seq, history);
     this.keep = keep_seconds;
+    this.countsFrom = 0;
     await this.expire();
     this.inFlight.clear();
     this.left++;
@@ -213,7 +214,12 @@ export class Sync {
   /** Removes what the server keeps no longer. */
   async expire() {
     if (!this.keep) return;
-    const changed = await this.db.expire(new Date(Date.now() - 1_000 * this.keep).toISOString());
+    const now = Date.now();
+    const asks = now >= this.countsFrom;
+    const { changed, stale } = await this.db.expire(new Date(now - 1_000 * this.keep).toISOString(), asks);
+    // Rows may stay there for so much longer.
+    if (asks) this.countsFrom = now + 50 * this.keep;
+    if (stale) await this.db.recount(await this.conversations());
     if (changed.length) this.changed(changed);
   }
 

@@ -236,7 +236,8 @@ test("what the server keeps no longer goes, and its conversation stays in the li
     stars.put({ message_id: 3, starred: true });
     stars.put({ message_id: 8, starred: true });
   });
-  assert.deepEqual((await db.expire(day(3))).sort(), ["g:7", "u:2", "u:2"]);
+  const { changed, stale } = await db.expire(day(3));
+  assert.deepEqual([changed.sort(), stale], [["g:7", "u:2", "u:2"], false]);
   const { conversations, outbox, stars } = await db.overview();
   assert.deepEqual((await db.all("rows")).map(({ message_id }) => message_id), [1, 6, 7, 8], "row 7 lies behind a younger one");
   const { last, unread } = conversations.get("u:2");
@@ -246,7 +247,11 @@ test("what the server keeps no longer goes, and its conversation stays in the li
   assert.equal(conversations.get("g:9").last.kind, "membership");
   assert.deepEqual([...stars.keys()], [8]);
   assert.deepEqual(outbox.map(({ state, code }) => [state, code]).sort(), [["failed", "expired"], ["waiting", undefined]]);
-  assert.deepEqual(await db.expire(day(3)), []);
+  assert.deepEqual(await db.expire(day(3), false), { changed: [], stale: false });
+  // Of the group some lie below what is here.
+  assert.deepEqual(await db.expire(day(3), true), { changed: ["g:7"], stale: true });
+  await db.recount([{ id: "g:7", last: busy[2], unread: 2, read_to: 0 }]);
+  assert.equal((await db.overview()).conversations.get("g:7").unread, 2);
   await db.keepHistory("u:2", [], { from: 0, to: 5, life: "one" });
   assert.equal((await db.overview()).conversations.get("u:2").last.message_id, 5);
 });

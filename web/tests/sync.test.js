@@ -32,6 +32,16 @@ test("what the server keeps no longer goes before anything is sent, and again wi
   assert.equal(db.begun, 0);
 });
 
+test("counts of what is not here are asked for on a new connection, and then once in a while", async () => {
+  db.unknown = true;
+  await welcome({ keep_seconds: 60 });
+  assert.equal(db.recounted, 1);
+  await receive({ type: "alive", seq: 5, history: HISTORY });
+  assert.equal(db.recounted, 1);
+  await welcome({ keep_seconds: 60 });
+  assert.equal(db.recounted, 2);
+});
+
 test("a server that keeps everything has nothing removed", async () => {
   await welcome();
   assert.equal(db.expired, undefined);

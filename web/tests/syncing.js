@@ -21,13 +21,14 @@ class Kept {
   async learnState() {}
   async keepHistory() {}
   async patch() {}
+  async recount() { this.recounted = (this.recounted ?? 0) + 1; }
   async isQuiet() { return false; }
   async lastOfOther() { return null; }
-  async expire(time) {
+  async expire(time, asks) {
     this.expired = time;
     const old = this.outbox.filter((item) => item.sent_at < time);
     for (const item of old) item.state = "failed";
-    return old.map(({ conversation }) => conversation);
+    return { changed: old.map(({ conversation }) => conversation), stale: asks && this.unknown };
   }
   async all(store) { return this[store].map((item) => ({ ...item })); }
   async entries(rows, after, synced) {
