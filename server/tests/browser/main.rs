@@ -18,6 +18,7 @@ mod ears_further;
 mod ears_walk;
 mod emoji;
 mod engine;
+mod expiry;
 mod fingers;
 mod firefox;
 mod first_run;

@@ -6,9 +6,14 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::thread::available_parallelism;
+use std::time::Duration;
 
 use tempfile::TempDir;
+use tidemark::boot;
+use tidemark::config::Config;
+use tidemark::domain::{Clock, Timestamp};
 use tidemark_client::{Draft, Error, Http, RangeQuery, Recipient};
+use tidemark_process::Version;
 use tidemark_test_support::gate::Gate;
 use tidemark_test_support::ports::free_port;
 use tidemark_trials::server::Server;
@@ -18,7 +23,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use uuid::Uuid;
 
 use super::browsers::Browsers;
-use super::engine::Engine;
+use super::engine::{Engine, PATIENCE};
 use super::window::{CONTROL_K, ENTER, Window};
 
 pub(crate) const PASSWORD: &str = "a long enough password";
@@ -289,6 +294,19 @@ impl Gone {
         restored.arg("restored").arg("--data-dir").arg(self.data.path());
         let done = restored.stdin(Stdio::null()).output().await.expect("ran");
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    /// What was said so long ago: the server is there meanwhile, in this process, by a clock that is behind.
+    pub(crate) async fn ago(self, age: Duration, said: impl AsyncFnOnce()) -> Gone {
+        let mut config = Config::default();
+        config.server.listen = ([127, 0, 0, 1], self.port).into();
+        config.storage.data_dir = self.data.path().to_owned();
+        let (now, age) = (Clock::system(), age.as_millis() as i64);
+        let clock = Clock::new(move || Timestamp(now.now().0 - age));
+        let running = boot::start(&config, clock, Version::default()).await.expect("started");
+        said().await;
+        running.stop(PATIENCE).await.expect("stopped in time");
+        self
     }
 
     /// Starts the server again, at the same address over the same data.
