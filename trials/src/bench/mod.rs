@@ -29,7 +29,7 @@ use crate::{Failure, Result, program};
 /// The scenarios to measure, and how.
 #[derive(Clone, Debug)]
 pub struct BenchPlan {
-    /// Names of scenarios; empty = all.
+    /// Names of scenarios; empty = all that take less than an hour.
     pub scenarios: Vec<String>,
     /// Runs of each, at least 1; medians are told.
     pub runs: usize,
@@ -135,7 +135,11 @@ fn choose(names: &[String]) -> Result<Vec<&'static Scenario>> {
             Failure::new(format!("there is no scenario {name}; there are: {}", known.join(", ")))
         })
     };
-    if names.is_empty() { Ok(scenario::ALL.iter().collect()) } else { names.iter().map(find).collect() }
+    if names.is_empty() {
+        Ok(scenario::ALL.iter().filter(|each| !each.takes_hours).collect())
+    } else {
+        names.iter().map(find).collect()
+    }
 }
 
 #[cfg(test)]
@@ -146,6 +150,8 @@ mod tests {
     fn an_unknown_scenario_is_reported_with_the_known_ones() {
         let error = choose(&["sned".to_owned()]).err().expect("unknown").to_string();
         assert!(error.contains("sned") && error.contains("send-latency"), "{error}");
-        assert_eq!(choose(&[]).expect("all").len(), scenario::ALL.len());
+        let all = choose(&[]).expect("all");
+        assert_eq!(all.len(), scenario::ALL.len() - 1, "one takes an hour");
+        assert_eq!(choose(&["retention-periods".to_owned()]).expect("named").len(), 1);
     }
 }

@@ -11,6 +11,7 @@ mod ids;
 mod issuer;
 mod page;
 mod postgres;
+mod retention;
 mod send;
 mod send_latency;
 mod send_spread;
@@ -30,6 +31,8 @@ use crate::Result;
 pub(super) struct Scenario {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
+    /// Only where it is named: it takes an hour or more.
+    pub(super) takes_hours: bool,
     pub(super) run: for<'a> fn(&'a Context, usize, &'a ProgressBar) -> RunningScenario<'a>,
 }
 
@@ -46,6 +49,8 @@ pub(super) const ALL: &[Scenario] = &[
     scenario::<fan_out::FanOut>(),
     scenario::<catch_up::CatchUp>(),
     scenario::<start::Start>(),
+    scenario::<retention::Retention>(),
+    scenario::<retention::RetentionPeriods>(),
     scenario::<flood::Flood>(),
     scenario::<page::BrowserPage>(),
     scenario::<ids::IdSources>(),
@@ -68,6 +73,8 @@ trait Measured: Sized {
     const NAME: &'static str;
     /// The subject of the measurement, in one line.
     const ABOUT: &'static str;
+    /// Whether a run takes an hour or more, so that it is measured only where it is named.
+    const TAKES_HOURS: bool = false;
 
     /// Sets up the state that all runs share: data, processes, accounts.
     async fn prepare(context: &Context) -> Result<Self>;
@@ -80,6 +87,7 @@ const fn scenario<M: Measured + 'static>() -> Scenario {
     Scenario {
         name: M::NAME,
         about: M::ABOUT,
+        takes_hours: M::TAKES_HOURS,
         run: |context, runs, bar| Box::pin(all::<M>(context, runs, bar)),
     }
 }
