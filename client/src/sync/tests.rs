@@ -47,6 +47,11 @@ fn a_gap_moves_the_cursor_all_the_same() {
 #[test]
 fn a_smaller_latest_id_is_believed_when_alive_says_it() {
     assert_eq!(at(50).on_alive(41, "h"), StoreChange::Lower { cursor: 41 });
+    assert_eq!(
+        at(50).on_alive(0, "h"),
+        StoreChange::Lower { cursor: 0 },
+        "rows have expired that never came"
+    );
     assert_eq!(at(50).on_alive(50, "h"), StoreChange::None);
     assert_eq!(at(50).on_alive(60, "h"), StoreChange::None);
 }

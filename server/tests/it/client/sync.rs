@@ -9,11 +9,11 @@ use tidemark_client::{
     Account, BatchOutcome, Client, Conversation, Direction, Draft, Entry, Error, Event, Events, FileStore,
     Http, Kind, MemoryStore, Options, RangeEnd, RangeQuery, Recipient,
 };
-use tidemark_test_support::until::PATIENCE;
+use tidemark_test_support::until::{PATIENCE, until};
 use tidemark_trials::chaos::{Database, DevicesRun};
 use tidemark_trials::server::Server;
 use tokio::process::Command;
-use tokio::time::timeout;
+use tokio::time::{Instant, interval, timeout};
 
 use crate::support::TestApp;
 
@@ -189,6 +189,38 @@ async fn after_a_restore_devices_start_over_and_agree_with_the_server() {
     assert_eq!(device.store.rows(), anns.range(&RangeQuery::after(0)).await.expect("rows").rows);
 }
 
+/// It would keep what an edit or a recall, which has expired too, has changed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_device_that_was_away_for_longer_than_rows_are_kept_starts_over() {
+    let app = TestApp::start_with(|config| {
+        config.retention.seconds = 60;
+        config.storage.flush_rows = 1;
+    })
+    .await;
+    let http = Http::new(&format!("http://{}", app.address)).expect("an address");
+    let [anns, bobs] =
+        [app.sign_up("ann").await, app.sign_up("bob").await].map(|who| http.with_token(&who.token));
+    let bob = bobs.me().await.expect("me").uid;
+    let say = async |text: &str| anns.send(&Draft::text(Recipient::User(bob), text)).await.expect("sent");
+    let mut device = Device::start(&bobs);
+    say("one").await;
+    device.rows(Kind::Message, 1).await;
+    let Device { client, mut events, store } = device;
+    drop(client);
+    while timeout(PATIENCE, events.next()).await.expect("ends").is_some() {}
+    say("two").await;
+    say("three").await;
+    app.pass(Duration::from_secs(61)).await;
+    let stored = async || bobs.range(&RangeQuery::after(0)).await.expect("rows").rows;
+    until("they expire", async || stored().await.len() == 1).await;
+    say("four").await;
+    let (client, events) = Client::start(bobs.clone(), store.clone(), options());
+    let mut device = Device { client, events, store };
+    while !matches!(device.event().await, Event::Cleared { cursor: 0 }) {}
+    assert_eq!(texts(&device.rows(Kind::Message, 1).await), ["four"]);
+    assert_eq!(device.store.rows(), stored().await, "with what is left of the third");
+}
+
 fn copy_files(from: &Path, to: &Path) {
     for file in std::fs::read_dir(from).expect("a folder") {
         let path = file.expect("readable").path();
@@ -255,6 +287,35 @@ async fn two_people_with_ten_devices_each_end_with_the_same_view() {
     let summary = summary.unwrap_or_else(|broken| panic!("seed {seed}: {broken}"));
     let done = summary.done.len() + usize::from(summary.cuts > 20) + usize::from(summary.repeated > 20);
     assert_eq!(done, 17, "too little happened: {summary}");
+}
+
+/// Rows are kept for a minute, by a clock that is four times as fast: rows go while they are read, and whole devices miss some.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_people_with_ten_devices_each_end_with_the_same_view_of_what_has_not_expired() {
+    let app = TestApp::start_with(|config| {
+        config.retention.seconds = 60;
+        config.storage.flush_rows = 200;
+        config.limits.log_ins_per_address_per_minute = 0;
+        config.limits.log_ins_per_name_per_minute = 0;
+        config.limits.sends_per_account_per_second = 0;
+        config.limits.stored_kib_per_account_per_day = 0;
+    })
+    .await;
+    let (seed, length) = (20_261_128, Duration::from_secs(45));
+    let run = DevicesRun { database: Database::Sqlite, seed, length, bar: ProgressBar::hidden() };
+    let passing = async {
+        let (mut ticks, end) = (interval(Duration::from_millis(100)), Instant::now() + length);
+        while Instant::now() < end {
+            ticks.tick().await;
+            app.pass(Duration::from_millis(400)).await;
+        }
+    };
+    let host = app.address.clone();
+    let (summary, ()) = tokio::join!(run.over(std::slice::from_ref(&host), true), passing);
+    let summary = summary.unwrap_or_else(|broken| panic!("seed {seed}: {broken}"));
+    assert!(summary.cleared > 2 && summary.done.len() == 15, "too little happened: {summary}");
+    let sent: usize = summary.done.values().sum();
+    assert!(summary.rows < sent, "rows have expired: {summary}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
