@@ -8,14 +8,18 @@ use crate::store::{Forgotten, StoreError};
 
 /// Statements that remove a user's rows, one for each kind; all rows lie in the user's partition.
 pub(super) const KINDS: [&str; 4] = [
-    "DELETE FROM entries WHERE partition_key = $1 AND receiver = $2 AND message_id IN
-        (SELECT message_id FROM entries WHERE partition_key = $1 AND receiver = $2 ORDER BY message_id LIMIT $3)",
-    "DELETE FROM compaction_keys WHERE partition_key = $1 AND receiver = $2 AND name IN
-        (SELECT name FROM compaction_keys WHERE partition_key = $1 AND receiver = $2 ORDER BY name LIMIT $3)",
-    "DELETE FROM conversations WHERE partition_key = $1 AND owner = $2 AND conversation IN
-        (SELECT conversation FROM conversations WHERE partition_key = $1 AND owner = $2 ORDER BY conversation LIMIT $3)",
-    "DELETE FROM sent WHERE partition_key = $1 AND sender = $2 AND client_id IN
-        (SELECT client_id FROM sent WHERE partition_key = $1 AND sender = $2 ORDER BY client_id LIMIT $3)",
+    "DELETE FROM entries USING
+        (SELECT ctid AS version FROM entries WHERE partition_key = $1 AND receiver = $2 ORDER BY message_id LIMIT $3) AS next
+     WHERE entries.ctid = next.version AND entries.partition_key = $1",
+    "DELETE FROM compaction_keys USING
+        (SELECT ctid AS version FROM compaction_keys WHERE partition_key = $1 AND receiver = $2 ORDER BY name LIMIT $3) AS next
+     WHERE compaction_keys.ctid = next.version AND compaction_keys.partition_key = $1",
+    "DELETE FROM conversations USING
+        (SELECT ctid AS version FROM conversations WHERE partition_key = $1 AND owner = $2 ORDER BY conversation LIMIT $3) AS next
+     WHERE conversations.ctid = next.version AND conversations.partition_key = $1",
+    "DELETE FROM sent USING
+        (SELECT ctid AS version FROM sent WHERE partition_key = $1 AND sender = $2 ORDER BY client_id LIMIT $3) AS next
+     WHERE sent.ctid = next.version AND sent.partition_key = $1",
 ];
 
 /// Removes rows of `uid`, and what is kept beside them. Under the lock of the head row, as everything that changes an inbox.
