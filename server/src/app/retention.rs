@@ -1,6 +1,6 @@
 //! Removes rows that have expired, and idempotency records after them.
 //!
-//! It walks over all inboxes, a step at a time, and pauses after each step for four times as long as it took. A step that took long is
+//! It walks over all inboxes, and over all records, a step at a time, and pauses after each step for four times as long as it took. A step that took long is
 //! followed by a smaller one, so that others who write to the tables wait for some milliseconds at most. Owns nothing that lasts: how far an
 //! inbox has expired stands with it. Several servers may walk at a time.
 
@@ -11,15 +11,15 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
-use crate::domain::{Clock, Timestamp, Uid};
+use crate::domain::{Clock, IdempotencyKey, Timestamp, Uid};
 use crate::log_limit::LogLimit;
-use crate::store::{Expired, MessageStore, StoreError};
+use crate::store::{MessageStore, StoreError};
 
 /// Between two walks over the rows: a twentieth of the time for which they are kept, within these bounds.
 const ROWS_EVERY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3_600));
 /// The same of records, of which all are read.
 const RECORDS_EVERY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(86_400));
-/// The rows of a step.
+/// The rows of a step, or the records that it looks at.
 const STEP: (usize, usize) = (16, 500);
 /// Steps that take longer become smaller; those that take less than half as long become larger.
 const STEP_TAKES: Duration = Duration::from_millis(10);
@@ -38,12 +38,12 @@ pub struct Retention {
     pub kept: Duration,
 }
 
-/// What is walked over.
+/// What is walked over, and how far the walk has come.
 #[derive(Clone, Copy, Debug)]
 enum Old {
-    Rows,
+    Rows(Option<Uid>),
     /// They are kept for a quarter longer: a row that was delivered late goes late, and a key must not be used again before.
-    Records,
+    Records(Option<IdempotencyKey>),
 }
 
 impl Retention {
@@ -51,8 +51,8 @@ impl Retention {
     pub async fn run(self, stopping: CancellationToken) {
         let forever = async {
             tokio::join!(
-                self.walk_again_and_again(Old::Rows, ROWS_EVERY),
-                self.walk_again_and_again(Old::Records, RECORDS_EVERY),
+                self.walk_again_and_again(Old::Rows(None), ROWS_EVERY),
+                self.walk_again_and_again(Old::Records(None), RECORDS_EVERY),
             );
         };
         stopping.run_until_cancelled(forever).await;
@@ -77,18 +77,17 @@ impl Retention {
         }
     }
 
-    /// One walk over all inboxes. Says how much it has removed.
-    async fn walk(&self, old: Old) -> Result<u64, StoreError> {
-        let (mut after, mut removed, mut step) = (None, 0, STEP.1);
+    /// One walk from there on. Says how much it has removed.
+    async fn walk(&self, mut old: Old) -> Result<u64, StoreError> {
+        let (mut removed, mut step) = (0, STEP.1);
         loop {
             let began = Instant::now();
-            let expired = self.step(old, after, step).await?;
+            let (count, is_done) = self.step(&mut old, step).await?;
             let took = began.elapsed();
-            removed += expired.removed;
-            if expired.is_done {
+            removed += count;
+            if is_done {
                 return Ok(removed);
             }
-            after = expired.after;
             if took > STEP_TAKES {
                 step = (step / 2).max(STEP.0);
             } else if took < STEP_TAKES / 2 {
@@ -98,14 +97,23 @@ impl Retention {
         }
     }
 
-    async fn step(&self, old: Old, after: Option<Uid>, limit: usize) -> Result<Expired, StoreError> {
+    /// Says how much it has removed, and whether the walk is at its end.
+    async fn step(&self, old: &mut Old, limit: usize) -> Result<(u64, bool), StoreError> {
         let before = |kept: Duration| {
             let kept = i64::try_from(kept.as_millis()).unwrap_or(i64::MAX);
             Timestamp(self.clock.now().0.saturating_sub(kept))
         };
         match old {
-            Old::Rows => self.store.expire_rows(after, before(self.kept), limit).await,
-            Old::Records => self.store.expire_records(after, before(self.kept * 5 / 4), limit).await,
+            Old::Rows(after) => {
+                let expired = self.store.expire_rows(*after, before(self.kept), limit).await?;
+                *after = expired.after;
+                Ok((expired.removed, expired.is_done))
+            }
+            Old::Records(after) => {
+                let expired = self.store.expire_records(*after, before(self.kept * 5 / 4), limit).await?;
+                *after = expired.after;
+                Ok((expired.removed, expired.is_done))
+            }
         }
     }
 }

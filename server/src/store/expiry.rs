@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 
 use crate::domain::{Content, Conversation, Entry, MessageId, STARS, Timestamp, Uid, pins};
 
-/// How far a walk over all inboxes has come that removes what is old.
+/// How far a walk has come that removes what is old: over inboxes, or over records by their keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Expired {
+pub struct Expired<Place = Uid> {
     /// How many rows or records were removed, or left their shells.
     pub removed: u64,
-    /// The last inbox that has nothing more to remove, in the order of (partition key, uid): the walk goes on after it.
-    pub after: Option<Uid>,
+    /// The last one that has nothing more to remove, in the order of (partition key, uid), of records then by `client_id`: the walk goes on
+    /// after it.
+    pub after: Option<Place>,
     /// Whether the walk has come to its end.
     pub is_done: bool,
 }

@@ -224,10 +224,10 @@ impl MessageStore for FaultyStore {
 
     async fn expire_records(
         &self,
-        after: Option<Uid>,
+        after: Option<IdempotencyKey>,
         sent_before: Timestamp,
         limit: usize,
-    ) -> Result<Expired, StoreError> {
+    ) -> Result<Expired<IdempotencyKey>, StoreError> {
         self.inner().expire_records(after, sent_before, limit).await
     }
 

@@ -286,13 +286,14 @@ pub trait MessageStore: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Expired, StoreError>;
 
-    /// The same with idempotency records of the users who have these inboxes. Afterwards their keys may be used again.
+    /// Removes idempotency records of what was sent before `sent_before`: looks at `limit` of those after `after`, and goes on where the answer
+    /// says. Afterwards their keys may be used again.
     async fn expire_records(
         &self,
-        after: Option<Uid>,
+        after: Option<IdempotencyKey>,
         sent_before: Timestamp,
         limit: usize,
-    ) -> Result<Expired, StoreError>;
+    ) -> Result<Expired<IdempotencyKey>, StoreError>;
 
     /// Up to which id rows of `uid` have expired; [`MessageId::ZERO`]: none has.
     async fn expired_to(&self, uid: Uid) -> Result<MessageId, StoreError>;

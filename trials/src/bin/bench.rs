@@ -15,7 +15,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 #[derive(Parser)]
 #[command(name = "bench", after_help = scenarios())]
 struct BenchArguments {
-    /// Which to run; all if none is named
+    /// Which to run; all that take less than an hour if none is named
     #[arg(value_name = "SCENARIO")]
     scenarios: Vec<String>,
     /// Write the rows to this file; what is not measured now keeps its rows in it

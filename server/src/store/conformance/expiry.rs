@@ -42,7 +42,7 @@ pub async fn expire_all(store: &dyn MessageStore, before: Timestamp, step: usize
         let expired = store.expire_rows(after, before, step).await.expect("removed");
         (after, is_done) = (expired.after, expired.is_done);
     }
-    (after, is_done) = (None, false);
+    let (mut after, mut is_done) = (None, false);
     while !is_done {
         let expired = store.expire_records(after, before, step).await.expect("removed");
         (after, is_done) = (expired.after, expired.is_done);

@@ -107,10 +107,10 @@ impl MessageStore for MemoryStore {
 
     async fn expire_records(
         &self,
-        after: Option<Uid>,
+        after: Option<IdempotencyKey>,
         sent_before: Timestamp,
         limit: usize,
-    ) -> Result<Expired, StoreError> {
+    ) -> Result<Expired<IdempotencyKey>, StoreError> {
         Ok(self.state().expire_records(after, sent_before, limit))
     }
 

@@ -259,40 +259,13 @@ impl MemoryState {
         sent_before: Timestamp,
         limit: usize,
     ) -> Expired {
-        self.walk(after, limit, |state, uid, room| state.expire_inbox(uid, sent_before, room))
-    }
-
-    /// Removes old idempotency records.
-    pub(super) fn expire_records(
-        &mut self,
-        after: Option<Uid>,
-        sent_before: Timestamp,
-        limit: usize,
-    ) -> Expired {
-        self.walk(after, limit, |state, uid, room| {
-            let old = |(key, record): &(&IdempotencyKey, &IdempotencyRecord)| {
-                key.0 == uid && record.sent_at < sent_before
-            };
-            let old: Vec<_> = state.records.iter().filter(old).map(|(key, _)| *key).take(room).collect();
-            old.iter().for_each(|key| _ = state.records.remove(key));
-            (old.len(), old.len() < room)
-        })
-    }
-
-    /// Takes a step in each inbox after `after` until one has removed as much as there is room for.
-    fn walk(
-        &mut self,
-        after: Option<Uid>,
-        limit: usize,
-        step: impl Fn(&mut MemoryState, Uid, usize) -> (usize, bool),
-    ) -> Expired {
         let place = |uid: Uid| (uid.partition_key(), uid);
         let mut uids: Vec<Uid> = self.latest_ids.keys().copied().collect();
         uids.retain(|uid| after.is_none_or(|after| place(*uid) > place(after)));
         uids.sort_unstable_by_key(|uid| place(*uid));
         let (mut after, mut room) = (after, limit);
         for uid in uids {
-            let (removed, is_done) = step(self, uid, room);
+            let (removed, is_done) = self.expire_inbox(uid, sent_before, room);
             room -= removed;
             if !is_done {
                 return Expired { removed: (limit - room) as u64, after, is_done: false };
@@ -302,6 +275,25 @@ impl MemoryState {
         Expired { removed: (limit - room) as u64, after, is_done: true }
     }
 
+    /// Removes old idempotency records.
+    pub(super) fn expire_records(
+        &mut self,
+        after: Option<IdempotencyKey>,
+        sent_before: Timestamp,
+        limit: usize,
+    ) -> Expired<IdempotencyKey> {
+        let place = |(uid, client_id): IdempotencyKey| (uid.partition_key(), uid, client_id);
+        let mut keys: Vec<IdempotencyKey> = self.records.keys().copied().collect();
+        keys.retain(|key| after.is_none_or(|after| place(*key) > place(after)));
+        keys.sort_unstable_by_key(|key| place(*key));
+        keys.truncate(limit);
+        let (last, is_done) = (keys.last().copied().or(after), keys.len() < limit);
+        keys.retain(|key| self.records.get(key).is_some_and(|record| record.sent_at < sent_before));
+        keys.iter().for_each(|key| _ = self.records.remove(key));
+        Expired { removed: keys.len() as u64, after: last, is_done }
+    }
+
+    /// One step in an inbox: how many rows have gone or left their shells, and whether no more are old.
     fn expire_inbox(&mut self, uid: Uid, sent_before: Timestamp, room: usize) -> (usize, bool) {
         let ids = (self.expired_to(uid).get() + 1, MessageId::MAX.get());
         let rows = self.rows(uid, ids, Direction::Forward);

@@ -4,12 +4,17 @@
 //! that somebody writes to at that moment is left for a later walk, so nobody waits for the other. Several servers walk at a time: what one
 //! has removed, the others do not find. In the distributed layout each inbox is a transaction of its own.
 
+use std::collections::BTreeMap;
+
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
+use uuid::Uuid;
 
 use super::PgDb;
 use super::layout::Layout;
 use super::lookup::{self, ENTRY, rows_at_most};
-use crate::domain::{Conversation, Entry, Kind, MessageId, PartitionKey, Timestamp, Uid};
+use crate::domain::{
+    ClientId, Conversation, Entry, IdempotencyKey, Kind, MessageId, PartitionKey, Timestamp, Uid,
+};
 use crate::store::expiry::{Expiry, INBOXES_AT_ONCE};
 use crate::store::{Expired, StoreError};
 
@@ -66,38 +71,60 @@ pub(super) async fn expire_rows(
     db.limited(expire).await
 }
 
-/// Removes old idempotency records of some users after `after`.
+/// Removes the old ones of the next idempotency records after `after`.
 pub(super) async fn expire_records(
     db: &PgDb,
-    after: Option<Uid>,
+    after: Option<IdempotencyKey>,
     sent_before: Timestamp,
     limit: usize,
-) -> Result<Expired, StoreError> {
+) -> Result<Expired<IdempotencyKey>, StoreError> {
     let expire = async {
         let mut connection = db.reader().await?;
-        let inboxes = inboxes(&mut connection, after).await?;
-        let mut walk = Walk::new(&inboxes, after, limit);
-        for &(uid, _) in &inboxes {
-            let removed = sqlx::query(
-                "DELETE FROM sent WHERE partition_key = $1 AND sender = $2 AND client_id IN
-                     (SELECT client_id FROM sent WHERE partition_key = $1 AND sender = $2 AND sent_at < $3
-                      ORDER BY client_id LIMIT $4)",
-            )
-            .bind(uid.partition_key().to_string())
-            .bind(i64::from(uid.0))
-            .bind(sent_before.0)
-            .bind(rows_at_most(walk.room))
-            .execute(&mut *connection)
-            .await?;
-            walk.room -= usize::try_from(removed.rows_affected()).map_err(StoreError::corrupt)?;
-            if walk.room == 0 {
-                break;
+        let records = records(&mut connection, after, limit).await?;
+        let mut old: BTreeMap<Uid, Vec<ClientId>> = BTreeMap::new();
+        for ((sender, client_id), sent_at) in &records {
+            if *sent_at < sent_before {
+                old.entry(*sender).or_default().push(*client_id);
             }
-            walk.after = Some(uid);
         }
-        Ok(walk.expired())
+        let mut removed = 0;
+        for (sender, names) in old {
+            let names: Vec<Vec<u8>> = names.iter().map(|name| name.0.as_bytes().to_vec()).collect();
+            let delete = sqlx::query(AssertSqlSafe(delete_from("sent", "sender", "client_id", "bytea")));
+            let delete = delete.bind(sender.partition_key().to_string()).bind(i64::from(sender.0));
+            removed += delete.bind(names).execute(&mut *connection).await?.rows_affected();
+        }
+        let last = records.last().map(|(key, _)| *key);
+        Ok(Expired { removed, after: last.or(after), is_done: records.len() < limit })
     };
     db.limited(expire).await
+}
+
+/// The next records after `after`, and when their messages were sent. They are read from place to place, and not searched for what is old:
+/// a sender with many that are not would be searched again in each step.
+async fn records(
+    connection: &mut PgConnection,
+    after: Option<IdempotencyKey>,
+    limit: usize,
+) -> Result<Vec<(IdempotencyKey, Timestamp)>, StoreError> {
+    let key = after.map(|(sender, _)| sender.partition_key());
+    let rows: Vec<(i64, Vec<u8>, i64)> = sqlx::query_as(
+        "SELECT sender, client_id, sent_at FROM sent WHERE (partition_key, sender, client_id) > ($1, $2, $3)
+         ORDER BY partition_key, sender, client_id LIMIT $4",
+    )
+    .bind(key.as_ref().map_or("", PartitionKey::as_str))
+    .bind(after.map_or(0, |(sender, _)| i64::from(sender.0)))
+    .bind(after.map_or_else(Vec::new, |(_, name)| name.0.as_bytes().to_vec()))
+    .bind(rows_at_most(limit))
+    .fetch_all(connection)
+    .await?;
+    let record = |(sender, name, sent_at): (i64, Vec<u8>, i64)| {
+        Ok((
+            (lookup::uid(sender)?, ClientId(Uuid::from_slice(&name).map_err(StoreError::corrupt)?)),
+            Timestamp(sent_at),
+        ))
+    };
+    rows.into_iter().map(record).collect()
 }
 
 /// How far a call has come.
@@ -215,59 +242,61 @@ async fn remove_all(connection: &mut PgConnection, work: &[(Uid, Expiry)]) -> Re
     Ok(removed)
 }
 
+/// Removes rows of one owner by their names. Each is looked up alone: a database that does not know that one owner has many rows would
+/// otherwise go through all of them.
+fn delete_from(table: &str, owner: &str, name: &str, of: &str) -> String {
+    format!(
+        "DELETE FROM {table} USING (SELECT found.version FROM unnest($3::{of}[]) AS wanted(name)
+             CROSS JOIN LATERAL (SELECT ctid AS version FROM {table} WHERE partition_key = $1 AND {owner} = $2
+                 AND {name} BETWEEN wanted.name AND wanted.name ORDER BY {name} LIMIT 1) AS found) AS old
+         WHERE {table}.ctid = old.version AND {table}.partition_key = $1"
+    )
+}
+
 /// Removes it all from an inbox.
 async fn remove(connection: &mut PgConnection, uid: Uid, expiry: &Expiry) -> Result<(), StoreError> {
-    let of =
-        |sql: &'static str| sqlx::query(sql).bind(uid.partition_key().to_string()).bind(i64::from(uid.0));
+    let of = |sql: String| {
+        sqlx::query(AssertSqlSafe(sql)).bind(uid.partition_key().to_string()).bind(i64::from(uid.0))
+    };
     let through = expiry.through.get().cast_signed();
     let gone: Vec<i64> = expiry.gone.iter().map(|id| id.get().cast_signed()).collect();
-    of("DELETE FROM entries WHERE partition_key = $1 AND receiver = $2 AND message_id = ANY ($3)")
-        .bind(gone)
-        .execute(&mut *connection)
-        .await?;
+    let delete_rows = delete_from("entries", "receiver", "message_id", "bigint");
+    of(delete_rows.clone()).bind(gone).execute(&mut *connection).await?;
     for (id, shell) in &expiry.emptied {
-        of("UPDATE entries SET kind = $3, body = $4, client_id = NULL
-            WHERE partition_key = $1 AND receiver = $2 AND message_id = $5")
-        .bind(i16::from(shell.kind.code()))
-        .bind(shell.body.as_json())
-        .bind(id.get().cast_signed())
-        .execute(&mut *connection)
-        .await?;
+        let empty = "UPDATE entries SET kind = $3, body = $4, client_id = NULL
+            WHERE partition_key = $1 AND receiver = $2 AND message_id = $5";
+        of(empty.to_owned())
+            .bind(i16::from(shell.kind.code()))
+            .bind(shell.body.as_json())
+            .bind(id.get().cast_signed())
+            .execute(&mut *connection)
+            .await?;
     }
     for (conversation, first) in &expiry.shown {
-        of("DELETE FROM entries WHERE partition_key = $1 AND receiver = $2 AND conversation = $3 AND message_id < $4 AND kind = $5")
+        let forget_shells = "DELETE FROM entries
+            WHERE partition_key = $1 AND receiver = $2 AND conversation = $3 AND message_id < $4 AND kind = $5";
+        of(forget_shells.to_owned())
             .bind(conversation.to_string())
             .bind(first.get().cast_signed())
             .bind(i16::from(Kind::Deleted.code()))
             .execute(&mut *connection)
             .await?;
     }
+    let delete_keys = delete_from("compaction_keys", "receiver", "name", "text");
     if !expiry.marks.is_empty() {
-        let ids: Vec<i64> =
-            of("DELETE FROM compaction_keys WHERE partition_key = $1 AND receiver = $2 AND name = ANY ($3) RETURNING message_id")
-                .bind(&expiry.marks)
-                .fetch_all(&mut *connection)
-                .await?
-                .iter()
-                .map(|row| row.try_get(0))
-                .collect::<Result<_, _>>()?;
-        if !ids.is_empty() {
-            of("DELETE FROM entries WHERE partition_key = $1 AND receiver = $2 AND message_id = ANY ($3)")
-                .bind(ids)
-                .execute(&mut *connection)
-                .await?;
+        let forget_marks = format!("{delete_keys} RETURNING compaction_keys.message_id");
+        let marks = of(forget_marks).bind(&expiry.marks).fetch_all(&mut *connection).await?;
+        let marks: Vec<i64> = marks.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+        if !marks.is_empty() {
+            of(delete_rows).bind(marks).execute(&mut *connection).await?;
         }
     }
     if !expiry.keys.is_empty() {
-        of("DELETE FROM compaction_keys WHERE partition_key = $1 AND receiver = $2 AND name = ANY ($3) AND message_id <= $4")
-            .bind(&expiry.keys)
-            .bind(through)
-            .execute(&mut *connection)
-            .await?;
+        let forget_keys = format!("{delete_keys} AND compaction_keys.message_id <= $4");
+        of(forget_keys).bind(&expiry.keys).bind(through).execute(&mut *connection).await?;
     }
-    of("UPDATE heads SET expired_to = $3 WHERE partition_key = $1 AND receiver = $2 AND expired_to < $3")
-        .bind(through)
-        .execute(connection)
-        .await?;
+    let move_on =
+        "UPDATE heads SET expired_to = $3 WHERE partition_key = $1 AND receiver = $2 AND expired_to < $3";
+    of(move_on.to_owned()).bind(through).execute(connection).await?;
     Ok(())
 }

@@ -199,10 +199,10 @@ impl MessageStore for PostgresStore {
 
     async fn expire_records(
         &self,
-        after: Option<Uid>,
+        after: Option<IdempotencyKey>,
         sent_before: Timestamp,
         limit: usize,
-    ) -> Result<Expired, StoreError> {
+    ) -> Result<Expired<IdempotencyKey>, StoreError> {
         expiry::expire_records(&self.db, after, sent_before, limit).await
     }
 

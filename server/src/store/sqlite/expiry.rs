@@ -8,11 +8,15 @@
 use rusqlite::{Connection, params};
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Row as _, SqliteConnection};
+use uuid::Uuid;
 
 use super::lookup::{self, ENTRY};
 use super::memtable::MemtableView;
 use super::shared::SqliteShared;
-use crate::domain::{Content, Conversation, Direction, Entry, Kind, MessageId, PartitionKey, Timestamp, Uid};
+use crate::domain::{
+    ClientId, Content, Conversation, Direction, Entry, IdempotencyKey, Kind, MessageId, PartitionKey,
+    Timestamp, Uid,
+};
 use crate::store::expiry::{Expiry, INBOXES_AT_ONCE};
 use crate::store::{Expired, StoreError};
 
@@ -89,48 +93,58 @@ impl SqliteShared {
         Ok(expired)
     }
 
-    /// Removes old idempotency records of some users after `after`.
+    /// Removes the old ones of the next idempotency records after `after`.
     pub(super) async fn expire_records(
         &self,
-        after: Option<Uid>,
+        after: Option<IdempotencyKey>,
         sent_before: Timestamp,
         limit: usize,
-    ) -> Result<Expired, StoreError> {
-        let mut tables = self.db.reader().await?;
-        let inboxes = inboxes(&mut tables, &self.memory.view(), after).await?;
-        let keys: Vec<_> =
-            inboxes.iter().map(|inbox| json!([inbox.uid.partition_key().as_str(), inbox.uid.0])).collect();
-        let old: Vec<(String, i64, Vec<u8>)> = sqlx::query_as(
-            "SELECT partition_key, sender, client_id FROM json_each(?) AS wanted CROSS JOIN sent
-             WHERE partition_key = wanted.value ->> 0 AND sender = wanted.value ->> 1 AND sent_at < ? LIMIT ?",
-        )
-        .bind(json!(keys).to_string())
-        .bind(sent_before.0)
-        .bind(i64::try_from(limit).unwrap_or(i64::MAX))
-        .fetch_all(&mut *tables)
-        .await?;
-        drop(tables);
-        let removed = old.len();
+    ) -> Result<Expired<IdempotencyKey>, StoreError> {
+        let mut records = records(&mut *self.db.reader().await?, after, limit).await?;
+        let (last, is_done) = (records.last().map(|(key, _)| *key).or(after), records.len() < limit);
+        records.retain(|(_, sent_at)| *sent_at < sent_before);
+        let removed = records.len() as u64;
         if removed > 0 {
             let remove = move |connection: &Connection| {
                 let mut delete = connection.prepare_cached(
                     "DELETE FROM sent WHERE partition_key = ? AND sender = ? AND client_id = ?",
                 )?;
-                for (key, sender, client_id) in &old {
-                    delete.execute(params![key, sender, client_id])?;
+                for ((sender, name), _) in &records {
+                    delete.execute(params![sender.partition_key().as_str(), sender.0, name.0.as_bytes()])?;
                 }
                 Ok(())
             };
             self.db.write_bulk(remove).await?;
         }
-        let is_all = removed < limit;
-        let last = inboxes.last().map(|inbox| inbox.uid).or(after);
-        Ok(Expired {
-            removed: removed as u64,
-            after: if is_all { last } else { after },
-            is_done: is_all && inboxes.len() < INBOXES_AT_ONCE,
-        })
+        Ok(Expired { removed, after: last, is_done })
     }
+}
+
+/// The next records after `after` that the tables have, and when their messages were sent. They are read from place to place, and not
+/// searched for what is old: a sender with many that are not would be searched again in each step.
+async fn records(
+    tables: &mut SqliteConnection,
+    after: Option<IdempotencyKey>,
+    limit: usize,
+) -> Result<Vec<(IdempotencyKey, Timestamp)>, StoreError> {
+    let key = after.map(|(sender, _)| sender.partition_key());
+    let rows = sqlx::query_as(
+        "SELECT sender, client_id, sent_at FROM sent WHERE (partition_key, sender, client_id) > (?, ?, ?)
+         ORDER BY partition_key, sender, client_id LIMIT ?",
+    )
+    .bind(key.as_ref().map_or("", PartitionKey::as_str).to_owned())
+    .bind(after.map_or(0, |(sender, _)| i64::from(sender.0)))
+    .bind(after.map_or_else(Vec::new, |(_, name)| name.0.as_bytes().to_vec()))
+    .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+    .fetch_all(tables)
+    .await?;
+    let record = |(sender, name, sent_at): (u32, Vec<u8>, i64)| {
+        Ok((
+            (Uid(sender), ClientId(Uuid::from_slice(&name).map_err(StoreError::corrupt)?)),
+            Timestamp(sent_at),
+        ))
+    };
+    rows.into_iter().map(record).collect()
 }
 
 /// The inboxes after `after` that the tables have.

@@ -285,10 +285,10 @@ impl MessageStore for SqliteStore {
 
     async fn expire_records(
         &self,
-        after: Option<Uid>,
+        after: Option<IdempotencyKey>,
         sent_before: Timestamp,
         limit: usize,
-    ) -> Result<Expired, StoreError> {
+    ) -> Result<Expired<IdempotencyKey>, StoreError> {
         self.shared.expire_records(after, sent_before, limit).await
     }
 

@@ -1,7 +1,7 @@
 //! How the database comes to its answers: along the keys, however large the tables are.
 
 use super::*;
-use crate::domain::{Bound, Direction, GroupChange, GroupStep, Timestamp};
+use crate::domain::{Bound, ClientId, Direction, GroupChange, GroupStep, Timestamp};
 use crate::store::Deliver;
 use crate::store::Recipient;
 use crate::store::conformance::read_marker;
@@ -123,6 +123,40 @@ async fn every_statement_goes_along_a_key() {
     }
 }
 
+/// Each step of a walk over inboxes that are all old.
+#[tokio::test]
+async fn what_is_old_is_removed_along_the_keys() {
+    let url = durable_database().await;
+    let store =
+        open_with(&url, PgOptions { queue_connections: 1, connections: 1, ..PgOptions::default() }).await;
+    let step = async |(inbox, record), limit| {
+        let rows = store.expire_rows(inbox, Timestamp(1), limit).await.expect("removed");
+        let records = store.expire_records(record, Timestamp(1), limit).await.expect("removed");
+        store.expired_to(Uid(20_001)).await.expect("read");
+        ((rows.after, records.after), rows.removed.min(records.removed))
+    };
+    // Plans are made while the tables are empty.
+    for _ in 0..8 {
+        step((None, None), 10).await;
+    }
+    run(&mut connection(&url).await, MUCH).await;
+    run(&mut connection(&url).await, "ANALYZE").await;
+    let before = scans(&store).await;
+    let (mut after, mut removed) = ((None, None), 0);
+    for _ in 0..10 {
+        let of_both;
+        (after, of_both) = step(after, 300).await;
+        removed += of_both;
+    }
+    assert!(removed > 2_000, "{removed}");
+    run(&mut store.db.reader().await.expect("a connection"), "SELECT pg_stat_force_next_flush()").await;
+    let now = scans(&store).await;
+    for table in ["heads", "entries", "sent", "conversations"] {
+        assert_eq!(now[table].0, before[table].0, "{table} was scanned");
+        assert!(now[table].1 > before[table].1, "{table} was looked at by key");
+    }
+}
+
 /// The function keeps to the keys also where the database knows nothing of the tables: its plans are those of the first call.
 #[tokio::test]
 async fn a_commit_goes_along_the_keys_of_tables_that_have_just_grown() {
@@ -154,6 +188,53 @@ async fn pages_read<T>(store: &PostgresStore, table: &str, work: impl Future<Out
     let before = read().await;
     work.await;
     read().await - before
+}
+
+/// However many rows one person has, and the database knows nothing of that.
+#[tokio::test]
+async fn what_is_old_is_removed_without_a_look_at_what_is_not() {
+    const MANY: u64 = 20_000;
+    let place = |uid: Uid| (uid.partition_key(), uid);
+    let busy = Uid(30_001);
+    let before = (20_001..=24_000).map(Uid).filter(|uid| place(*uid) < place(busy));
+    let before = before.max_by_key(|uid| place(*uid)).expect("one of many");
+    let url = durable_database().await;
+    let store =
+        open_with(&url, PgOptions { queue_connections: 1, connections: 1, ..PgOptions::default() }).await;
+    let key = busy.partition_key();
+    let fill = format!(
+        "{MUCH} INSERT INTO heads VALUES ('{key}', {busy}, {MANY});
+         INSERT INTO entries SELECT '{key}', {busy}, id, 1, 'u:1', 1, decode(md5('busy ' || id), 'hex'), '{{}}', id - 1000000
+             FROM generate_series(1, {MANY}) id;
+         INSERT INTO sent SELECT '{key}', {busy}, decode(md5('busy ' || id), 'hex'), '', 1, id - 1000000 FROM generate_series(1, {MANY}) id;
+         INSERT INTO compaction_keys SELECT '{key}', {busy}, 'star 1 ' || id, 1 FROM generate_series(1, {MANY}) id;
+         INSERT INTO conversations VALUES ('{key}', {busy}, 'u:1', {MANY}, 0)"
+    );
+    run(&mut connection(&url).await, &fill).await;
+    run(&mut connection(&url).await, "ANALYZE").await;
+    let flush = async || {
+        run(&mut store.db.reader().await.expect("a connection"), "SELECT pg_stat_force_next_flush()").await;
+    };
+    let rows = async || {
+        let expired = store.expire_rows(Some(before), Timestamp(-1), 300).await.expect("removed");
+        assert_eq!(expired.removed, 300);
+        flush().await;
+    };
+    let records = async || {
+        let after = Some((before, ClientId(Uuid::max())));
+        let expired = store.expire_records(after, Timestamp(-1), 300).await.expect("removed");
+        assert_eq!(expired.removed, 300);
+        flush().await;
+    };
+    // So often that the database keeps its plans.
+    for _ in 0..7 {
+        for table in ["entries", "compaction_keys"] {
+            let pages = pages_read(&store, table, rows()).await;
+            assert!(pages < 8_000, "{table}: {pages}");
+        }
+        let pages = pages_read(&store, "sent", records()).await;
+        assert!(pages < 8_000, "{pages}");
+    }
 }
 
 /// While somebody holds a snapshot, no version of a head may go. Commits and looks find the newest all the same, without going through

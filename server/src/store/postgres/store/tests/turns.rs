@@ -88,10 +88,10 @@ impl MessageStore for Turns {
 
     async fn expire_records(
         &self,
-        after: Option<Uid>,
+        after: Option<IdempotencyKey>,
         sent_before: Timestamp,
         limit: usize,
-    ) -> Result<Expired, StoreError> {
+    ) -> Result<Expired<IdempotencyKey>, StoreError> {
         self.next().expire_records(after, sent_before, limit).await
     }
 
