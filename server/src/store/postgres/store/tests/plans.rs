@@ -190,50 +190,69 @@ async fn pages_read<T>(store: &PostgresStore, table: &str, work: impl Future<Out
     read().await - before
 }
 
-/// However many rows one person has, and the database knows nothing of that.
-#[tokio::test]
-async fn what_is_old_is_removed_without_a_look_at_what_is_not() {
-    const MANY: u64 = 20_000;
-    let place = |uid: Uid| (uid.partition_key(), uid);
-    let busy = Uid(30_001);
-    let before = (20_001..=24_000).map(Uid).filter(|uid| place(*uid) < place(busy));
-    let before = before.max_by_key(|uid| place(*uid)).expect("one of many");
+/// A person with many rows among many with few, of which the database knows nothing.
+const BUSY: Uid = Uid(30_001);
+
+/// A store with the rows of that person, beside others, and with one connection of each kind. Everything else is younger.
+async fn with_a_busy_person() -> PostgresStore {
     let url = durable_database().await;
     let store =
         open_with(&url, PgOptions { queue_connections: 1, connections: 1, ..PgOptions::default() }).await;
-    let key = busy.partition_key();
+    let (key, rows) = (BUSY.partition_key(), "generate_series(1, 20000) id");
     let fill = format!(
-        "{MUCH} INSERT INTO heads VALUES ('{key}', {busy}, {MANY});
-         INSERT INTO entries SELECT '{key}', {busy}, id, 1, 'u:1', 1, decode(md5('busy ' || id), 'hex'), '{{}}', id - 1000000
-             FROM generate_series(1, {MANY}) id;
-         INSERT INTO sent SELECT '{key}', {busy}, decode(md5('busy ' || id), 'hex'), '', 1, id - 1000000 FROM generate_series(1, {MANY}) id;
-         INSERT INTO compaction_keys SELECT '{key}', {busy}, 'star 1 ' || id, 1 FROM generate_series(1, {MANY}) id;
-         INSERT INTO conversations VALUES ('{key}', {busy}, 'u:1', {MANY}, 0)"
+        "{MUCH} INSERT INTO heads VALUES ('{key}', {BUSY}, 20000);
+         INSERT INTO entries SELECT '{key}', {BUSY}, id, 1, 'u:1', 1, decode(md5('busy ' || id), 'hex'), '{{}}', id - 1000000 FROM {rows};
+         INSERT INTO sent SELECT '{key}', {BUSY}, decode(md5('busy ' || id), 'hex'), '', 1, id - 1000000 FROM {rows};
+         INSERT INTO compaction_keys SELECT '{key}', {BUSY}, 'star 1 ' || id, 1 FROM {rows};
+         INSERT INTO conversations VALUES ('{key}', {BUSY}, 'u:1', 20000, 0)"
     );
     run(&mut connection(&url).await, &fill).await;
     run(&mut connection(&url).await, "ANALYZE").await;
-    let flush = async || {
+    store
+}
+
+/// Pages of `table` that are read by `work`, which takes 300 rows of the busy person away.
+async fn pages_read_for_a_few<T>(store: &PostgresStore, table: &str, work: impl Future<Output = T>) {
+    let counted = async {
+        work.await;
         run(&mut store.db.reader().await.expect("a connection"), "SELECT pg_stat_force_next_flush()").await;
     };
+    let pages = pages_read(store, table, counted).await;
+    assert!(pages < 8_000, "{pages} pages of {table} were read");
+}
+
+#[tokio::test]
+async fn what_is_old_is_removed_without_a_look_at_what_is_not() {
+    let place = |uid: Uid| (uid.partition_key(), uid);
+    let before = (20_001..=24_000).map(Uid).filter(|uid| place(*uid) < place(BUSY));
+    let before = before.max_by_key(|uid| place(*uid)).expect("one of many");
+    let store = with_a_busy_person().await;
     let rows = async || {
         let expired = store.expire_rows(Some(before), Timestamp(-1), 300).await.expect("removed");
         assert_eq!(expired.removed, 300);
-        flush().await;
     };
     let records = async || {
         let after = Some((before, ClientId(Uuid::max())));
         let expired = store.expire_records(after, Timestamp(-1), 300).await.expect("removed");
         assert_eq!(expired.removed, 300);
-        flush().await;
     };
     // So often that the database keeps its plans.
     for _ in 0..7 {
         for table in ["entries", "compaction_keys"] {
-            let pages = pages_read(&store, table, rows()).await;
-            assert!(pages < 8_000, "{table}: {pages}");
+            pages_read_for_a_few(&store, table, rows()).await;
         }
-        let pages = pages_read(&store, "sent", records()).await;
-        assert!(pages < 8_000, "{pages}");
+        pages_read_for_a_few(&store, "sent", records()).await;
+    }
+}
+
+#[tokio::test]
+async fn rows_of_a_deleted_account_are_removed_without_a_look_at_the_others() {
+    let store = with_a_busy_person().await;
+    for _ in 0..7 {
+        for table in ["entries", "sent", "compaction_keys"] {
+            let forgotten = async { assert!(store.forget_rows(BUSY, 300).await.expect("removed").more) };
+            pages_read_for_a_few(&store, table, forgotten).await;
+        }
     }
 }
 
