@@ -19,8 +19,8 @@ use crate::store::{MessageStore, StoreError};
 const ROWS_EVERY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3_600));
 /// The same of records, of which all are read.
 const RECORDS_EVERY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(86_400));
-/// The rows of a step, or the records that it looks at.
-const STEP: (usize, usize) = (16, 500);
+/// The rows of a step, or the records that it looks at. Fewer would cost more for each, and fall behind where much is sent.
+const STEP: (usize, usize) = (100, 500);
 /// Steps that take longer become smaller; those that take less than half as long become larger.
 const STEP_TAKES: Duration = Duration::from_millis(10);
 /// The least pause after a step.
