@@ -45,7 +45,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(60);
 /// Messages of one device that may be unsettled, as when it is offline.
 const UNSETTLED: usize = 20;
 /// How long some devices are away where rows expire.
-const AWAY: Duration = Duration::from_secs(20);
+const AWAY: Duration = Duration::from_secs(25);
 /// How long anything may take once every device is online.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -127,7 +127,9 @@ impl DevicesRun {
             let account = at.log_in(&accounts[whose].name, PASSWORD).await?;
             let seed = random.random();
             let device = Device::start(host, account, known[whose].clone(), seed, self.length).await?;
-            devices.push(Device { rows_expire, ..device });
+            let leaves = Instant::now() + self.length.mul_f64(random.random_range(0.0..0.3));
+            let leaves = Some(leaves).filter(|_| rows_expire && n % 3 == 0);
+            devices.push(Device { rows_expire, leaves, ..device });
         }
         self.bar.set_message("twenty devices do what they like");
         let devices = try_join_all(devices.into_iter().map(Device::live)).await?;
@@ -198,7 +200,8 @@ struct Device {
     /// What was repeated and got another answer: the name and the first answer.
     anew: Vec<(EntryKey, Sent)>,
     cleared: Arc<AtomicUsize>,
-    /// Offline until then.
+    /// When it goes offline for long, and until when it is.
+    leaves: Option<Instant>,
     away: Option<Instant>,
 }
 
@@ -236,6 +239,7 @@ impl Device {
             rows_expire: false,
             anew: Vec::new(),
             cleared,
+            leaves: None,
             away: None,
         })
     }
@@ -259,8 +263,7 @@ impl Device {
     }
 
     async fn step(&mut self) -> Result<()> {
-        // One that is away for long.
-        if self.rows_expire && self.random.random_bool(0.001) {
+        if self.leaves.take_if(|at| *at < Instant::now()).is_some() {
             self.cuts += 1;
             self.gate.shut().await;
             self.away = Some(Instant::now() + AWAY);

@@ -313,7 +313,7 @@ async fn two_people_with_ten_devices_each_end_with_the_same_view_of_what_has_not
     let host = app.address.clone();
     let (summary, ()) = tokio::join!(run.over(std::slice::from_ref(&host), true), passing);
     let summary = summary.unwrap_or_else(|broken| panic!("seed {seed}: {broken}"));
-    assert!(summary.cleared > 2 && summary.done.len() == 15, "too little happened: {summary}");
+    assert!(summary.cleared >= 4 && summary.done.len() == 15, "too little happened: {summary}");
     let sent: usize = summary.done.values().sum();
     assert!(summary.rows < sent, "rows have expired: {summary}");
 }
