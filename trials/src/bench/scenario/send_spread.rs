@@ -155,7 +155,7 @@ fn fill(folder: &Path, receivers: u32) -> Result<()> {
         let rows = connection.transaction()?;
         {
             let mut entry = rows.prepare("INSERT INTO entries VALUES (?, ?, ?, 1, ?, ?, ?, ?, 0)")?;
-            let mut line = rows.prepare("INSERT INTO conversations VALUES (?, ?, ?, ?, 0)")?;
+            let mut line = rows.prepare("INSERT OR REPLACE INTO conversations VALUES (?, ?, ?, ?, 0)")?;
             let mut head = rows.prepare("INSERT INTO heads VALUES (?, ?, ?)")?;
             for (key, uid) in uids {
                 for number in 1..=ROWS {
