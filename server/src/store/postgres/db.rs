@@ -1,7 +1,7 @@
 //! The way to one PostgreSQL database: connections that were checked, in two bounded pools.
 //!
-//! The queues have a pool of their own, so that no number of reads keeps them waiting. Everybody else shares the other
-//! one, behind a bounded line. A connection that broke is replaced by the next call, so a restart of the database needs
+//! The queues have a pool of their own (`kept`), so that no number of reads keeps them waiting. Everybody else shares the
+//! other one, behind a bounded line. A connection that broke is replaced by the next call, so a restart of the database needs
 //! none of ours.
 
 use std::ops::{Deref, DerefMut};
@@ -19,6 +19,7 @@ use tracing::{info, warn};
 
 use super::check::{check, sums};
 use super::clock::DbClock;
+use super::kept::{self, LIFE, QueueConnection, QueuePool};
 use super::layout::{self, Layout};
 use super::life::ServedLife;
 use super::options::{Replication, connection, place};
@@ -29,14 +30,11 @@ use crate::log_limit::LogLimit;
 use crate::store::migrations::{self, PostgresSchema};
 use crate::store::{PoolUse, StoreError};
 
-/// A connection that nobody used for so long is tried before it is given out.
+/// A connection of the shared pool that nobody used for so long is tried before it is given out.
 const TRIED_AFTER: Duration = Duration::from_secs(10);
 
 /// Between two tries of a start to connect.
 const BETWEEN_TRIES: Duration = Duration::from_millis(500);
-
-/// The life of a connection: after it, the next one follows what has changed about roles, settings and addresses.
-const LIFE: Duration = Duration::from_secs(1_800);
 
 /// The database.
 pub struct PgDb {
@@ -46,7 +44,7 @@ pub struct PgDb {
     /// How long an answer is waited for, in all.
     patience: Duration,
     /// For the queues alone.
-    queues: PgPool,
+    queues: Arc<QueuePool>,
     /// For everybody else.
     shared: PgPool,
     /// Places of calls that have a connection of the latter or wait for one.
@@ -161,18 +159,18 @@ impl PgDb {
         let clock = Arc::new(DbClock::default());
         let life = Arc::new(ServedLife::new(options.replication, Arc::clone(&clock)));
         let standby = Arc::new(Standby::new(options, connect.clone()));
-        let pool = |connections| {
+        let pool = |connections, tried_after| {
             let (life, standby) = (Arc::clone(&life), Arc::clone(&standby));
             let expected = Expected { program, life, standby, layout };
-            pool(connections, &connect, options, expected, Arc::clone(&refusal))
+            pool(connections, tried_after, &connect, options, expected, Arc::clone(&refusal))
         };
         let places = (options.connections as usize).saturating_add(options.waiting_reads);
         Ok(Arc::new(PgDb {
             connect_timeout: options.connect_timeout,
             lock_timeout: options.lock_timeout,
             patience: patience(options),
-            queues: pool(options.queue_connections),
-            shared: pool(options.connections),
+            queues: QueuePool::new(pool(options.queue_connections, kept::TRIED_AFTER)),
+            shared: pool(options.connections, TRIED_AFTER),
             line: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
             refusal,
             life,
@@ -204,8 +202,8 @@ impl PgDb {
     }
 
     /// A connection for what the queues do, which nobody else uses. Dropped, it goes back.
-    pub async fn for_queues(&self) -> Result<PoolConnection<Postgres>, StoreError> {
-        self.acquired(&self.queues).await
+    pub async fn for_queues(&self) -> Result<QueueConnection, StoreError> {
+        self.acquired(self.queues.acquire()).await
     }
 
     /// A connection for everybody else, to read and to write, after those who asked earlier.
@@ -214,7 +212,7 @@ impl PgDb {
     /// [`StoreError::Busy`] when the line is full.
     pub async fn reader(&self) -> Result<ReadConnection, StoreError> {
         let place = Arc::clone(&self.line).try_acquire_owned().map_err(|_| StoreError::Busy)?;
-        Ok(ReadConnection { connection: self.acquired(&self.shared).await?, _place: place })
+        Ok(ReadConnection { connection: self.acquired(self.shared.acquire()).await?, _place: place })
     }
 
     /// Waits for `work`, a few statements on a connection, and no longer than an answer may take: where the database is gone without
@@ -245,9 +243,12 @@ impl PgDb {
         wrong_with(connection, &expected).await
     }
 
-    async fn acquired(&self, pool: &PgPool) -> Result<PoolConnection<Postgres>, StoreError> {
+    async fn acquired<C>(
+        &self,
+        acquiring: impl Future<Output = Result<C, sqlx::Error>>,
+    ) -> Result<C, StoreError> {
         Standby::waits_for_a_connection(true);
-        let acquired = apart(pin!(pool.acquire())).await.map_err(|error| match error {
+        let acquired = apart(pin!(acquiring)).await.map_err(|error| match error {
             sqlx::Error::PoolTimedOut => {
                 let refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 StoreError::Unavailable(refusal.unwrap_or_else(|| {
@@ -265,13 +266,14 @@ impl PgDb {
 
     /// How its connections are used.
     pub(super) fn pools(&self) -> Vec<PoolUse> {
-        let of = |name, pool: &PgPool| PoolUse {
+        let of = |name, pool: &PgPool, idle| PoolUse {
             name,
             most: pool.options().get_max_connections() as usize,
             open: pool.size() as usize,
-            idle: pool.num_idle(),
+            idle,
         };
-        vec![of("queues", &self.queues), of("others", &self.shared)]
+        let (queues, shared) = (&self.queues, &self.shared);
+        vec![of("queues", queues.pool(), queues.idle()), of("others", shared, shared.num_idle())]
     }
 
     /// Places that are left in the line.
@@ -347,6 +349,7 @@ async fn do_statements_mix(connect: &PgConnectOptions) -> Result<bool, sqlx::Err
 
 fn pool(
     connections: u32,
+    tried_after: Duration,
     connect: &PgConnectOptions,
     options: &PgOptions,
     expected: Expected,
@@ -359,8 +362,8 @@ fn pool(
         .acquire_timeout(options.connect_timeout)
         .max_lifetime(LIFE)
         .test_before_acquire(false)
-        .before_acquire(|connection, meta| {
-            Box::pin(async move { Ok(meta.idle_for < TRIED_AFTER || connection.ping().await.is_ok()) })
+        .before_acquire(move |connection, meta| {
+            Box::pin(async move { Ok(meta.idle_for < tried_after || connection.ping().await.is_ok()) })
         })
         // One that somebody gave up comes back when its statement has ended, or goes.
         .after_release(move |connection, _| {

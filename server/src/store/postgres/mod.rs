@@ -1,6 +1,6 @@
 //! PostgreSQL: one database that several server processes use at the same time.
 //!
-//! [`PgDb`] is the way to it: a bounded pool of connections for the queues and one for everybody else, each connection
+//! [`PgDb`] is the way to it: bounded connections for the queues (`kept`) and a pool for everybody else, each connection
 //! checked when it is made, and the tables brought up to date when the first one is. It owns no data in memory that
 //! another process could change, but rows that were committed here (`recent`). [`PostgresStore`] keeps
 //! messages in it.
@@ -24,6 +24,7 @@ mod heads;
 mod history;
 mod import;
 mod inbox_import;
+mod kept;
 mod keyed;
 mod layout;
 mod learnt;
@@ -53,6 +54,7 @@ pub use error::PgOpenError;
 pub use export_snapshot::PgExportSnapshot;
 pub use import::PgImport;
 pub use inbox_import::PgInboxImport;
+pub use kept::QueueConnection;
 pub use options::{PgOptions, Replication, check_url, listening};
 pub use rates::PgRates;
 pub use status::status;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 use tidemark_test_support::servers::postgres::{Server, durable_database, url};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -188,4 +189,41 @@ async fn nothing_that_answers_is_told_without_the_password() {
     let url = format!("postgres://ann:s3cret@localhost/chat?host={}", place.path().display());
     let why = refused(&url).await;
     assert!(why.contains("cannot connect to") && !why.contains("s3cret"), "{why}");
+}
+
+/// The session of a connection of the queues, by its number.
+async fn session(db: &PgDb) -> i32 {
+    let mut connection = db.for_queues().await.expect("a connection");
+    sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(&mut *connection).await.expect("asked")
+}
+
+#[tokio::test]
+async fn a_connection_of_the_queues_is_kept_and_a_broken_one_is_replaced() {
+    let url = durable_database().await;
+    let db =
+        PgDb::open(&url, &PgOptions { queue_connections: 1, ..PgOptions::default() }).await.expect("opened");
+    let first = session(&db).await;
+    assert_eq!(session(&db).await, first);
+
+    // Given up in the middle: it comes again when its statement has ended.
+    let mut given_up = db.for_queues().await.expect("a connection");
+    assert!(given_up.execute("SELECT pg_sleep(0.2)").now_or_never().is_none(), "it takes longer");
+    drop(given_up);
+    assert_eq!(session(&db).await, first);
+
+    let mut broken = db.for_queues().await.expect("a connection");
+    run(&url, &format!("SELECT pg_terminate_backend({first}, 5000)")).await;
+    sqlx::query("SELECT 1").execute(&mut *broken).await.expect_err("its session is over");
+    drop(broken);
+    assert_ne!(session(&db).await, first);
+    let second = session(&db).await;
+    run(&url, &format!("SELECT pg_terminate_backend({second}, 5000)")).await;
+    tokio::time::pause();
+    tokio::time::advance(kept::TRIED_AFTER).await;
+    tokio::time::resume();
+    assert_ne!(session(&db).await, second, "tried before it is given out");
+    let of_queues = db.pools().into_iter().find(|pool| pool.name == "queues").expect("shown");
+    assert_eq!((of_queues.open, of_queues.idle), (1, 1));
+    db.close().await;
+    db.for_queues().await.err().expect("closed");
 }
