@@ -18,7 +18,7 @@ use crate::domain::{
     Amendment, Conversation, GroupId, IdempotencyKey, Kind, MessageId, Progress, Uid, friend_key,
     read_counts_key, seen_key,
 };
-use crate::store::StoreError;
+use crate::store::{KeyState, StoreError, Unused};
 
 mod marks;
 mod slow;
@@ -59,13 +59,17 @@ pub(super) struct Unread {
 }
 
 impl Unread {
-    /// Why the request at this place of the batch cannot be decided, if it cannot.
-    pub(super) fn refusal(&self, at: usize, queued: &Queued) -> Option<SendError> {
-        let unread = match self.facts.is_empty() {
+    /// Why the request cannot be decided, if it cannot.
+    pub(super) fn fact(&self, queued: &Queued) -> Option<SendError> {
+        match self.facts.is_empty() {
             true => None,
             false => needs(queued).find_map(|fact| self.facts.get(&fact).cloned()),
-        };
-        unread.or_else(|| self.limits.get(at).cloned().flatten())
+        }
+    }
+
+    /// Why the request at this place of the batch is not decided any more today, if it is not.
+    pub(super) fn limit(&self, at: usize) -> Option<SendError> {
+        self.limits.get(at).cloned().flatten()
     }
 }
 
@@ -157,15 +161,20 @@ fn receivers(conversation: Conversation) -> Fact {
 }
 
 impl QueueWriter<'_> {
-    /// Reads the facts on which the decisions of a batch rest.
-    pub(super) async fn facts(&self, requests: &[Queued]) -> (Facts, Unread) {
+    /// Reads the facts on which the decisions of a batch rest. `unasked`: the keys of messages are taken for unused.
+    pub(super) async fn facts(&self, requests: &[Queued], unasked: Option<Unused>) -> (Facts, Unread) {
         let (mut keys, mut people, mut groups) = (Vec::new(), Vec::new(), Vec::new());
         let (mut rows, mut markers) = (Vec::new(), Vec::new());
         let (mut permissions, mut wishes, mut told) = (Vec::new(), Vec::new(), Vec::new());
         let (mut pinned, mut starred, mut spoke) = (Vec::new(), Vec::new(), Vec::new());
-        for fact in requests.iter().flat_map(needs) {
+        let (mut facts, mut unread) = (Facts::default(), Unread::default());
+        let needed = requests.iter().flat_map(|queued| needs(queued).map(move |fact| (queued, fact)));
+        for (queued, fact) in needed {
             match fact {
-                Fact::Key(key) => keys.push(key),
+                Fact::Key(key) => match unasked.filter(|_| queued.request.is_message()) {
+                    Some(unused) => _ = facts.keys.insert(key, KeyState::Unused(unused)),
+                    None => keys.push(key),
+                },
                 Fact::Person(uid) => people.push(uid),
                 Fact::Group(gid) => groups.push(gid),
                 Fact::Row(who, id) => rows.push((who, id)),
@@ -185,7 +194,6 @@ impl QueueWriter<'_> {
         groups.dedup();
 
         let (store, directory) = (&self.parts.store, &self.parts.directory);
-        let (mut facts, mut unread) = (Facts::default(), Unread::default());
         let read = all_or_each(&groups, |gids| store.groups(gids)).await;
         for (&gid, group) in groups.iter().zip(read) {
             match group {

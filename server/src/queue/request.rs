@@ -60,6 +60,11 @@ pub enum Request {
 }
 
 impl Request {
+    /// Whether it is a message of a person.
+    pub(super) fn is_message(&self) -> bool {
+        matches!(self, Request::Message(_))
+    }
+
     /// Whether `who` only takes back what was said before, or leaves: all that is still done for an account that is deleted.
     pub(super) fn takes_back(&self, who: Uid) -> bool {
         match self {

@@ -6,6 +6,7 @@
 //! `numbering`, step 3 in `commit`.
 
 use std::collections::HashSet;
+use std::iter;
 use std::sync::Arc;
 
 use futures_util::{FutureExt as _, StreamExt as _, stream};
@@ -13,8 +14,9 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{error, warn};
 
 use super::batch::{Accepting, Batch};
+use super::facts::Unread;
 use super::numbering::{LeftBehind, Numbered};
-use super::plan::{NoWrite, PlanLimits, Planner, joiner};
+use super::plan::{Facts, NoWrite, PlanLimits, Planner, joiner};
 use super::request::{Queued, RequestAnswer, SendAck, refuse};
 use super::shard::{Pass, QueueWriter, Shard};
 use super::slices::Delivery;
@@ -158,7 +160,7 @@ impl QueueWriter<'_> {
             self.write_or_recover(std::mem::take(&mut deliveries)).await;
         }
         for tries in 1.. {
-            let (mut batch, plans) = self.decide(requests).await;
+            let (mut batch, plans) = self.decide(requests, tries == 1).await;
             let deliveries = std::mem::take(&mut deliveries);
             let Numbered { copies, accepts, left } = self.number(&self.shard.behind, deliveries, plans).await;
             let resumed = copies.len();
@@ -180,10 +182,30 @@ impl QueueWriter<'_> {
     }
 
     /// Step 1: what each request leads to, an answer or a planned write. Requests that no longer fit in wait for the next batch.
-    async fn decide(&mut self, requests: Vec<Queued>) -> (Batch, Vec<Accept>) {
-        let (requests, late): (Vec<Queued>, _) = requests.into_iter().partition(Queued::is_in_order);
+    ///
+    /// At first nobody asks for the keys of messages where the commit looks at them itself. They are asked for when a message would be
+    /// refused: it may be a repetition, which gets the first answer (I4).
+    async fn decide(&mut self, requests: Vec<Queued>, is_first: bool) -> (Batch, Vec<Accept>) {
+        let (mut requests, late): (Vec<Queued>, _) = requests.into_iter().partition(Queued::is_in_order);
         refuse(late, &SendError::OutOfOrder);
-        let (facts, unread) = self.facts(&requests).await;
+        let mut unasked = self.parts.store.unasked().filter(|_| is_first);
+        loop {
+            let (facts, unread) = self.facts(&requests, unasked).await;
+            match self.plan(requests, facts, &unread, unasked.take().is_some()) {
+                Ok(decided) => return decided,
+                Err(again) => requests = again,
+            }
+        }
+    }
+
+    /// The decisions of a batch. Gives the requests back if their keys must be asked for.
+    fn plan(
+        &mut self,
+        requests: Vec<Queued>,
+        facts: Facts,
+        unread: &Unread,
+        is_unasked: bool,
+    ) -> Result<(Batch, Vec<Accept>), Vec<Queued>> {
         let Options { text_characters, members, edit, recall, history_messages, stars, .. } = self.options;
         let limits =
             PlanLimits { text_characters, members, edit, recall, history: history_messages > 0, stars };
@@ -197,31 +219,35 @@ impl QueueWriter<'_> {
             if cut.contains(&queued.who) {
                 break;
             }
-            match unread.refusal(at, queued) {
-                Some(refusal) => batch.answer(at, Err(refusal)),
-                None => match planner.decide(at, queued.who, &queued.request) {
-                    Err(NoWrite::Answer(answer)) => batch.answer(at, answer),
-                    Err(NoWrite::SameAs(first)) => batch.answer_like(at, first),
-                    Ok(mut plan) => {
-                        let later = match self.parts.numbers.come_from_the_store() {
-                            false => self.shard.slices.cut(&mut plan, now, |uid| self.is_mine(uid)),
-                            true => Vec::new(),
-                        };
-                        if !later.is_empty() {
-                            cut.push(queued.who);
-                        }
-                        rows += plan.rows.len();
-                        // A joiner gets the earlier messages, and then the messages from here on.
-                        is_full = joiner(&plan.content).is_some();
-                        batch.plan(at, &plan, later);
-                        plans.push(plan);
+            let unreadable = unread.fact(queued);
+            let may_repeat = is_unasked && unreadable.is_none() && queued.request.is_message();
+            let decided = match unreadable.or_else(|| unread.limit(at)) {
+                Some(refusal) => Err(refusal.into()),
+                None => planner.decide(at, queued.who, &queued.request),
+            };
+            match decided {
+                Err(NoWrite::Answer(_)) if may_repeat => return Err(batch.again(iter::empty(), false)),
+                Err(NoWrite::Answer(answer)) => batch.answer(at, answer),
+                Err(NoWrite::SameAs(first)) => batch.answer_like(at, first),
+                Ok(mut plan) => {
+                    let later = match self.parts.numbers.come_from_the_store() {
+                        false => self.shard.slices.cut(&mut plan, now, |uid| self.is_mine(uid)),
+                        true => Vec::new(),
+                    };
+                    if !later.is_empty() {
+                        cut.push(queued.who);
                     }
-                },
+                    rows += plan.rows.len();
+                    // A joiner gets the earlier messages, and then the messages from here on.
+                    is_full = joiner(&plan.content).is_some();
+                    batch.plan(at, &plan, later);
+                    plans.push(plan);
+                }
             }
             at += 1;
         }
         self.shard.waiting.extend(batch.split_off(at));
-        (batch, plans)
+        Ok((batch, plans))
     }
 
     /// Step 4: the answers, when it is known what is stored. The first `resumed` writes were copies of earlier acceptances.

@@ -71,6 +71,10 @@ impl FaultyStore {
         self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).push(key);
     }
 
+    fn is_unreadable(&self, key: &IdempotencyKey) -> bool {
+        self.unreadable.lock().is_ok_and(|bad| bad.contains(key))
+    }
+
     /// From now on no commit returns or stores anything: to what lies below it, the process has died.
     pub fn kill(&self) {
         self.dead.store(true, Ordering::Relaxed);
@@ -129,6 +133,15 @@ fn scripted() -> StoreError {
 #[async_trait]
 impl MessageStore for FaultyStore {
     async fn commit(&self, writes: Vec<Write>) -> Result<Vec<Outcome>, CommitError> {
+        let keys = writes.iter().map(|write| match write {
+            Write::Accept(accept) => accept.content.key(),
+            Write::Deliver(_) => None,
+        });
+        let unreadable = keys.enumerate().filter(|(_, key)| key.is_some_and(|key| self.is_unreadable(&key)));
+        let unreadable: Vec<usize> = unreadable.map(|(at, _)| at).collect();
+        if !unreadable.is_empty() {
+            return Err(CommitError::Stale(unreadable));
+        }
         match self.next() {
             Fault::Pass => self.inner().commit(writes).await,
             Fault::Refuse => Err(CommitError::Refused(scripted())),
@@ -155,7 +168,7 @@ impl MessageStore for FaultyStore {
     }
 
     async fn keys(&self, keys: &[IdempotencyKey]) -> Result<Vec<KeyState>, StoreError> {
-        if keys.iter().any(|key| self.unreadable.lock().is_ok_and(|bad| bad.contains(key))) {
+        if keys.iter().any(|key| self.is_unreadable(key)) {
             return Err(StoreError::corrupt("as the test says"));
         }
         self.inner().keys(keys).await
@@ -288,6 +301,10 @@ impl MessageStore for FaultyStore {
 
     async fn history(&self) -> Result<HistoryId, StoreError> {
         self.inner().history().await
+    }
+
+    fn unasked(&self) -> Option<Unused> {
+        self.inner.unasked()
     }
 
     fn leaves_copies_owed(&self) -> bool {

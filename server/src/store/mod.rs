@@ -112,12 +112,13 @@ impl KeyState {
     }
 }
 
-/// Proof that a key had no record when the store was asked ([`MessageStore::keys`] alone makes it). Carried in the write, it saves the
-/// commit a second look: what was stored since then is still in memory, or the proof is too old and the commit looks again.
+/// Proof that a key had no record when the store was asked ([`MessageStore::keys`]). Carried in the write, it saves the commit a second
+/// look: what was stored since then is still in memory, or the proof is too old and the commit looks again. Where every commit looks
+/// ([`MessageStore::unasked`]), it says that the write rests on what is found.
 #[derive(Clone, Copy, Debug)]
 pub struct Unused {
-    /// The moment before the look, as the store counts.
-    since: u64,
+    /// The moment before the look, as the store counts. `None`: nobody looked.
+    since: Option<u64>,
 }
 
 /// The idempotency record of an acceptance; it outlives the row.
@@ -205,6 +206,12 @@ pub type Facts = Vec<(&'static str, serde_json::Value)>;
 pub trait MessageStore: Send + Sync + 'static {
     /// Makes `writes` durable, in order. One [`Outcome`] per write.
     async fn commit(&self, writes: Vec<Write>) -> Result<Vec<Outcome>, CommitError>;
+
+    /// What stands for a look at a key where every commit looks at its keys itself and gives a write back as stale if its key has a record.
+    /// `None`: [`keys`](Self::keys) is asked before.
+    fn unasked(&self) -> Option<Unused> {
+        None
+    }
 
     /// The states of these keys, in order.
     async fn keys(&self, keys: &[IdempotencyKey]) -> Result<Vec<KeyState>, StoreError>;

@@ -60,6 +60,23 @@ pub async fn a_repeated_key_is_refused_and_known(store: &dyn MessageStore) {
     assert_eq!(ids(store, BOB).await, [9]);
 }
 
+/// I4, where nobody has asked for the key. Nothing of the call is stored.
+pub async fn a_repeated_key_that_nobody_asked_for_is_given_back(store: &dyn MessageStore) {
+    let Some(unused) = store.unasked() else { return };
+    let say = |name, n| {
+        let content = text_message(ANN, TO_BOB, name, "hi");
+        let unused = Some(unused);
+        Write::Accept(Accept { unused, ..accept(content, vec![row(ANN, n), row(BOB, n)], vec![]) })
+    };
+    assert!(matches!(one(store, say(1, 1)).await, Outcome::Accepted(..)));
+    for n in 2..=20 {
+        let given_back = store.commit(vec![say(u128::from(n), 1_000), say(1, 1_001)]).await;
+        assert!(matches!(&given_back, Err(CommitError::Stale(at)) if *at == [1]), "{given_back:?}");
+        send_text(store, (CAT, n), (ANN, n), n.into()).await;
+    }
+    assert_eq!(ids(store, BOB).await, [1]);
+}
+
 /// A proof that a key is unused holds until the key is used, however much is stored and flushed in between.
 pub async fn an_old_proof_lets_no_key_be_used_twice(store: &dyn MessageStore) {
     let key = (ANN, client_id(1));

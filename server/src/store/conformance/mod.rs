@@ -57,7 +57,7 @@ macro_rules! message_store_conformance {
     ($make:path) => {
         $crate::message_store_conformance! { $make:
             messages: an_empty_store_knows_nothing, each_side_reads_its_own_copy, a_repeated_key_is_refused_and_known,
-                an_old_proof_lets_no_key_be_used_twice,
+                an_old_proof_lets_no_key_be_used_twice, a_repeated_key_that_nobody_asked_for_is_given_back,
                 a_refused_write_takes_no_other_with_it, an_id_must_be_larger_than_the_newest,
                 an_old_number_of_a_copy_that_is_there_is_no_matter,
                 the_senders_copy_comes_first, a_post_is_one_row_of_one_inbox, copies_owed_are_pending_until_delivered, a_copy_is_stored_once,

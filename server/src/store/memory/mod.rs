@@ -48,12 +48,20 @@ impl MessageStore for MemoryStore {
         if !latest.is_empty() {
             return Err(CommitError::Behind(Box::new(Behind { writes, latest })));
         }
+        let stale = state.stale(&writes);
+        if !stale.is_empty() {
+            return Err(CommitError::Stale(stale));
+        }
         Ok(writes.into_iter().map(|write| state.write(write)).collect())
+    }
+
+    fn unasked(&self) -> Option<Unused> {
+        Some(Unused { since: None })
     }
 
     async fn keys(&self, keys: &[IdempotencyKey]) -> Result<Vec<KeyState>, StoreError> {
         let state = self.state();
-        let unused = KeyState::Unused(Unused { since: 0 });
+        let unused = KeyState::Unused(Unused { since: None });
         Ok(keys.iter().map(|key| state.records.get(key).copied().map_or(unused, KeyState::Used)).collect())
     }
 

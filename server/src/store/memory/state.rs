@@ -56,6 +56,16 @@ impl MemoryState {
         behind.into_iter().collect()
     }
 
+    /// The places of writes that bring a proof that their key has no record, though it has one.
+    pub(super) fn stale(&self, writes: &[Write]) -> Vec<usize> {
+        let proven = |write: &Write| match write {
+            Write::Accept(accept) => accept.unused.and(accept.content.key()),
+            Write::Deliver(_) => None,
+        };
+        let proven = writes.iter().enumerate().filter_map(|(at, write)| Some((at, proven(write)?)));
+        proven.filter(|(_, key)| self.records.contains_key(key)).map(|(at, _)| at).collect()
+    }
+
     /// Does `write` whole or not at all.
     pub(super) fn write(&mut self, write: Write) -> Outcome {
         match write {

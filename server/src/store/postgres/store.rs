@@ -110,12 +110,17 @@ impl MessageStore for PostgresStore {
         committed
     }
 
+    fn unasked(&self) -> Option<Unused> {
+        // Where a part of a call may be stored, what is stored is shown only when the call is decided again.
+        self.db.layout.stores_all_or_nothing().then_some(Unused { since: None })
+    }
+
     async fn keys(&self, keys: &[IdempotencyKey]) -> Result<Vec<KeyState>, StoreError> {
         let records =
             async { lookup::records(&mut *self.db.for_queues().await?, keys, self.db.layout).await };
         let records = self.db.limited(records).await?;
         let state =
-            |key| records.get(key).copied().map_or(KeyState::Unused(Unused { since: 0 }), KeyState::Used);
+            |key| records.get(key).copied().map_or(KeyState::Unused(Unused { since: None }), KeyState::Used);
         Ok(keys.iter().map(state).collect())
     }
 

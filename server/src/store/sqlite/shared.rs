@@ -54,7 +54,7 @@ impl SqliteShared {
     pub(super) async fn keys(&self, keys: &[IdempotencyKey]) -> Result<Vec<KeyState>, StoreError> {
         // Before the tables are asked: what is committed meanwhile is younger than the proof.
         let view = self.memory.view();
-        let unused = KeyState::Unused(Unused { since: view.number });
+        let unused = KeyState::Unused(Unused { since: Some(view.number) });
         let recent = |key: &IdempotencyKey| view.record(*key).map_or(unused, KeyState::Used);
         let mut states: Vec<KeyState> = keys.iter().map(recent).collect();
         let missing = |(_, state): &(&IdempotencyKey, &KeyState)| matches!(state, KeyState::Unused(_));
@@ -79,6 +79,6 @@ impl MemtableView {
     /// Whether memory holds all that was committed since `unused` was made, so that a key which is not in memory is unused still: two
     /// views with at most one freeze between them share a memtable.
     pub(super) fn reaches_back_to(&self, unused: Unused) -> bool {
-        self.number <= unused.since + 1
+        unused.since.is_some_and(|since| self.number <= since + 1)
     }
 }

@@ -56,6 +56,29 @@ async fn resend_returns_the_first_id() {
     assert_eq!(client_ids_of(&world.inbox(bob).await), [name(1)]);
 }
 
+/// Nobody asks for the key of a message before it would be refused.
+#[tokio::test(start_paused = true)]
+async fn a_message_that_would_be_refused_now_gets_its_first_answer() {
+    let world = World::new().await;
+    let (ann, bob) = (person(0), person(1));
+    let before = world.start(options(1)).await;
+    let first = before.messages.submit(ann, to(bob, 1, "long")).await.expect("accepted");
+    before.queues.stop().await;
+
+    let after = world.start(Options { text_characters: 2, ..options(1) }).await;
+    let (again, new) = tokio::join!(
+        after.messages.submit(ann, to(bob, 1, "long")),
+        after.messages.submit(ann, to(bob, 2, "also long"))
+    );
+    let again = again.expect("accepted before");
+    assert_eq!((again.message_id, again.repeated), (first.message_id, true));
+    assert!(matches!(new, Err(SendError::Text(_))), "{new:?}");
+    let other = after.messages.submit(ann, to(bob, 1, "other")).await;
+    assert_eq!(other, Err(SendError::ClientIdReused));
+    after.queues.stop().await;
+    assert_eq!(client_ids_of(&world.inbox(bob).await), [name(1)]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_lost_answer_and_a_lost_write_both_end_in_one_row() {
     for (queues, fault) in

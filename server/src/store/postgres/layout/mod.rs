@@ -82,12 +82,21 @@ pub(super) trait PgLayout: Send + Sync {
     fn refuses_early_copies(&self) -> bool {
         false
     }
+
+    /// Whether a write whose key has a record keeps all others of its call from being stored.
+    fn stores_all_or_nothing(&self) -> bool {
+        false
+    }
 }
 
 /// One database.
 struct Plain;
 
-impl PgLayout for Plain {}
+impl PgLayout for Plain {
+    fn stores_all_or_nothing(&self) -> bool {
+        true
+    }
+}
 
 const GROUPS: &str = "SELECT wanted.place, now.version, now.settings::text, member.*
      FROM unnest($1, $2) WITH ORDINALITY AS wanted(gid, known, place)

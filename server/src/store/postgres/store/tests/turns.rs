@@ -27,6 +27,10 @@ impl MessageStore for Turns {
         self.next().commit(writes).await
     }
 
+    fn unasked(&self) -> Option<Unused> {
+        self.servers[0].unasked()
+    }
+
     async fn keys(&self, keys: &[IdempotencyKey]) -> Result<Vec<KeyState>, StoreError> {
         self.next().keys(keys).await
     }
