@@ -2,9 +2,10 @@
 //!
 //! Owns two connections of its own: one listens, one notifies. It notifies after the commit and apart from it, since a
 //! NOTIFY in the transaction that writes would take one lock for the whole database and let all commits wait for each
-//! other. Each second it notifies itself, too. If that does not come back, the connection is dead although nobody says
-//! so, and it listens anew. The connection that listens also shares a lock which an import of a whole installation takes
-//! for itself, so no server serves what is half filled.
+//! other. A hint is one request: its statement is prepared once, and a connection that broke is noticed by a hint that
+//! fails, which is sent again over a new one. Each second it notifies itself, too. If that does not come back, the
+//! connection is dead although nobody says so, and it listens anew. The connection that listens also shares a lock which
+//! an import of a whole installation takes for itself, so no server serves what is half filled.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -45,6 +46,9 @@ pub const SERVED: &str = "hashtextextended('tidemark served ' || current_schema(
 
 /// PostgreSQL's error code for a lock that did not come in time.
 const LOCK_NOT_AVAILABLE: &str = "55P03";
+
+/// The one for a statement that was prepared in another session.
+const NO_SUCH_STATEMENT: &str = "26000";
 
 /// The hints cannot be opened; the text says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -124,7 +128,10 @@ impl WaitingHints {
 
 /// The state of both tasks.
 struct HintChannel {
+    /// For the connection that listens.
     pool: PgPool,
+    /// The connection that notifies, while nothing is wrong with it.
+    speaking: tokio::sync::Mutex<Option<PgConnection>>,
     channel: String,
     server: ServerNumber,
 }
@@ -139,16 +146,18 @@ impl PgHints {
         closing: &CancellationToken,
         tasks: &TaskTracker,
     ) -> Result<PgHints, HintsError> {
+        // One that fell silent keeps its place for as long as nobody says that it is dead; the next one needs another.
         let pool = PgPoolOptions::new().max_connections(2).acquire_timeout(PATIENCE);
         let pool = pool.idle_timeout(None).max_lifetime(None).connect_with(options).await?;
         // One for each schema, and within the length of a name.
         let channel = sqlx::query_scalar("SELECT 'tidemark_' || md5(current_schema())");
         let channel: String = channel.persistent(false).fetch_one(&pool).await?;
-        let line = Arc::new(HintChannel { pool, channel, server: ServerNumber(rand::random()) });
+        let (server, speaking) = (ServerNumber(rand::random()), tokio::sync::Mutex::default());
+        let line = Arc::new(HintChannel { pool, speaking, channel, server });
         let mut listener = line.listen().await?;
         match line.notify(&[sign_of_life(line.server)]).await {
             // The pooler gave the session that listens to the one who notifies.
-            Err(sqlx::Error::Protocol(_)) => return Err(HintsError::Deaf),
+            Err(error) if is_of_a_mixed_session(&error) => return Err(HintsError::Deaf),
             told => told?,
         }
         match timeout(PATIENCE, line.hear_own(&mut listener)).await {
@@ -201,6 +210,15 @@ impl Hints for PgHints {
     }
 }
 
+/// Whether this is the error of a session that a pooler gave to several connections by turns.
+fn is_of_a_mixed_session(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Protocol(_) => true,
+        sqlx::Error::Database(why) => why.code().as_deref() == Some(NO_SUCH_STATEMENT),
+        _ => false,
+    }
+}
+
 impl HintChannel {
     async fn listen(&self) -> Result<PgListener, HintsError> {
         let mut listener = PgListener::connect_with(&self.pool).await?;
@@ -214,13 +232,37 @@ impl HintChannel {
         Ok(listener)
     }
 
-    /// Notifies without waiting for the disk or a standby: nothing is stored by it.
+    /// Notifies. A connection that fails, or is given up in the middle, is not used again. What it may have sent comes twice then.
     async fn notify(&self, payloads: &[String]) -> Result<(), sqlx::Error> {
+        let mut speaking = self.speaking.lock().await;
+        let connection = match speaking.take() {
+            Some(connection) => self.notify_over(connection, payloads).await.ok(),
+            None => None,
+        };
+        *speaking = match connection {
+            Some(connection) => Some(connection),
+            None => {
+                let options = self.pool.connect_options();
+                let opening = timeout(PATIENCE, PgConnection::connect_with(&options)).await;
+                let connection = opening.map_err(|_| sqlx::Error::PoolTimedOut)??;
+                Some(self.notify_over(connection, payloads).await?)
+            }
+        };
+        Ok(())
+    }
+
+    /// Notifies without waiting for the disk or a standby: nothing is stored by it. Gives the connection back.
+    async fn notify_over(
+        &self,
+        mut connection: PgConnection,
+        payloads: &[String],
+    ) -> Result<PgConnection, sqlx::Error> {
         let notify = sqlx::query(
             "WITH unflushed AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
              SELECT pg_notify($1, payload) FROM unflushed, unnest($2::text[]) AS payload",
         );
-        notify.bind(&self.channel).bind(payloads).persistent(false).execute(&self.pool).await.map(drop)
+        notify.bind(&self.channel).bind(payloads).execute(&mut connection).await?;
+        Ok(connection)
     }
 
     async fn hear_own(&self, listener: &mut PgListener) -> Result<(), sqlx::Error> {
