@@ -13,6 +13,7 @@ mod page;
 mod postgres;
 mod retention;
 mod send;
+mod send_few;
 mod send_latency;
 mod send_spread;
 mod start;
@@ -42,6 +43,7 @@ type RunningScenario<'a> = Pin<Box<dyn Future<Output = Result<Vec<Sample>>> + 'a
 pub(super) const ALL: &[Scenario] = &[
     scenario::<alloc::Alloc>(),
     scenario::<send::Send>(),
+    scenario::<send_few::SendFew>(),
     scenario::<send_latency::SendLatency>(),
     scenario::<send_spread::SendSpread>(),
     scenario::<heartbeat::Heartbeat>(),
