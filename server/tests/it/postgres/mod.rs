@@ -9,6 +9,7 @@ mod patroni;
 mod pooler;
 mod presence;
 mod refusals;
+mod requests;
 mod rights;
 mod servers;
 mod standby;
