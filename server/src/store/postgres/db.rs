@@ -5,7 +5,7 @@
 //! none of ours.
 
 use std::ops::{Deref, DerefMut};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -203,7 +203,7 @@ impl PgDb {
 
     /// A connection for what the queues do, which nobody else uses. Dropped, it goes back.
     pub async fn for_queues(&self) -> Result<QueueConnection, StoreError> {
-        self.acquired(self.queues.acquire()).await
+        self.acquired(pin!(self.queues.acquire())).await
     }
 
     /// A connection for everybody else, to read and to write, after those who asked earlier.
@@ -212,7 +212,8 @@ impl PgDb {
     /// [`StoreError::Busy`] when the line is full.
     pub async fn reader(&self) -> Result<ReadConnection, StoreError> {
         let place = Arc::clone(&self.line).try_acquire_owned().map_err(|_| StoreError::Busy)?;
-        Ok(ReadConnection { connection: self.acquired(self.shared.acquire()).await?, _place: place })
+        let connection = self.acquired(pin!(self.shared.acquire())).await?;
+        Ok(ReadConnection { connection, _place: place })
     }
 
     /// Waits for `work`, a few statements on a connection, and no longer than an answer may take: where the database is gone without
@@ -245,10 +246,10 @@ impl PgDb {
 
     async fn acquired<C>(
         &self,
-        acquiring: impl Future<Output = Result<C, sqlx::Error>>,
+        acquiring: Pin<&mut impl Future<Output = Result<C, sqlx::Error>>>,
     ) -> Result<C, StoreError> {
         Standby::waits_for_a_connection(true);
-        let acquired = apart(pin!(acquiring)).await.map_err(|error| match error {
+        let acquired = apart(acquiring).await.map_err(|error| match error {
             sqlx::Error::PoolTimedOut => {
                 let refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 StoreError::Unavailable(refusal.unwrap_or_else(|| {

@@ -85,7 +85,8 @@ impl QueuePool {
             }
             place = lent.end();
         }
-        Ok(self.lend(self.pool.acquire().await?, Instant::now(), place))
+        // On the heap, since it is large and seldom needed.
+        Ok(self.lend(Box::pin(self.pool.acquire()).await?, Instant::now(), place))
     }
 
     fn lend(
