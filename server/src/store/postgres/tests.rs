@@ -225,5 +225,5 @@ async fn a_connection_of_the_queues_is_kept_and_a_broken_one_is_replaced() {
     let of_queues = db.pools().into_iter().find(|pool| pool.name == "queues").expect("shown");
     assert_eq!((of_queues.open, of_queues.idle), (1, 1));
     db.close().await;
-    db.for_queues().await.err().expect("closed");
+    db.for_queues().await.expect_err("closed");
 }
