@@ -56,6 +56,8 @@ pub(super) enum Wrong {
     NoDatabase { how: &'static str, beside: PathBuf },
     #[error("is damaged ({0}); restore all files of one moment, and run `tidemark restored`")]
     DamagedDatabase(String),
+    #[error("is of a restore that was interrupted; empty the directory, and run `tidemark restore` again")]
+    Restoring,
     #[error("was restored, and `tidemark restored` was interrupted; run it again")]
     NotRestored,
 }

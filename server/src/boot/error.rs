@@ -39,6 +39,12 @@ pub enum BootError {
         /// The command or part.
         what: &'static str,
     },
+    /// A backup or restore of files, where there are none.
+    #[error(
+        "this installation is in PostgreSQL, which has its own tools for that: a base backup with an archive of the write-ahead log; \
+         docs/OPERATING.md, \"Backup\" and \"Restore on PostgreSQL\", has the steps"
+    )]
+    BackUpPostgres,
     /// The ids of messages come from another source than the configuration says.
     #[error(
         "the ids of messages come from \"{agreed}\" in this installation, and [messages] ids says \"{wanted}\"; set it to \"{agreed}\", \

@@ -18,7 +18,7 @@ use super::error::BootError;
 use crate::config::{Config, MessageIds, SequenceSource};
 use crate::store::sqlite::private::{self, directory_of, sync_directory_of};
 use crate::store::sqlite::stamp::{self, FileKind, Opened, Stamp, Start};
-use crate::store::sqlite::{Db, Identity, Journal, LogError, check_log, forget_log};
+use crate::store::sqlite::{Db, Identity, Journal, LogError, check_log, forget_log, restoring_at};
 
 const SEQUENCE: &str = "sequence";
 const IDS: &str = "ids";
@@ -65,6 +65,10 @@ pub(super) fn databases(config: &Config) -> Result<Vec<(&'static str, PathBuf)>,
 /// Refuses a database that cannot be one, and a missing one whose other files are there. Makes nothing.
 pub(super) fn check_database(config: &Config) -> Result<(), BootError> {
     let path = config.storage.file()?;
+    let restoring = restoring_at(&path);
+    if restoring.exists() {
+        return Err(BadFile { path: restoring, wrong: Wrong::Restoring }.into());
+    }
     let how = match stamp::look(&path) {
         None => return Ok(()),
         Some(FileKind::Missing) => "missing",

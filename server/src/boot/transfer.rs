@@ -1,14 +1,17 @@
 //! The database for the commands that move data: one moment to read, an installation to fill, an inbox to add to.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::chance::new_history;
 use super::database::{Database, Storage, check_installed};
 use super::error::BootError;
+use super::files::issuer_files;
 use crate::config::{Config, DatabaseKind};
 use crate::store::archive::{ExportSnapshot, Import, InboxImport};
 use crate::store::postgres::{PgExportSnapshot, PgImport, PgInboxImport};
 use crate::store::sqlite::{SqliteExportSnapshot, SqliteImport, SqliteInboxImport};
+use crate::transfer::backup::Place;
 
 /// The command that fills an installation, as an error names it.
 const IMPORT: &str = "tidemark import";
@@ -60,5 +63,31 @@ impl Storage {
                 Ok(Box::new(PgInboxImport::open(db).await?))
             }
         }
+    }
+}
+
+/// The main database of an installation of SQLite, and the numbers beside it, for a backup.
+///
+/// # Errors
+/// When there is no installation, or one of PostgreSQL.
+pub fn files_to_back_up(config: &Config) -> Result<(PathBuf, PathBuf), BootError> {
+    only_sqlite_files(config)?;
+    check_installed(config)?;
+    Ok((config.storage.file()?, issuer_files(config)?.0))
+}
+
+/// Where a restore puts the files.
+///
+/// # Errors
+/// When the installation is one of PostgreSQL.
+pub fn place_to_restore(config: &Config) -> Result<Place, BootError> {
+    only_sqlite_files(config)?;
+    Ok(Place { main: config.storage.file()?, ids: issuer_files(config)?.0 })
+}
+
+fn only_sqlite_files(config: &Config) -> Result<(), BootError> {
+    match config.storage.database_url.kind() {
+        DatabaseKind::Sqlite => Ok(()),
+        DatabaseKind::Postgres => Err(BootError::BackUpPostgres),
     }
 }

@@ -10,6 +10,7 @@ use crate::boot;
 use crate::config::{Config, Flags};
 
 mod audit;
+mod backup;
 mod check_config;
 mod exit_error;
 mod export;
@@ -18,6 +19,7 @@ mod import;
 mod migrate;
 mod progress;
 mod reports;
+mod restore;
 mod restored;
 mod serve;
 mod status;
@@ -35,6 +37,8 @@ Examples:
   tidemark user add \"Ann Lee\"                       create an account and print its password, also while it serves
   tidemark user reset-password \"Ann Lee\"            also while it serves
   tidemark reports list                             what people have reported, also while it serves
+  tidemark backup /var/backups/tidemark             also while it serves
+  tidemark restore /var/backups/tidemark --data-dir new
   tidemark export backup.jsonl                      also while it serves
   tidemark import backup.jsonl --data-dir new       into an empty data directory
   tidemark status                                   the database, its servers, and what is waiting
@@ -65,6 +69,10 @@ enum Command {
     Migrate,
     /// Check the configuration and print the values in force
     CheckConfig,
+    /// Write a backup of the SQLite files, also while the server serves, or check one
+    Backup(backup::BackupArguments),
+    /// Make an installation from a backup, in an empty data directory
+    Restore(restore::Restore),
     /// Write everything into one file, also while the server serves
     Export(export::Export),
     /// Fill an empty data directory from an export, or append one user's rows
@@ -113,6 +121,8 @@ impl Cli {
             None | Some(Command::Serve) => serve::run(&config, version).await,
             Some(Command::Migrate) => migrate::run(&config).await,
             Some(Command::CheckConfig) => check_config::run(&config),
+            Some(Command::Backup(what)) => backup::run(what, &config, version),
+            Some(Command::Restore(what)) => restore::run(what, &config).await,
             Some(Command::Export(what)) => export::run(what, &config).await,
             Some(Command::Import(what)) => import::run(what, &config).await,
             Some(Command::Restored(what)) => restored::run(what, &config).await,

@@ -33,11 +33,16 @@ pub(super) async fn run(what: Restored, config: &Config) -> Result<(), ExitError
         );
         return Ok(());
     }
-    let storage = Storage::open_restored(config).await?;
-    let done = renew(&storage, config, what.ahead).await;
-    storage.close().await.map_err(BootError::from)?;
-    println!("{}", done?);
+    println!("{}", renew_files(config, what.ahead).await?);
     Ok(())
+}
+
+/// Makes restored files of SQLite good. Returns what was done.
+pub(super) async fn renew_files(config: &Config, ahead: u32) -> Result<String, ExitError> {
+    let storage = Storage::open_restored(config).await?;
+    let done = renew(&storage, config, ahead).await;
+    storage.close().await.map_err(BootError::from)?;
+    done
 }
 
 /// Numbers first: the new history says that everything is in order.

@@ -32,8 +32,8 @@ pub(super) fn run(_: Verify, config: &Config) -> Result<(), ExitError> {
             Ok(())
         }
         places => Err(ExitError::failed(format!(
-            "{places} places in {files} files are damaged; restore an earlier backup (`tidemark verify --data-dir \
-             COPY` says whether it is intact), or import an export; docs/OPERATING.md says what is lost"
+            "{places} places in {files} files are damaged; restore an earlier backup (`tidemark backup --check \
+             DIR` says whether it is good), or import an export; docs/OPERATING.md says what is lost"
         ))),
     }
 }

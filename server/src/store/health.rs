@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::domain::Timestamp;
+
 /// How a store is doing.
 #[derive(Clone, Debug, Default)]
 pub struct Health {
@@ -20,6 +22,8 @@ pub struct Health {
     pub damaged: Vec<String>,
     /// The bytes left on the disk of the database; `None` where the number is not known.
     pub free_bytes: Option<u64>,
+    /// The moment of the last good backup that `tidemark backup` made of it; `None` where there was none, and where others make them.
+    pub last_backup: Option<Timestamp>,
     /// Connections to the database, by what they are for; empty where there are none.
     pub pools: Vec<PoolUse>,
 }

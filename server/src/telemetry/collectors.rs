@@ -47,8 +47,9 @@ impl Collector for QueueDepths {
 }
 
 /// `tidemark_storage_ready`, `tidemark_commits_refused`, `tidemark_flushes_failed`, `tidemark_rows_set_aside`,
-/// `tidemark_seconds_since_commit` (absent before the first one), `tidemark_storage_free_bytes`, `tidemark_storage_damaged_pages`, and on
-/// PostgreSQL `tidemark_database_connections{pool,state}`.
+/// `tidemark_seconds_since_commit` (absent before the first one), `tidemark_storage_free_bytes`, `tidemark_storage_damaged_pages`, on
+/// SQLite `tidemark_backup_timestamp_seconds` (absent before the first backup), and on PostgreSQL
+/// `tidemark_database_connections{pool,state}`.
 pub struct StoreHealth(pub Arc<dyn MessageStore>);
 
 impl fmt::Debug for StoreHealth {
@@ -88,6 +89,11 @@ impl Collector for StoreHealth {
         if let Some(free) = health.free_bytes {
             let free = ConstGauge::<i64>::new(i64::try_from(free).unwrap_or(i64::MAX));
             gauge(&mut encoder, "tidemark_storage_free_bytes", "Free space beside the database", free)?;
+        }
+        if let Some(moment) = health.last_backup {
+            let moment = ConstGauge::<f64>::new(moment.0 as f64 / 1_000.0);
+            let help = "Moment of the last good backup, in seconds since 1970";
+            gauge(&mut encoder, "tidemark_backup_timestamp_seconds", help, moment)?;
         }
         if !health.pools.is_empty() {
             let help = "Connections to the database";

@@ -1,10 +1,11 @@
-//! Data in and out of an installation: export, import, what to do after files were restored, and whether the sequence
+//! Data in and out of an installation: backup, export, import, what to do after files were restored, and whether the sequence
 //! is ahead of the rows.
 //!
 //! An archive is a file of JSON Lines (`docs/EXPORT.md`). `line`, `record` and `values` know how a line is written, `reader` how
 //! a file ends, `check` what a good one holds; `export` and `import` move records between it and the contracts of
 //! `store::archive`. Owns no state; the commands of the same names call it.
 
+pub mod backup;
 mod check;
 mod compare;
 mod error;

@@ -29,6 +29,7 @@ const CASES: &[Case] = &[
     ("TidemarkFlushesFail", &["tidemark_flushes_failed_total"], "0 0 0 1x40", "2m", "7x40"),
     ("TidemarkRowsSetAside", &["tidemark_rows_set_aside_total"], "0 0 0 1x40", "2m", "7x40"),
     ("TidemarkPagesDamaged", &["tidemark_storage_damaged_pages"], "0 2x40", "1m", "0x40"),
+    ("TidemarkBackupOld", &["tidemark_backup_timestamp_seconds"], "0x12000", "49h", "0+15x12000"),
     ("TidemarkNoNumbers", &["tidemark_sections_without_numbers"], "0 3x40", "2m", "0x40"),
     ("TidemarkOwedMessages", &["tidemark_owed_bytes"], "0 40000000x40", "1m", "1000x40"),
     ("TidemarkSequenceBehind", &["tidemark_sequence_overtaken_total"], "0 0 0 1x40", "2m", "7x40"),

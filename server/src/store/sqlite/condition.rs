@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use seqsvr_core::page_sums::{self, DamagedPage};
 use tokio::time::Instant;
 
+use super::backup::last_backup;
 use super::private::directory_of;
 use crate::log_limit::LogLimit;
 use crate::store::Health;
@@ -70,6 +71,7 @@ impl SqliteCondition {
             set_aside: self.set_aside.load(Ordering::Relaxed),
             damaged: damaged(database),
             free_bytes: free_bytes(database),
+            last_backup: last_backup(database),
             pools: Vec::new(),
         }
     }
@@ -94,7 +96,7 @@ fn behind_links(path: &Path) -> Option<PathBuf> {
 }
 
 /// The bytes left for users other than the superuser on the disk of `file`; `None` where the system does not say.
-fn free_bytes(file: &Path) -> Option<u64> {
+pub fn free_bytes(file: &Path) -> Option<u64> {
     let room = rustix::fs::statvfs(file).ok()?;
     Some(room.f_bavail.saturating_mul(room.f_frsize))
 }

@@ -12,14 +12,14 @@ use super::stamp::Start;
 use crate::domain::HistoryId;
 use crate::store::StoreError;
 
-const INSTALLATION: &str = "installation";
+pub(super) const INSTALLATION: &str = "installation";
 const CURRENT: &str = "start";
 const NEXT: &str = "start_next";
 /// The roles of the files beside the database, with commas between them.
 pub(super) const FILES: &str = "files";
-const KEY: &str = "invites_key";
+pub(super) const KEY: &str = "invites_key";
 /// There while files that were restored are made good: before that is done, numbers may come a second time.
-const RESTORING: &str = "restoring";
+pub(super) const RESTORING: &str = "restoring";
 
 /// The stored record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -17,7 +17,7 @@ pub(super) const LOG: &str = "log";
 /// After which number new counters of tables begin; absent: from 1. A restore raises it.
 pub(super) const TABLE_FLOOR: &str = "table_floor";
 /// The history's name (I14).
-const HISTORY: &str = "history";
+pub(super) const HISTORY: &str = "history";
 
 /// How often accounts were changed in a way that servers must notice; absent: never. Stored, must stay stable.
 const ENDINGS: &str = "endings_of_sessions";
@@ -26,7 +26,7 @@ const ENDINGS: &str = "endings_of_sessions";
 pub(super) const MESSAGE_IDS: &str = "message_ids";
 
 /// While an import fills the installation: the checksum of its file.
-const IMPORT: &str = "import";
+pub(super) const IMPORT: &str = "import";
 /// How many of that file's records are stored.
 pub(super) const IMPORTED: &str = "imported";
 

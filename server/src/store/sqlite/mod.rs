@@ -28,6 +28,7 @@ use crate::store::{
     PendingKey, StoreError, Summary, Write,
 };
 
+mod backup;
 mod blocking;
 mod bulk;
 mod calls;
@@ -73,6 +74,10 @@ mod status;
 mod tables;
 mod verify;
 
+pub use backup::{
+    BackupMoment, alone, copy_database, newest_migration, note_backup, restoring_at, settle_restored,
+};
+pub use condition::free_bytes;
 pub use db::{Db, WriteTx};
 pub use error::OpenError;
 pub use export_snapshot::SqliteExportSnapshot;

@@ -88,7 +88,8 @@ fn note(main: &Path) -> rusqlite::Result<Option<(String, u64)>> {
     Ok(text(&connection, meta::LOG)?.map(|note| (note, flushed)))
 }
 
-fn text(connection: &Connection, key: &str) -> rusqlite::Result<Option<String>> {
+/// The text under `key` in `meta`.
+pub(super) fn text(connection: &Connection, key: &str) -> rusqlite::Result<Option<String>> {
     let is_there = "SELECT count(*) FROM sqlite_master WHERE name = 'meta'";
     if connection.query_row(is_there, (), |row| row.get::<_, i64>(0))? == 0 {
         return Ok(None);

@@ -158,10 +158,28 @@ async fn a_message_sent_while_the_server_is_away_arrives_once() {
     assert_eq!(texts(&bobs.rows(Kind::Message, 1).await), ["while away"]);
 }
 
+/// How an installation is saved and restored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Its files are copied while it is stopped, and put back.
+    Files,
+    /// `tidemark backup` while it serves, and `tidemark restore`.
+    Backup,
+}
+
 /// Files restored from a copy: ids that were handed out since would come again, were it not for `restored` (I14).
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_restore_devices_start_over_and_agree_with_the_server() {
-    let World { server, http, data } = World::start().await;
+    devices_start_over_after(Way::Files).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_restored_backup_devices_start_over_and_agree_with_the_server() {
+    devices_start_over_after(Way::Backup).await;
+}
+
+async fn devices_start_over_after(way: Way) {
+    let World { mut server, http, data } = World::start().await;
     let account = http.sign_up("ann", "a long enough password").await.expect("signed up");
     let anns = http.with_token(&account.token);
     let mut device = Device::start(&anns);
@@ -169,19 +187,24 @@ async fn after_a_restore_devices_start_over_and_agree_with_the_server() {
         async |text: &str| anns.send(&Draft::text(Recipient::User(account.uid), text)).await.expect("sent");
     let port = server.port().expect("a port");
     note("kept").await;
-    server.stop().await.expect("stopped");
-    let copy = tempfile::tempdir().expect("a folder");
-    copy_files(data.path(), copy.path());
-
-    let server = Server::start_at(port, binary(), data.path()).await.expect("starts");
+    let (saved, new) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    match way {
+        Way::Files => {
+            server.stop().await.expect("stopped");
+            copy_files(data.path(), new.path());
+            server = Server::start_at(port, binary(), data.path()).await.expect("starts");
+        }
+        Way::Backup => run(&["backup", text_of(saved.path())], data.path()).await,
+    }
     let lost = note("lost with the disk").await;
     device.rows(Kind::Message, 2).await;
     server.kill().await.expect("killed");
 
-    let restored = Command::new(binary()).arg("restored").arg("--data-dir").arg(copy.path()).output();
-    let restored = restored.await.expect("runs");
-    assert!(restored.status.success(), "{}", String::from_utf8_lossy(&restored.stderr));
-    let _server = Server::start_at(port, binary(), copy.path()).await.expect("starts");
+    match way {
+        Way::Files => run(&["restored"], new.path()).await,
+        Way::Backup => run(&["restore", text_of(saved.path())], new.path()).await,
+    }
+    let _server = Server::start_at(port, binary(), new.path()).await.expect("starts");
     let again = note("after the restore").await;
     assert!(again.message_id > lost.message_id, "{} was handed out before", again.message_id);
     while !matches!(device.event().await, Event::Cleared { cursor: 0 }) {}
@@ -219,6 +242,16 @@ async fn a_device_that_was_away_for_longer_than_rows_are_kept_starts_over() {
     while !matches!(device.event().await, Event::Cleared { cursor: 0 }) {}
     assert_eq!(texts(&device.rows(Kind::Message, 1).await), ["four"]);
     assert_eq!(device.store.rows(), stored().await, "with what is left of the third");
+}
+
+/// Runs a command of the program over `data`; it must succeed.
+async fn run(args: &[&str], data: &Path) {
+    let done = Command::new(binary()).args(args).arg("--data-dir").arg(data).output().await.expect("runs");
+    assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+fn text_of(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
 }
 
 fn copy_files(from: &Path, to: &Path) {

@@ -1,6 +1,8 @@
 //! Tests that need one server over its own files: starts, files, limits, an operator's commands.
 
 mod admin;
+mod backup;
+mod backup_refused;
 mod deletion_killed;
 mod files;
 mod flips;

@@ -45,10 +45,10 @@ async fn numbers_go_on_beyond_all_that_were_lost_under_a_new_history() {
 
 /// The ids and codes that one life of the data gave out.
 #[derive(Debug, Default)]
-struct Given {
+pub(crate) struct Given {
     uids: HashSet<u64>,
     gids: HashSet<u64>,
-    codes: HashSet<String>,
+    pub(crate) codes: HashSet<String>,
 }
 
 /// A new person with a group and a link into it.
@@ -61,7 +61,7 @@ async fn founder(app: &TestApp, name: &str) -> (Person, u64, String) {
 }
 
 /// Three of them. None of their numbers and codes may have been given `before`.
-async fn give(app: &TestApp, before: &Given) -> Given {
+pub(crate) async fn give(app: &TestApp, before: &Given) -> Given {
     let mut given = Given::default();
     for name in ["dan", "eve", "fay"] {
         let (person, gid, code) = founder(app, name).await;
@@ -75,7 +75,7 @@ async fn give(app: &TestApp, before: &Given) -> Given {
     given
 }
 
-async fn no_code_leads_anywhere(app: &TestApp, codes: &HashSet<String>) {
+pub(crate) async fn no_code_leads_anywhere(app: &TestApp, codes: &HashSet<String>) {
     let guest = app.sign_up("guest").await;
     for code in codes {
         let answer = app.post(&guest, &format!("/api/v1/invites/{code}"), json!({})).await;

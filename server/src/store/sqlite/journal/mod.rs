@@ -181,9 +181,34 @@ pub(super) fn batches_after(
     id: u64,
     flushed: u64,
 ) -> Result<Option<Vec<Vec<JournalRecord>>>, StoreError> {
-    let Some(blobs) = log::read_beside(&Journal::paths_beside(main), id, flushed)? else { return Ok(None) };
+    let Some(blobs) = blobs_after(main, id, flushed)? else { return Ok(None) };
     let batches = blobs.iter().zip(flushed + 1..).map(|(blob, seq)| decode(seq, blob));
     batches.collect::<Result<_, _>>().map(Some)
+}
+
+/// The same, as they are stored.
+fn blobs_after(main: &Path, id: u64, flushed: u64) -> Result<Option<Vec<Vec<u8>>>, StoreError> {
+    Ok(log::read_beside(&Journal::paths_beside(main), id, flushed)?)
+}
+
+/// The same, of the log that is noted as `note`.
+pub(super) fn noted_blobs_after(
+    main: &Path,
+    note: &str,
+    flushed: u64,
+) -> Result<Option<Vec<Vec<u8>>>, StoreError> {
+    blobs_after(main, note::parsed(note)?.id, flushed)
+}
+
+/// Makes a log beside the main database at `main` that holds these batches behind `flushed`, as they are stored. Returns the note that the
+/// main database has to get under [`meta::LOG`](super::meta::LOG).
+pub(super) fn make_with(main: &Path, flushed: u64, blobs: &[Vec<u8>]) -> Result<String, LogError> {
+    let made = LogId { id: rand::random(), opening: rand::random() };
+    let mut log = Log::make(&Journal::paths_beside(main), made, flushed)?;
+    for (blob, seq) in blobs.iter().zip(flushed + 1..) {
+        log.append(seq, blob)?;
+    }
+    Ok(note::written(made))
 }
 
 /// Reads the log of the main database at `main` whole, also beside the process that writes it. `noted`: the note in the main database, and

@@ -25,10 +25,15 @@ pub(super) fn parsed(text: &str) -> Result<LogId, StoreError> {
     noted.ok_or_else(|| StoreError::corrupt(format!("{} is {text:?}", meta::LOG)))
 }
 
+/// The note that names a log.
+pub(super) fn written(LogId { id, opening }: LogId) -> String {
+    format!("{id:016x} {opening:016x}")
+}
+
 /// Notes the log, and its opening.
-pub(super) async fn put(db: &Db, LogId { id, opening }: LogId) -> Result<(), StoreError> {
+pub(super) async fn put(db: &Db, log: LogId) -> Result<(), StoreError> {
     let mut tx = db.write().await?;
-    meta::put(&mut tx, meta::LOG, format!("{id:016x} {opening:016x}")).await?;
+    meta::put(&mut tx, meta::LOG, written(log)).await?;
     tx.commit().await
 }
 

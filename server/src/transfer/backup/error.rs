@@ -1,0 +1,114 @@
+//! Why a backup is not made, or cannot be restored: one line that says what to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::store::StoreError;
+
+/// A backup or its restore failed.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// A file cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A file is something else.
+    #[error("{} is no backup of tidemark; name a file that `tidemark backup` wrote", path.display())]
+    NotOne {
+        /// Which.
+        path: PathBuf,
+    },
+    /// A newer program wrote the file.
+    #[error("{} was written by a newer version ({what}); restore it with that version", path.display())]
+    Newer {
+        /// Which.
+        path: PathBuf,
+        /// What is unknown here.
+        what: String,
+    },
+    /// Bytes are missing or not as they were written.
+    #[error("{} is damaged ({what}); use an earlier backup, or another copy of this file", path.display())]
+    Damaged {
+        /// Which.
+        path: PathBuf,
+        /// Where.
+        what: String,
+    },
+    /// A file that another one refers to is not there, or is another one.
+    #[error("{} needs {needed}, which {why}; put that file beside it, or use another backup", path.display())]
+    Needs {
+        /// The one that refers to it.
+        path: PathBuf,
+        /// Its name.
+        needed: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// There is no backup.
+    #[error("{} holds no backup; name the directory into which `tidemark backup` writes", directory.display())]
+    Nothing {
+        /// Where.
+        directory: PathBuf,
+    },
+    /// There is no backup as old as that.
+    #[error("the first backup in {} is of {first}; choose a time that is not before it", directory.display())]
+    TooEarly {
+        /// Where.
+        directory: PathBuf,
+        /// The oldest that is there.
+        first: String,
+    },
+    /// The newest backup is of a time that has not come.
+    #[error("the newest backup in {} is of {newest}, which is later than now; correct the clock", directory.display())]
+    Later {
+        /// Where.
+        directory: PathBuf,
+        /// The newest that is there.
+        newest: String,
+    },
+    /// Another process writes a backup there.
+    #[error("another backup into {} is running; wait for its end", directory.display())]
+    Busy {
+        /// Where.
+        directory: PathBuf,
+    },
+    /// A restore would go where something is.
+    #[error("{} is not empty; restore into an empty directory, or one that does not exist", directory.display())]
+    NotEmpty {
+        /// Where.
+        directory: PathBuf,
+    },
+    /// The disk is too full.
+    #[error("{} has {free} MiB of free space, and {needed} MiB are needed; make room, or choose another disk", directory.display())]
+    NoSpace {
+        /// Where.
+        directory: PathBuf,
+        /// MiB that are there.
+        free: u64,
+        /// MiB that it takes.
+        needed: u64,
+    },
+    /// The installation cannot be read.
+    #[error("{} cannot be read: {source}", path.display())]
+    Installation {
+        /// Its database.
+        path: PathBuf,
+        /// Why.
+        source: StoreError,
+    },
+    /// The installation cannot be made.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl BackupError {
+    /// What the system says about the file at `path`.
+    pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> BackupError {
+        let path = path.to_owned();
+        move |source| BackupError::File { path, source }
+    }
+}
