@@ -18,6 +18,7 @@ Examples:
   tidemark backup /var/backups/tidemark --config /etc/tidemark/tidemark.toml      also while the server serves
   tidemark backup - | ssh backups.example.org 'cat > tidemark-backup'             a full one, to standard output
   tidemark backup --check /var/backups/tidemark                                   can the newest one be restored?
+  tidemark backup --check /var/backups/base                                       the same of a base backup of PostgreSQL
 
 Exit codes: 0 the backup is good, 1 it is not, or was not made, 2 wrong use.";
 
@@ -27,7 +28,7 @@ const MIB: f64 = 1_048_576.0;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct BackupArguments {
-    /// A directory of backups, for its owner alone; `-` is standard output
+    /// A directory of backups, for its owner alone; `-` is standard output; to check, also a file, or a base backup of PostgreSQL
     #[arg(value_name = "DIR")]
     directory: PathBuf,
     /// Refer to no earlier backup
@@ -51,6 +52,8 @@ pub(super) fn run(what: BackupArguments, config: &Config, version: Version) -> R
         return check(&what.directory, what.at);
     }
     let (main, ids) = boot::files_to_back_up(config)?;
+    // A server on this machine goes first.
+    tidemark_process::yield_to_other_threads();
     let taking = Taking { main, ids, program: version.to_string(), clock: Clock::system() };
     let bar = progress::bar();
     if what.directory == Path::new("-") {
@@ -80,15 +83,24 @@ pub(super) fn run(what: BackupArguments, config: &Config, version: Version) -> R
 
 fn check(path: &Path, at: Option<Timestamp>) -> Result<(), ExitError> {
     let bar = progress::bar();
-    let checked = backup::chosen(path, at).and_then(|mut whole| {
-        whole.check(&bar)?;
-        Ok((whole.path().display().to_string(), whole.moment()))
-    });
+    let checked = match (backup::is_base_backup(path), at) {
+        (true, None) => backup::check_base_backup(path).map(|moment| (path.to_owned(), moment)),
+        (true, Some(_)) => {
+            return Err(ExitError::usage(
+                "--at chooses among backups of SQLite, and this is a base backup of PostgreSQL",
+            ));
+        }
+        (false, at) => backup::chosen(path, at).and_then(|mut whole| {
+            whole.check(&bar)?;
+            Ok((whole.path().to_owned(), whole.moment()))
+        }),
+    };
     bar.finish_and_clear();
     let (file, moment) = checked.map_err(ExitError::failed)?;
     let age = (Clock::system().now().0.saturating_sub(moment.0)) / 1_000;
     println!(
-        "{file} can be restored: the moment {}, {} hours {} minutes ago",
+        "{} can be restored: the moment {}, {} hours {} minutes ago",
+        file.display(),
         moment.to_rfc3339(),
         age / 3_600,
         age % 3_600 / 60

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::backup::last_backup;
 use super::journal::Journal;
 use super::{OpenError, db, journal, meta};
 use crate::store::{Facts, StoreError};
@@ -29,6 +30,7 @@ async fn read(path: &Path, connection: &mut sqlx::SqliteConnection) -> Result<Fa
     let history = meta::history(&mut *connection).await?.map(|history| history.to_string());
     let flushed = meta::number(&mut *connection, meta::FLUSHED).await?;
     let log = journal::noted(&mut *connection).await;
+    let last_backup = last_backup(path).map_or_else(|| "none".to_owned(), |moment| moment.to_rfc3339());
     let path = path.to_owned();
     let unflushed = async move {
         let Some(log) = log? else { return Ok(None) };
@@ -43,5 +45,6 @@ async fn read(path: &Path, connection: &mut sqlx::SqliteConnection) -> Result<Fa
         ("history", history.into()),
         ("unflushed_batches", unflushed.await.map_or_else(|error| error.to_string().into(), Into::into)),
         ("rows_set_aside", set_aside.into()),
+        ("last_backup", last_backup.into()),
     ])
 }

@@ -54,6 +54,22 @@ pub enum BackupError {
         /// Where.
         directory: PathBuf,
     },
+    /// A base backup of PostgreSQL is not as it was written.
+    #[error("{} is no base backup that can be restored ({what}); make another one", path.display())]
+    BaseBackup {
+        /// Its directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// PostgreSQL's own check is missing.
+    #[error(
+        "pg_verifybackup is missing; install the programs of PostgreSQL {version}, or check it where they are"
+    )]
+    NoVerifier {
+        /// Of PostgreSQL.
+        version: String,
+    },
     /// There is no backup as old as that.
     #[error("the first backup in {} is of {first}; choose a time that is not before it", directory.display())]
     TooEarly {

@@ -2,8 +2,10 @@
 //!
 //! A backup is one file: `format` knows its bytes, `writer` writes one, `reader` reads one and the chunks of earlier ones that it refers
 //! to, `series` knows the backups of a directory. `take` makes a backup of a moment (`store::sqlite::BackupMoment`), `restore` makes files
-//! of an installation from it. Owns no state; blocking. The commands of the same names call it.
+//! of an installation from it. `base_backup` has PostgreSQL's check a backup of PostgreSQL. Owns no state; blocking. The commands of the same
+//! names call it.
 
+mod base_backup;
 mod error;
 mod format;
 mod reader;
@@ -12,6 +14,7 @@ mod series;
 mod take;
 mod writer;
 
+pub use base_backup::{check_base_backup, is_base_backup};
 pub use error::BackupError;
 pub use reader::Whole;
 pub use restore::{Place, restore, restore_stream};

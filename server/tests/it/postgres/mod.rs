@@ -1,6 +1,7 @@
 //! Tests that need several servers of one PostgreSQL.
 
 mod alerts;
+mod base_backup;
 mod failover;
 mod held_up;
 mod moving;
