@@ -15,10 +15,10 @@ use crate::transfer::backup::{self, Taken, Taking};
 
 const EXAMPLES: &str = "\
 Examples:
-  tidemark backup /var/backups/tidemark --config /etc/tidemark/tidemark.toml      also while the server serves
-  tidemark backup - | ssh backups.example.org 'cat > tidemark-backup'             a full one, to standard output
-  tidemark backup --check /var/backups/tidemark                                   can the newest one be restored?
-  tidemark backup --check /var/backups/base                                       the same of a base backup of PostgreSQL
+  tidemark backup /var/backups/tidemark                  also while the server serves
+  tidemark backup - | ssh HOST 'cat > tidemark-backup'   a full one, to another machine
+  tidemark backup --check /var/backups/tidemark          can the newest one be restored?
+  tidemark backup --check /var/backups/base              a base backup of PostgreSQL
 
 Exit codes: 0 the backup is good, 1 it is not, or was not made, 2 wrong use.";
 

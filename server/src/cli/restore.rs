@@ -13,9 +13,9 @@ use crate::transfer::{self, backup};
 
 const EXAMPLES: &str = "\
 Examples:
-  tidemark restore /var/backups/tidemark --data-dir /var/lib/tidemark      the newest one, into an empty directory
-  tidemark restore /var/backups/tidemark --at 2026-11-28T20:00:00Z --data-dir /var/lib/tidemark
-  ssh backups.example.org 'cat tidemark-backup' | tidemark restore - --data-dir /var/lib/tidemark";
+  tidemark restore /var/backups/tidemark --data-dir new      the newest one, into an empty directory
+  tidemark restore /var/backups/tidemark --data-dir new --at 2026-11-28T20:00:00Z
+  ssh HOST 'cat tidemark-backup' | tidemark restore - --data-dir new";
 
 /// From where, and which.
 #[derive(Debug, Args)]

@@ -1,7 +1,8 @@
-//! The name and the bytes of a backup, version 1: a header, chunks, a manifest that says what they are, and a trailer with its length and sum.
+//! The name and the bytes of a backup, version 1: a header, chunks, a manifest that says what they are, and a trailer with its length
+//! and sum.
 //!
-//! The manifest is JSON. It names the files of the installation as lists of chunks, each with its SHA-256 and its place: in this file, or in
-//! an earlier one of the series. Every size that is read is bounded before memory is taken for it. Stored, must stay stable.
+//! The manifest is JSON. It names the files of the installation as lists of chunks, each with its SHA-256 and its place: in this file, or
+//! in an earlier one of the series. Every size that is read is bounded before memory is taken for it. Stored, must stay stable.
 
 use std::path::Path;
 
@@ -26,17 +27,18 @@ const ENDING: &str = "tidemark-backup";
 /// Of a backup that is being written, behind its name.
 pub(super) const PART: &str = "part";
 
-/// The name of a backup of this moment: `2026-11-28T231830.5Z.tidemark-backup`.
+/// The name of a backup of this moment: `2026-11-28T231830.500Z.tidemark-backup`. Names are in the order of the moments.
 pub(super) fn name_of(moment: Timestamp) -> String {
-    format!("{}.{ENDING}", moment.to_rfc3339().replace(':', ""))
+    let ms = moment.0.rem_euclid(1_000);
+    let second = Timestamp(moment.0 - ms).to_rfc3339().replace([':', 'Z'], "");
+    format!("{second}.{ms:03}Z.{ENDING}")
 }
 
 /// The moment of the backup at `path` by its name; `None`: it is not the name of one.
 pub(super) fn moment_of(path: &Path) -> Option<Timestamp> {
     let name = path.to_str()?;
-    let moment = name.strip_suffix(ENDING)?.strip_suffix('.')?;
-    let (day_and_hour, minute, rest) = (moment.get(..13)?, moment.get(13..15)?, moment.get(15..)?);
-    let moment = Timestamp::from_rfc3339(&format!("{day_and_hour}:{minute}:{rest}"))?;
+    let (day_and_hour, minute, second) = (name.get(..13)?, name.get(13..15)?, name.get(15..22)?);
+    let moment = Timestamp::from_rfc3339(&format!("{day_and_hour}:{minute}:{second}"))?;
     (name_of(moment) == name).then_some(moment)
 }
 

@@ -2,8 +2,8 @@
 //!
 //! A backup is one file: `format` knows its bytes, `writer` writes one, `reader` reads one and the chunks of earlier ones that it refers
 //! to, `series` knows the backups of a directory. `take` makes a backup of a moment (`store::sqlite::BackupMoment`), `restore` makes files
-//! of an installation from it. `base_backup` has PostgreSQL's check a backup of PostgreSQL. Owns no state; blocking. The commands of the same
-//! names call it.
+//! of an installation from it. `base_backup` has PostgreSQL's own tool check what that made. Owns no state; blocking. The commands of the
+//! same names call it.
 
 mod base_backup;
 mod error;
@@ -20,3 +20,6 @@ pub use reader::Whole;
 pub use restore::{Place, restore, restore_stream};
 pub use series::chosen;
 pub use take::{Taken, Taking, take, take_stream};
+
+#[cfg(test)]
+mod tests;

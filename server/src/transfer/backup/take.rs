@@ -157,7 +157,8 @@ impl Taking {
         BackupError::Installation { path: self.main.clone(), source }
     }
 
-    /// Writes to `to`, which errors call by the name. The numbers are read after the moment: larger ones are safe, smaller ones would not be.
+    /// Writes to `to`, which errors call by the name. The numbers are read after the moment: larger ones are safe, smaller ones would not
+    /// be.
     fn write<W: Write>(
         &self,
         taken: &mut BackupMoment,

@@ -1,4 +1,5 @@
-//! Backups and restores that are interrupted, damaged or wrong: one error, earlier backups stay good, and no server takes half of a restore.
+//! Backups and restores that are interrupted, damaged or wrong: one error, earlier backups stay good, and no server takes half of a
+//! restore.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -118,7 +119,7 @@ async fn each_wrong_use_is_one_clear_error() {
     assert!(said.contains("was written by a newer version (format 2, and 1 is known here)"), "{said}");
     fs::write(&second, &good).expect("written");
 
-    let later = dir.join("2999-01-01T000000Z.tidemark-backup");
+    let later = dir.join("2999-01-01T000000.000Z.tidemark-backup");
     fs::copy(&second, &later).expect("copied");
     let said = refused(home, &["backup", text(&dir)]).await;
     assert!(said.contains("which is later than now; correct the clock"), "{said}");
@@ -241,7 +242,7 @@ fn ends_with(dir: &Path, ending: &str) -> bool {
 async fn a_backup_that_is_killed_leaves_the_earlier_ones_good_and_a_part_that_the_next_one_removes() {
     let world = World::new().await;
     let (dir, ..) = two(&world).await;
-    let left_over = dir.join("2026-01-01T000000Z.tidemark-backup.part");
+    let left_over = dir.join("2026-01-01T000000.000Z.tidemark-backup.part");
     fs::write(&left_over, "a part").expect("written");
     for round in 0..12 {
         let before = files(&dir).len();
