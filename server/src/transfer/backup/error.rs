@@ -108,8 +108,8 @@ pub enum BackupError {
         /// MiB that it takes.
         needed: u64,
     },
-    /// The installation cannot be read.
-    #[error("{} cannot be read: {source}", path.display())]
+    /// The installation cannot be read, or not be copied.
+    #[error("{} cannot be backed up: {source}", path.display())]
     Installation {
         /// Its database.
         path: PathBuf,

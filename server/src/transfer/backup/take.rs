@@ -15,6 +15,7 @@ use super::reader::Whole;
 use super::series;
 use super::writer::Writer;
 use crate::domain::{Clock, Timestamp};
+use crate::store::StoreError;
 use crate::store::sqlite::private::{self, sync_directory_of};
 use crate::store::sqlite::{BackupMoment, alone, copy_database, free_bytes};
 
@@ -153,7 +154,7 @@ impl Taking {
         BackupMoment::take(&self.main).map_err(|why| self.unreadable(why))
     }
 
-    fn unreadable(&self, source: crate::store::StoreError) -> BackupError {
+    fn unreadable(&self, source: StoreError) -> BackupError {
         BackupError::Installation { path: self.main.clone(), source }
     }
 
@@ -213,12 +214,13 @@ impl Taking {
 
 /// The newest backup, if the next one may refer to it; an error says why not.
 fn good(path: &Path, now: Timestamp, progress: &ProgressBar) -> Result<Whole, String> {
-    let mut newest = Whole::open(path).map_err(|why| why.to_string())?;
+    let cause = |why: BackupError| why.to_string().split(';').next().unwrap_or_default().to_owned();
+    let mut newest = Whole::open(path).map_err(cause)?;
     let begun = Timestamp::from_rfc3339(&newest.manifest.series).unwrap_or(Timestamp(0));
     if now.0.saturating_sub(begun.0) > LONGEST_SERIES.as_millis() as i64 {
         return Err(format!("the earlier ones begin on {}", newest.manifest.series));
     }
-    newest.check(progress).map_err(|why| why.to_string())?;
+    newest.check(progress).map_err(cause)?;
     Ok(newest)
 }
 

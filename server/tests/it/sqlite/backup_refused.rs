@@ -213,7 +213,7 @@ async fn what_cannot_be_written_or_read_leaves_no_part() {
     bytes[last] ^= 1;
     fs::write(&file, bytes).expect("written");
     let said = refused(&world.home, &["backup", text(&dir)]).await;
-    assert!(said.contains("tidemark.db cannot be read: "), "{said}");
+    assert!(said.contains("tidemark.db cannot be backed up: "), "{said}");
     assert!(!ends_with(&dir, ".part") && files(&dir).is_empty(), "no backup of what is damaged");
 }
 
