@@ -9,7 +9,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use rusqlite::backup::{Backup, StepResult};
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
+use rusqlite::{Connection, OpenFlags};
 use seqsvr_core::file_lock::FileLock;
 use seqsvr_core::page_sums;
 use uuid::Uuid;
@@ -48,20 +48,8 @@ impl BackupMoment {
     /// When nothing was ever stored in it, an import of it is not finished, or it cannot be read.
     pub fn take(main: &Path) -> Result<BackupMoment, StoreError> {
         for _ in 0..ATTEMPTS {
-            let reading = open(main)?;
-            reading.execute_batch("BEGIN")?;
-            // The first reading fixes the moment.
-            let seen = Seen::read(&reading)?;
-            let batches = match &seen.log {
-                Some(note) => journal::noted_blobs_after(main, note, seen.flushed),
-                None => Ok(Some(Vec::new())),
-            };
-            // A flush that ended meanwhile frees its batches, and an account that was made may have rows in the journal.
-            if Seen::read(&open(main)?)?.moved_since(&seen) {
-                continue;
-            }
-            if let Some(batches) = batches? {
-                return BackupMoment::of(reading, batches);
+            if let Some(taken) = Half::begin(main)?.with_journal(main)? {
+                return Ok(taken);
             }
         }
         Err(StoreError::unavailable(
@@ -112,28 +100,53 @@ impl BackupMoment {
     }
 }
 
-/// The part of the main database that says whether a moment is one.
+/// The first half of a moment: the main database.
+struct Half {
+    main: Connection,
+    seen: Seen,
+}
+
+impl Half {
+    fn begin(path: &Path) -> Result<Half, StoreError> {
+        let main = open(path)?;
+        main.execute_batch("BEGIN")?;
+        // The first reading fixes the moment.
+        let seen = Seen::read(&main)?;
+        Ok(Half { main, seen })
+    }
+
+    /// The second half. `None`: what was seen has changed since the first one, or batches are missing.
+    fn with_journal(self, path: &Path) -> Result<Option<BackupMoment>, StoreError> {
+        let batches = match &self.seen.log {
+            Some(note) => journal::noted_blobs_after(path, note, self.seen.flushed),
+            None => Ok(Some(Vec::new())),
+        };
+        if Seen::read(&open(path)?)? != self.seen {
+            return Ok(None);
+        }
+        batches?.map(|batches| BackupMoment::of(self.main, batches)).transpose()
+    }
+}
+
+/// The part of the main database that must not change while the journal is read: a flush that ends frees its batches, and an account or a
+/// table that is made may have rows there.
+#[derive(PartialEq, Eq)]
 struct Seen {
     flushed: u64,
     log: Option<String>,
-    /// Grows with every account that is made.
     people: Option<i64>,
+    tables: Option<i64>,
 }
 
 impl Seen {
     fn read(connection: &Connection) -> Result<Seen, StoreError> {
+        let largest = |query| connection.query_row(query, (), |row| row.get(0));
         Ok(Seen {
             flushed: flushed(connection)?,
             log: text(connection, meta::LOG)?,
-            people: connection
-                .query_row("SELECT max(uid) FROM accounts", (), |row| row.get(0))
-                .optional()?
-                .flatten(),
+            people: largest("SELECT max(uid) FROM accounts")?,
+            tables: largest("SELECT max(id) FROM tables")?,
         })
-    }
-
-    fn moved_since(&self, before: &Seen) -> bool {
-        (self.flushed, &self.log, self.people) != (before.flushed, &before.log, before.people)
     }
 }
 
@@ -273,3 +286,6 @@ pub fn note_backup(main: &Path, moment: Timestamp) -> io::Result<()> {
 pub(super) fn last_backup(main: &Path) -> Option<Timestamp> {
     Timestamp::from_rfc3339(fs::read_to_string(noted_at(main)).ok()?.trim())
 }
+
+#[cfg(test)]
+mod tests;
