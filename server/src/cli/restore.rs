@@ -34,9 +34,13 @@ pub(super) struct Restore {
 }
 
 pub(super) async fn run(what: Restore, config: &Config) -> Result<(), ExitError> {
+    let is_stream = what.from == Path::new("-");
+    if is_stream && what.at.is_some() {
+        return Err(ExitError::usage("`-` is one backup; leave out --at"));
+    }
     let place = boot::place_to_restore(config)?;
     let bar = progress::bar();
-    let moment = if what.from == Path::new("-") {
+    let moment = if is_stream {
         backup::restore_stream(io::stdin().lock(), &place, &bar)
     } else {
         backup::chosen(&what.from, what.at).and_then(|mut whole| backup::restore(&mut whole, &place, &bar))

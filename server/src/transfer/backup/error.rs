@@ -71,10 +71,10 @@ pub enum BackupError {
         version: String,
     },
     /// There is no backup as old as that.
-    #[error("the first backup in {} is of {first}; choose a time that is not before it", directory.display())]
+    #[error("the first backup in {} is of {first}; choose a time that is not before it", path.display())]
     TooEarly {
-        /// Where.
-        directory: PathBuf,
+        /// The directory, or the file.
+        path: PathBuf,
         /// The oldest that is there.
         first: String,
     },

@@ -37,14 +37,19 @@ pub(super) fn tidy(directory: &Path) -> Result<(), BackupError> {
     Ok(())
 }
 
-/// The backup at `path`, if that is a file; if it is a directory, the newest in it that is not later than `at`.
+/// The backup at `path`, if that is a file, or, if it is a directory, the newest in it; none that is later than `at`.
 ///
 /// # Errors
 /// When there is none, or it is not as it was written.
 pub fn chosen(path: &Path, at: Option<Timestamp>) -> Result<Whole, BackupError> {
     let is_directory = fs::metadata(path).map_err(BackupError::at(path))?.is_dir();
     if !is_directory {
-        return Whole::open(path);
+        let whole = Whole::open(path)?;
+        let first = whole.moment();
+        return match at.is_some_and(|at| at < first) {
+            true => Err(BackupError::TooEarly { path: path.to_owned(), first: first.to_rfc3339() }),
+            false => Ok(whole),
+        };
     }
     let all = all(path)?;
     let Some((first, _)) = all.first() else {
@@ -52,7 +57,7 @@ pub fn chosen(path: &Path, at: Option<Timestamp>) -> Result<Whole, BackupError> 
     };
     let wanted = all.iter().rev().find(|(moment, _)| at.is_none_or(|at| *moment <= at));
     let Some((moment, file)) = wanted else {
-        return Err(BackupError::TooEarly { directory: path.to_owned(), first: first.to_rfc3339() });
+        return Err(BackupError::TooEarly { path: path.to_owned(), first: first.to_rfc3339() });
     };
     let whole = Whole::open(file)?;
     match whole.moment() == *moment {

@@ -93,8 +93,12 @@ async fn each_wrong_use_is_one_clear_error() {
 
     let said = refused(home, &["restore", text(&dir)]).await;
     assert!(said.contains("is not empty; restore into an empty directory"), "{said}");
-    let said = refused(&new, &["restore", text(&dir), "--at", "2020-01-01T00:00:00Z"]).await;
-    assert!(said.contains("the first backup in ") && said.contains("not before it"), "{said}");
+    for from in [&dir, &first] {
+        let said = refused(&new, &["restore", text(from), "--at", "2020-01-01T00:00:00Z"]).await;
+        assert!(said.contains("the first backup in ") && said.contains("not before it"), "{said}");
+    }
+    let (code, said) = tidemark(&new, &["restore", "-", "--at", "2020-01-01T00:00:00Z"]).await;
+    assert!(code == 2 && said.contains("leave out --at"), "{said}");
     let said = refused(&new, &["restore", text(&world.file("data").join("tidemark.db"))]).await;
     assert!(said.contains("is no backup of tidemark"), "{said}");
     let said = refused(&new, &["restore", text(&data)]).await;
