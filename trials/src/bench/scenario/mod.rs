@@ -1,6 +1,7 @@
 //! The scenarios, one file each, all of the same shape.
 
 mod alloc;
+mod backup;
 mod catch_up;
 mod cluster;
 mod fan_out;
@@ -52,6 +53,7 @@ pub(super) const ALL: &[Scenario] = &[
     scenario::<catch_up::CatchUp>(),
     scenario::<start::Start>(),
     scenario::<retention::Retention>(),
+    scenario::<backup::Backup>(),
     scenario::<retention::RetentionPeriods>(),
     scenario::<flood::Flood>(),
     scenario::<page::BrowserPage>(),

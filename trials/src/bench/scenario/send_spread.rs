@@ -156,7 +156,8 @@ fn fill(folder: &Path, receivers: u32) -> Result<()> {
         {
             let mut entry = rows.prepare("INSERT INTO entries VALUES (?, ?, ?, 1, ?, ?, ?, ?, 0)")?;
             let mut line = rows.prepare("INSERT OR REPLACE INTO conversations VALUES (?, ?, ?, ?, 0)")?;
-            let mut head = rows.prepare("INSERT INTO heads (partition_key, receiver, last_id) VALUES (?, ?, ?)")?;
+            let mut head =
+                rows.prepare("INSERT INTO heads (partition_key, receiver, last_id) VALUES (?, ?, ?)")?;
             for (key, uid) in uids {
                 for number in 1..=ROWS {
                     let sender = FIRST + rand::random_range(0..receivers);
