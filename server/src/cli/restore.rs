@@ -8,7 +8,9 @@ use clap::Args;
 use super::{ExitError, backup::time, progress, restored};
 use crate::boot;
 use crate::config::Config;
-use crate::domain::Timestamp;
+use crate::config::SequenceSource;
+use crate::domain::{Clock, Timestamp};
+use crate::store::sqlite::note_backup;
 use crate::transfer::{self, backup};
 
 const EXAMPLES: &str = "\
@@ -49,7 +51,18 @@ pub(super) async fn run(what: Restore, config: &Config) -> Result<(), ExitError>
     let moment = moment.map_err(ExitError::failed)?;
     // The files say what assigns the ids of messages.
     let config = boot::as_installed(config)?;
-    let done = restored::renew_files(&config, what.ahead).await?;
+    // Ceilings are in no backup: those of a cluster are still there, those of a file begin anew.
+    let least = match config.sequence.source {
+        SequenceSource::Embedded => transfer::without_ceilings(Clock::system().now()),
+        SequenceSource::Cluster => 0,
+    };
+    let done = restored::renew_files(&config, what.ahead, least).await?;
+    note_backup(&place.main, moment).map_err(|why| {
+        ExitError::failed(format!(
+            "the time of the backup cannot be noted beside {}: {why}",
+            place.main.display()
+        ))
+    })?;
     println!("restored as of {}: {done}", moment.to_rfc3339());
     Ok(())
 }

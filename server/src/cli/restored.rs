@@ -33,26 +33,26 @@ pub(super) async fn run(what: Restored, config: &Config) -> Result<(), ExitError
         );
         return Ok(());
     }
-    println!("{}", renew_files(config, what.ahead).await?);
+    println!("{}", renew_files(config, what.ahead, 0).await?);
     Ok(())
 }
 
-/// Makes restored files of SQLite good. Returns what was done.
-pub(super) async fn renew_files(config: &Config, ahead: u32) -> Result<String, ExitError> {
+/// Makes restored files of SQLite good. Ceilings go on beyond `least`. Returns what was done.
+pub(super) async fn renew_files(config: &Config, ahead: u32, least: u64) -> Result<String, ExitError> {
     let storage = Storage::open_restored(config).await?;
-    let done = renew(&storage, config, ahead).await;
+    let done = renew(&storage, config, ahead, least).await;
     storage.close().await.map_err(BootError::from)?;
     done
 }
 
 /// Numbers first: the new history says that everything is in order.
-async fn renew(storage: &Storage, config: &Config, ahead: u32) -> Result<String, ExitError> {
+async fn renew(storage: &Storage, config: &Config, ahead: u32, least: u64) -> Result<String, ExitError> {
     let ids_from = storage.check_message_ids(config).await?;
     let db = storage.sqlite()?;
     skip_ids(db, &config.storage.sqlite(), transfer::MARGIN).await.map_err(BootError::from)?;
     let messages = storage.messages(config).await?;
     let ceilings = match ids_from {
-        MessageIds::Seqsvr => format!("{} ceilings and ", raise(storage, config, &*messages).await?),
+        MessageIds::Seqsvr => format!("{} ceilings and ", raise(storage, config, &*messages, least).await?),
         MessageIds::Store => String::new(),
     };
     boot::renew_stored_numbers(config, storage, &*messages, ahead).await?;
@@ -67,11 +67,16 @@ async fn renew(storage: &Storage, config: &Config, ahead: u32) -> Result<String,
 }
 
 /// Raises all ceilings as far as the latest ids, and lets them be ahead of those whatever they were.
-async fn raise(storage: &Storage, config: &Config, messages: &dyn MessageStore) -> Result<usize, ExitError> {
+async fn raise(
+    storage: &Storage,
+    config: &Config,
+    messages: &dyn MessageStore,
+    least: u64,
+) -> Result<usize, ExitError> {
     let numbers = boot::sequencer(config).await?;
     let adjacent = config.sequence.section_size;
     let raised = async {
-        let raised = transfer::raise_all(&*numbers, adjacent).await?;
+        let raised = transfer::raise_all(&*numbers, adjacent, least).await?;
         let latest =
             transfer::latest_ids(messages, &storage.directory, adjacent, transfer::Look::All).await?;
         transfer::overtake_rows(&*numbers, &latest).await?;

@@ -26,7 +26,7 @@ pub use error::TransferError;
 pub use export::{Begin, Exported, export};
 pub use import::{begin, import};
 pub use one_user::{Appended, Installation, find_user, import_one};
-pub use restored::{AHEAD, MARGIN, MOST_AHEAD, raise_all};
+pub use restored::{AHEAD, MARGIN, MOST_AHEAD, raise_all, without_ceilings};
 
 #[cfg(test)]
 mod tests;

@@ -144,7 +144,7 @@ impl Seen {
         Ok(Seen {
             flushed: flushed(connection)?,
             log: text(connection, meta::LOG)?,
-            people: largest("SELECT max(uid) FROM accounts")?,
+            people: largest("SELECT count(*) FROM accounts")?,
             tables: largest("SELECT max(id) FROM tables")?,
         })
     }

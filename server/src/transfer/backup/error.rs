@@ -79,7 +79,7 @@ pub enum BackupError {
         first: String,
     },
     /// The newest backup is of a time that has not come.
-    #[error("the newest backup in {} is of {newest}, which is later than now; correct the clock", directory.display())]
+    #[error("the newest backup in {} is of {newest}, which is later than now; correct the clock, or move that file away", directory.display())]
     Later {
         /// Where.
         directory: PathBuf,
@@ -107,6 +107,22 @@ pub enum BackupError {
         free: u64,
         /// MiB that it takes.
         needed: u64,
+    },
+    /// The installation is larger than a backup can be.
+    #[error("{} has {gib} GiB, and a backup holds {most} at most; use a snapshot of the file system", path.display())]
+    TooLarge {
+        /// Its database.
+        path: PathBuf,
+        /// GiB that it has.
+        gib: u64,
+        /// GiB of the largest one.
+        most: u64,
+    },
+    /// The backups there are of another installation.
+    #[error("{} holds backups of another installation; choose another directory", directory.display())]
+    OfAnother {
+        /// Where.
+        directory: PathBuf,
     },
     /// The installation cannot be read, or not be copied.
     #[error("{} cannot be backed up: {source}", path.display())]

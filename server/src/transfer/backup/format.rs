@@ -19,8 +19,11 @@ pub(super) const VERSION: u32 = 1;
 /// Bytes of a chunk; the last one of a file is as long as what is left.
 pub(super) const CHUNK: usize = 64 << 10;
 
-/// The most bytes of a manifest: that of a database of some 200 GB.
+/// The most bytes of a manifest.
 pub(super) const MOST_MANIFEST: u64 = 256 << 20;
+
+/// The most bytes of an installation: a chunk takes some hundred bytes of the manifest.
+pub(super) const MOST_BYTES: u64 = MOST_MANIFEST / 128 * CHUNK as u64;
 
 const ENDING: &str = "tidemark-backup";
 

@@ -126,13 +126,20 @@ impl Whole {
         progress.set_length(self.chunks_end + self.length());
         progress.set_position(0);
         self.check_own(progress)?;
-        for role in [Role::Database, Role::Journal, Role::Ids] {
+        let mut begins = Vec::new();
+        for role in [Role::Database, Role::Ids] {
             self.read_file(role, |bytes| {
                 progress.inc(bytes.len() as u64);
+                if begins.is_empty() {
+                    begins.extend_from_slice(&bytes[..bytes.len().min(16)]);
+                }
                 Ok(())
             })?;
         }
-        Ok(())
+        if begins != b"SQLite format 3\0" {
+            return Err(self.damaged("it holds no database"));
+        }
+        self.batches().map(drop)
     }
 
     /// Reads the file of that role, and passes on its bytes in their order. Nothing, if there is none.

@@ -50,9 +50,10 @@ pub fn restore_stream(
     place.or_nothing(|| {
         let mut file = new_file(&copy)?;
         io::copy(&mut from, &mut file).map_err(BackupError::at(&copy))?;
-        let moment = place.write(&mut Whole::open(&copy)?, progress)?;
+        let mut whole = Whole::open(&copy)?;
+        // A kill leaves none.
         fs::remove_file(&copy).map_err(BackupError::at(&copy))?;
-        Ok(moment)
+        place.write(&mut whole, progress)
     })
 }
 

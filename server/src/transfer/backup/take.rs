@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use indicatif::ProgressBar;
+use uuid::Uuid;
 
 use super::error::BackupError;
-use super::format::{Chunk, Manifest, PART, Role, Sum, name_of};
+use super::format::{Chunk, MOST_BYTES, Manifest, PART, Role, Sum, name_of};
 use super::reader::Whole;
 use super::series;
 use super::writer::Writer;
@@ -86,7 +87,9 @@ pub fn take(
     if let Some((newest, _)) = newest.as_ref().filter(|(newest, _)| *newest >= taking.clock.now()) {
         return Err(BackupError::Later { directory: directory.to_owned(), newest: newest.to_rfc3339() });
     }
-    let (newest, mut full_because) = match newest {
+    // Of which installation it is, also where it may not be referred to.
+    let whose = newest.as_ref().and_then(|(_, path)| Some(Whole::open(path).ok()?.manifest.installation));
+    let (newest, full_because) = match newest {
         None => (None, Some("it is the first one here".to_owned())),
         Some(_) if full => (None, Some("that was asked for".to_owned())),
         Some((_, path)) => match good(&path, taking.clock.now(), progress) {
@@ -97,12 +100,11 @@ pub fn take(
 
     let moment = taking.clock.now();
     let mut taken = taking.take()?;
-    let newest = newest.filter(|newest| newest.manifest.installation == taken.installation);
-    if newest.is_none() && full_because.is_none() {
-        full_because = Some("the earlier ones are of another installation".to_owned());
+    if whose.is_some_and(|whose| whose != taken.installation) {
+        return Err(BackupError::OfAnother { directory: directory.to_owned() });
     }
     let mut base = newest.map(|newest| Base::of(&newest));
-    let length = taken.length().map_err(|why| taking.unreadable(why))?;
+    let length = taking.length(&taken)?;
     enough(directory, if base.is_some() { length } else { 2 * length })?;
 
     let file = directory.join(name_of(moment));
@@ -141,8 +143,9 @@ pub fn take_stream(
 ) -> Result<Timestamp, BackupError> {
     let moment = taking.clock.now();
     let mut taken = taking.take()?;
-    let copy = taking.main.with_extension("backup.part");
-    let length = taken.length().map_err(|why| taking.unreadable(why))?;
+    // Several may run at a time.
+    let copy = taking.main.with_extension(format!("backup.{}.part", Uuid::new_v4()));
+    let length = taking.length(&taken)?;
     enough(private::directory_of(&copy), length)?;
     let to = (Path::new("standard output"), BufWriter::with_capacity(MIB as usize, to));
     taking.write(&mut taken, moment, None, &copy, to, progress)?;
@@ -152,6 +155,18 @@ pub fn take_stream(
 impl Taking {
     fn take(&self) -> Result<BackupMoment, BackupError> {
         BackupMoment::take(&self.main).map_err(|why| self.unreadable(why))
+    }
+
+    /// Bytes of the main database, if a backup can hold so many.
+    fn length(&self, taken: &BackupMoment) -> Result<u64, BackupError> {
+        match taken.length().map_err(|why| self.unreadable(why))? {
+            length if length > MOST_BYTES => Err(BackupError::TooLarge {
+                path: self.main.clone(),
+                gib: length >> 30,
+                most: MOST_BYTES >> 30,
+            }),
+            length => Ok(length),
+        }
     }
 
     fn unreadable(&self, source: StoreError) -> BackupError {

@@ -126,7 +126,7 @@ async fn each_wrong_use_is_one_clear_error() {
     let later = dir.join("2999-01-01T000000.000Z.tidemark-backup");
     fs::copy(&second, &later).expect("copied");
     let said = refused(home, &["backup", text(&dir)]).await;
-    assert!(said.contains("which is later than now; correct the clock"), "{said}");
+    assert!(said.contains("which is later than now; correct the clock, or move that file away"), "{said}");
     let said = refused(&new, &["restore", text(&dir)]).await;
     assert!(said.contains("its name is that of another moment"), "{said}");
     fs::remove_file(later).expect("removed");
@@ -139,15 +139,15 @@ async fn each_wrong_use_is_one_clear_error() {
     // Another installation: its backups refer to none of these, and none of its files takes the place of one.
     let other = world.file("other");
     drop(over(&other).await);
-    let said = done(&other, &["backup", text(&dir)]).await;
-    assert!(said.contains("a full one, since"), "{said}");
-    let foreign = files(&dir).pop().expect("one");
+    let said = refused(&other, &["backup", text(&dir)]).await;
+    assert!(said.contains("holds backups of another installation; choose another directory"), "{said}");
+    let apart = world.file("apart");
+    done(&other, &["backup", text(&apart)]).await;
+    let foreign = files(&apart).pop().expect("one");
     fs::copy(&foreign, &first).expect("copied");
     let said = refused(&new, &["restore", text(&second)]).await;
     assert!(said.contains("is of another installation or series"), "{said}");
     fs::rename(&aside, &first).expect("moved back");
-    let said = done(home, &["backup", text(&dir)]).await;
-    assert!(said.contains("a full one, since the earlier ones are of another installation"), "{said}");
     assert!(is_empty(&new), "nothing was made");
     world.app.stop().await;
 }

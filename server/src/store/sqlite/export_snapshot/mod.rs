@@ -209,7 +209,7 @@ impl Tables {
 
 /// Grows with every account that is made.
 async fn people(tables: &mut SqliteConnection) -> Result<Option<i64>, StoreError> {
-    Ok(sqlx::query_scalar("SELECT max(uid) FROM accounts").fetch_one(tables).await?)
+    Ok(sqlx::query_scalar("SELECT count(*) FROM accounts").fetch_one(tables).await?)
 }
 
 /// The batches of the log `log` behind the one that was flushed last.
