@@ -12,10 +12,13 @@ use crate::domain::Timestamp;
 /// has room for 900 million such raises below 2^53.
 pub const MARGIN: u64 = 10_000_000;
 
+/// In milliseconds since 1970.
+const BEGINNING_OF_2026: i64 = 1_767_225_600_000;
+
 /// From where a ceiling goes on whose file is lost: it may have been raised for users of whom the rows know nothing, and by an earlier such
-/// restore. A hundred numbers for each second since 1970: no sequence has given more for long, so a later restore goes on beyond.
+/// restore. A thousand numbers for each second since 2026: no sequence gives more for long, so a later restore goes on beyond.
 pub fn without_ceilings(now: Timestamp) -> u64 {
-    now.0.max(0).cast_unsigned() / 10
+    now.0.saturating_sub(BEGINNING_OF_2026).max(0).cast_unsigned()
 }
 
 /// By how much the numbers of users, groups and invitations go on later, unless told otherwise: more than are given between two
@@ -83,9 +86,12 @@ mod tests {
         let newcomer = Uid::new(200_001);
         let mut given = 0;
         for second in [1_795_000_000, 1_795_000_060] {
-            let life = open(&Arc::new(Memory::new())).await;
+            let ceilings = Arc::new(Memory::new());
+            let restored = open(&ceilings).await;
             let least = without_ceilings(Timestamp(second * 1_000));
-            raise_all(&life, 100_000, least).await.expect("raised");
+            raise_all(&restored, 100_000, least).await.expect("raised");
+            restored.shutdown().await;
+            let life = open(&ceilings).await;
             let next = life.next(newcomer, 1).await.expect("granted").last;
             assert!(next > given, "{next} after {given}");
             given = life.next(newcomer, 5_000).await.expect("granted").last;
