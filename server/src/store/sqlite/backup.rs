@@ -21,7 +21,7 @@ use super::{blocking, identity, journal, meta};
 use crate::domain::{HistoryId, Timestamp};
 use crate::store::{StoreError, migrations};
 
-/// A flush ends every few seconds at most, and the two readings are milliseconds apart.
+/// An account is made now and then, and the two readings are milliseconds apart.
 const ATTEMPTS: usize = 100;
 
 /// Pages that are copied at a time.
@@ -103,6 +103,8 @@ impl BackupMoment {
 /// The first half of a moment: the main database.
 struct Half {
     main: Connection,
+    /// The last batch of the journal that it holds whole.
+    flushed: u64,
     seen: Seen,
 }
 
@@ -111,14 +113,15 @@ impl Half {
         let main = open(path)?;
         main.execute_batch("BEGIN")?;
         // The first reading fixes the moment.
-        let seen = Seen::read(&main)?;
-        Ok(Half { main, seen })
+        let (flushed, seen) = (flushed(&main)?, Seen::read(&main)?);
+        Ok(Half { main, flushed, seen })
     }
 
-    /// The second half. `None`: what was seen has changed since the first one, or batches are missing.
+    /// The second half. `None`: what was seen has changed since the first one, or batches behind the flushed ones are missing, because a
+    /// flush has ended and their room was used again. (The journal shows a gap then, as at a start.)
     fn with_journal(self, path: &Path) -> Result<Option<BackupMoment>, StoreError> {
         let batches = match &self.seen.log {
-            Some(note) => journal::noted_blobs_after(path, note, self.seen.flushed),
+            Some(note) => journal::noted_blobs_after(path, note, self.flushed),
             None => Ok(Some(Vec::new())),
         };
         if Seen::read(&open(path)?)? != self.seen {
@@ -128,11 +131,9 @@ impl Half {
     }
 }
 
-/// The part of the main database that must not change while the journal is read: a flush that ends frees its batches, and an account or a
-/// table that is made may have rows there.
+/// The part of the main database that must not change while the journal is read: an account or a table that is made may have rows there.
 #[derive(PartialEq, Eq)]
 struct Seen {
-    flushed: u64,
     log: Option<String>,
     people: Option<i64>,
     tables: Option<i64>,
@@ -142,7 +143,6 @@ impl Seen {
     fn read(connection: &Connection) -> Result<Seen, StoreError> {
         let largest = |query| connection.query_row(query, (), |row| row.get(0));
         Ok(Seen {
-            flushed: flushed(connection)?,
             log: text(connection, meta::LOG)?,
             people: largest("SELECT count(*) FROM accounts")?,
             tables: largest("SELECT max(id) FROM tables")?,

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use uuid::Uuid;
 
 use super::error::BackupError;
 use super::format::{Chunk, MOST_BYTES, Manifest, PART, Role, Sum, name_of};
@@ -144,7 +143,7 @@ pub fn take_stream(
     let moment = taking.clock.now();
     let mut taken = taking.take()?;
     // Several may run at a time.
-    let copy = taking.main.with_extension(format!("backup.{}.part", Uuid::new_v4()));
+    let copy = taking.main.with_extension(format!("backup.{}.part", std::process::id()));
     let length = taking.length(&taken)?;
     enough(private::directory_of(&copy), length)?;
     let to = (Path::new("standard output"), BufWriter::with_capacity(MIB as usize, to));
