@@ -38,7 +38,7 @@ pub struct Retention {
     pub kept: Duration,
 }
 
-/// What is walked over, and how far the walk has come.
+/// A walk, over rows or over records, and how far it has come.
 #[derive(Clone, Copy, Debug)]
 enum Old {
     Rows(Option<Uid>),

@@ -229,7 +229,7 @@ impl Content {
         self.kind == Kind::Edit && deletion.kind == Kind::Delete && self.of() == deletion.of()
     }
 
-    /// What stays of this row when it has expired and still stands for its conversation in lists: as if it were deleted. It has no key any
+    /// The rest of this row when it has expired and still stands for its conversation in lists: as if it were deleted. It has no key any
     /// more, since the record under that key goes, too.
     pub fn shell(&self) -> Content {
         Content { kind: Kind::Deleted, body: Body::from_stored(DELETED), client_id: None, ..self.clone() }

@@ -232,7 +232,7 @@ impl HintChannel {
         Ok(listener)
     }
 
-    /// Notifies. A connection that fails, or is given up in the middle, is not used again. What it may have sent comes twice then.
+    /// Notifies. A connection that fails, or is given up in the middle, is not used again. Its hints may come twice then.
     async fn notify(&self, payloads: &[String]) -> Result<(), sqlx::Error> {
         let mut speaking = self.speaking.lock().await;
         let connection = match speaking.take() {

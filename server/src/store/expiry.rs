@@ -1,4 +1,4 @@
-//! What goes of an inbox because it is old, decided alike for every database.
+//! The choice of the rows of an inbox that go because they are old, alike for every database.
 //!
 //! Rows go in the order of their ids, from the oldest on, up to the first that is not old enough. So one id says how far an inbox has come
 //! (`heads.expired_to`), and a device whose cursor lies before it may lack rows that went. Rows of lasting kinds are passed over. The newest

@@ -63,7 +63,7 @@ pub struct MoveHistory {
     read_to: HashMap<(Uid, Uid), u64>,
     /// Messages with an edit that is not settled yet.
     editing: HashSet<IdempotencyKey>,
-    /// What was sent before may have expired.
+    /// Rows that were sent before it may have expired.
     expired: Timestamp,
 }
 

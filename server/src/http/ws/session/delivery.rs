@@ -40,8 +40,8 @@ impl SocketSession {
         self.say(socket, alive).await
     }
 
-    /// A device that was away for so long that rows have expired which it never got is told to start over: by a smaller id than its own. It is
-    /// not asked again while it goes on from what this connection sends: else one that fetches everything would be sent back again and again.
+    /// Tells a device to start over, by a smaller id than its own, if rows have expired that it never got. That is not looked at again while
+    /// the device goes on from what this connection sends: else one that fetches everything would be sent back again and again.
     async fn take_up(&mut self, socket: &mut impl Socket, cursor: MessageId) -> SessionStep {
         match self.state.sync.has_expired_after(self.uid(), cursor).await {
             Ok(false) => self.catch_up(socket, cursor).await,
