@@ -120,6 +120,12 @@ impl Http {
         self.read(HttpCall::new(Method::PUT, format!("friends/{uid}")).json(&wish)).await
     }
 
+    /// Keeps messages with `uid` for so many seconds from now on, 60 to 31,536,000; 0: for good. What is older is removed for both.
+    pub async fn keep(&self, key: Uuid, uid: u32, seconds: u32) -> Result<Sent, Error> {
+        let keep = json!({ "client_id": key, "keep_seconds": seconds });
+        self.read(HttpCall::new(Method::PUT, format!("conversations/u:{uid}/keep")).json(&keep)).await
+    }
+
     /// Tells all friends something, but those in `except`.
     pub async fn post_moment(&self, key: Uuid, text: &str, except: &[u32]) -> Result<Sent, Error> {
         let moment = json!({ "client_id": key, "text": text, "except": except });
@@ -168,6 +174,12 @@ impl Http {
     /// Sets the seconds between two messages of one member of a group, 0 to 3,600; 0: no slow mode.
     pub async fn set_slow_mode(&self, gid: u64, seconds: u16) -> Result<(), Error> {
         let description = Description { slow_seconds: Some(seconds), ..Description::default() };
+        self.done(HttpCall::new(Method::PATCH, format!("groups/{gid}")).json(&description)).await
+    }
+
+    /// Keeps messages of a group for so many seconds from now on, 60 to 31,536,000; 0: for good. What is older is removed for everybody.
+    pub async fn keep_in_group(&self, gid: u64, seconds: u32) -> Result<(), Error> {
+        let description = Description { keep_seconds: Some(seconds), ..Description::default() };
         self.done(HttpCall::new(Method::PATCH, format!("groups/{gid}")).json(&description)).await
     }
 

@@ -165,6 +165,8 @@ kinds! {
     Pin "pin"
     /// The user wants to find a message again, or no longer: [`Entry::about`], [`Entry::starred`].
     Star "star"
+    /// For how long messages of two people are kept from now on.
+    Keep "keep"
     /// A setting of the user.
     Setting "setting"
     /// Whether somebody wants to be a friend.

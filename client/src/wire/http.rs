@@ -212,6 +212,9 @@ pub struct Group {
     /// Seconds between two messages of one member who is no administrator; 0: no slow mode.
     #[serde(default)]
     pub slow_seconds: u16,
+    /// Seconds for which messages are kept; 0: for good, as far as the server keeps them.
+    #[serde(default)]
+    pub keep_seconds: u32,
     /// Its members.
     pub members: Vec<Member>,
 }
@@ -355,6 +358,8 @@ pub(crate) struct Description<'a> {
     pub(crate) history: Option<History>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) slow_seconds: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) keep_seconds: Option<u32>,
 }
 
 #[derive(Deserialize)]

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::domain::{
-    Body, ClientId, Conversation, Entry, FRIENDS, Friendship, Kind, MessageId, SETTINGS, STARS, Setting,
-    Timestamp, Uid, friend_key, setting_key,
+    Body, ClientId, Conversation, Entry, FRIENDS, Friendship, KEEPS, Keep, Kind, MessageId, SETTINGS, STARS,
+    Setting, Timestamp, Uid, friend_key, setting_key,
 };
 use crate::queue::{FriendList, Publish, Queues, Request, SendAck, SendError};
 use crate::store::{Directory, MessageStore, ShownName, StoreError};
@@ -116,6 +116,40 @@ impl People {
         limit: usize,
     ) -> Result<Vec<(String, Entry)>, StoreError> {
         self.store.newest_under(who, STARS, after, limit).await
+    }
+
+    /// What was said about for how long messages are kept in conversations of `who`, with the keys, after the key `after`; at most `limit`.
+    pub async fn keeps(
+        &self,
+        who: Uid,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<(String, Entry)>, StoreError> {
+        self.store.newest_under(who, KEEPS, after, limit).await
+    }
+
+    /// Keeps the messages of `who` with `other` for so many seconds from now on, and no longer; 0: for good. Both get a row.
+    ///
+    /// # Errors
+    /// When `who` has no messages with `other`, or `other` takes nothing from `who`; the errors of storing.
+    pub async fn keep(
+        &self,
+        who: Uid,
+        client_id: ClientId,
+        other: Uid,
+        seconds: u32,
+    ) -> Result<SendAck, SendError> {
+        let (target, others) = (Conversation::User(other), vec![other]);
+        // A row that is shown must not be a way round the limit of first messages.
+        let has_some =
+            self.store.have_messages(&[(who, target)]).await.map_err(|_| SendError::Unavailable)?;
+        if !has_some.contains(&true) {
+            return Err(SendError::NoConversation(other.0));
+        }
+        // The queue knows what holds so far.
+        let body = Body::of_keep(Keep { seconds, gone_before: 0 });
+        let publish = Publish { client_id, kind: Kind::Keep, target, body, others };
+        self.queues.submit(who, Request::Publish(publish)).await
     }
 
     /// The tag of the language that `uid` has chosen for pages on devices where none was chosen.

@@ -56,16 +56,14 @@ impl Tasks<'_> {
         self.tasks.spawn(deletions.run(self.stopping.clone()));
     }
 
-    /// Removes rows that have expired, where rows expire.
+    /// Removes rows that have expired.
     pub(super) fn of_retention(&self, config: &Config, bottom: &Bottom) {
-        if let Some(seconds) = config.retention.keep_seconds() {
-            let retention = Retention {
-                store: Arc::clone(&bottom.messages),
-                clock: bottom.clock.clone(),
-                kept: Duration::from_secs(seconds),
-            };
-            self.tasks.spawn(retention.run(self.stopping.clone()));
-        }
+        let retention = Retention {
+            store: Arc::clone(&bottom.messages),
+            clock: bottom.clock.clone(),
+            kept: config.retention.keep_seconds().map(Duration::from_secs),
+        };
+        self.tasks.spawn(retention.run(self.stopping.clone()));
     }
 
     /// Follows what other servers do or, where there are none, what an operator's commands do.

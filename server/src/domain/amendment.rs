@@ -235,6 +235,11 @@ impl Content {
         Content { kind: Kind::Deleted, body: Body::from_stored(DELETED), client_id: None, ..self.clone() }
     }
 
+    /// Whether it is such a shell.
+    pub fn is_shell(&self) -> bool {
+        self.kind == Kind::Deleted && self.client_id.is_none()
+    }
+
     /// The change that this row makes to its message, if it is an edit, a recall or a deletion.
     pub fn change(&self) -> Option<Change> {
         let is_message = |kind| kind == Kind::Message;

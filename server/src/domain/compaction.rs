@@ -59,6 +59,7 @@ impl Content {
             "sender" => Some(self.sender.to_string()),
             "of" => self.of().map(|(sender, client_id)| format!("{sender} {client_id}")),
             "setting" => self.body.setting().map(|setting| setting.as_str().to_owned()),
+            "kept" => self.keep_word(receiver),
             "state" => self.body.seen_word().map(str::to_owned),
             word => unreachable!("kinds.rs names {word}, which no row has"),
         }

@@ -76,7 +76,7 @@ kinds! {
     /// The user's own read marker moved; only in the user's own inbox.
     ReadMarker "receipt" 2 People { is_state: true, is_lasting: true, key: "read {conversation}" }
     /// A group was made, or somebody joined or left it.
-    Membership "membership" 3 People { is_shown: true, is_lasting: true }
+    Membership "membership" 3 People { is_shown: true, is_lasting: true, key: "keep {conversation} {kept}" }
     /// A row that a program put there, of a kind of its own ([`AppKind`](super::AppKind)). It is no message of a person.
     App "app" 4 Programs {}
     /// The sender of a message changed its text.
@@ -107,6 +107,8 @@ kinds! {
     Pin "pin" 17 People { is_state: true, names_another: true, key: "pin {conversation} {of}" }
     /// The user wants to find a message again, or no longer; only in the user's own inbox.
     Star "star" 18 People { is_state: true, names_another: true, key: "star {of}" }
+    /// One of two people has chosen for how long their messages are kept.
+    Keep "keep" 19 People { is_shown: true, is_lasting: true, key: "keep {conversation} {kept}" }
 }
 
 impl Kind {

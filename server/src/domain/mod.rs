@@ -12,6 +12,8 @@ pub mod forward;
 pub mod group;
 pub mod ids;
 pub mod invite;
+pub mod keep;
+pub mod keep_rows;
 pub mod kinds;
 pub mod last_seen;
 pub mod mention;
@@ -36,6 +38,8 @@ pub use group::{
 };
 pub use ids::{ClientId, GroupId, HistoryId, MessageId, PartitionKey, Uid};
 pub use invite::{Invite, LONGEST_INVITE_SECONDS, MOST_INVITE_USES};
+pub use keep::{Keep, LEAST_KEEP, LONGEST_KEEP};
+pub use keep_rows::{KEEPS, keep_key};
 pub use kinds::{Kind, WrittenBy};
 pub use last_seen::LastSeen;
 pub use mention::{MOST_MENTIONS, Mentions};

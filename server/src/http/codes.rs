@@ -80,6 +80,7 @@ pub(super) const CODES: &[Code] = &[
     final_( 422, "text_nul", "a text has no NUL"),
     final_( 422, "not_in_conversation", "`message_id`, `reply_to` or `forward` is not a row of that conversation, or of the caller's inbox"),
     final_( 422, "no_message", "the row is not a message that can be edited, recalled, answered or reacted to"),
+    final_( 422, "no_conversation", "there is no message with that user yet"),
     final_( 422, "other_text", "the message that is forwarded has another text"),
     final_( 422, "emoji", "a reaction has at most 6 different emoji, and nothing else"),
     final_( 422, "bad_setting", "the value is invalid for the setting"),

@@ -294,6 +294,7 @@ impl From<SendError> for Problem {
             SendError::Text(_)
             | SendError::NotInConversation
             | SendError::NoMessage
+            | SendError::NoConversation(_)
             | SendError::OtherText
             | SendError::Emoji(_)
             | SendError::Setting(_)

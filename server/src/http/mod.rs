@@ -60,7 +60,7 @@ pub use state::{Fitness, NewRequestId, Readiness, UseCases};
 pub use table::Tables;
 
 use api::{
-    accounts, amendments, conversations, data, friends, groups, invites, messages, moderation, moments,
+    accounts, amendments, conversations, data, friends, groups, invites, keep, messages, moderation, moments,
     people, range, readers, recovery, reports, sessions, settings, sign_up_invites,
 };
 use budget::Budget;
@@ -117,6 +117,7 @@ fn calls() -> OpenApiRouter<HttpState> {
         .routes(routes!(settings::list))
         .routes(routes!(settings::set_for_all))
         .routes(routes!(settings::stars))
+        .routes(routes!(keep::list))
         .routes(routes!(moments::feed, moments::post))
         .routes(routes!(moments::like))
         .routes(routes!(moments::comment))
@@ -132,6 +133,7 @@ fn calls() -> OpenApiRouter<HttpState> {
         .routes(routes!(amendments::react))
         .routes(routes!(amendments::delete))
         .routes(routes!(settings::set))
+        .routes(routes!(keep::set))
         .routes(routes!(amendments::pin))
         .routes(routes!(amendments::star))
         .routes(routes!(conversations::pins))

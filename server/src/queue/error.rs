@@ -41,6 +41,9 @@ pub enum SendError {
     /// The row is there, and it is no message that others could be told of.
     #[error("this row is not a message that can be edited, recalled, answered or reacted to")]
     NoMessage,
+    /// The caller has no messages with this person.
+    #[error("you have no messages with user {0}; write something first")]
+    NoConversation(u32),
     /// The message to forward has another text.
     #[error("the message that is forwarded has another text by now; forward it as it is")]
     OtherText,
@@ -203,6 +206,7 @@ impl SendError {
             SendError::Text(TextError::Nul) => "text_nul",
             SendError::NotInConversation => "not_in_conversation",
             SendError::NoMessage => "no_message",
+            SendError::NoConversation(_) => "no_conversation",
             SendError::OtherText => "other_text",
             SendError::Recalled => "recalled",
             SendError::NotYours => "not_yours",

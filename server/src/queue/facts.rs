@@ -15,10 +15,10 @@ use super::request::Queued;
 use super::shard::QueueWriter;
 use super::{Amend, GroupAction, OutgoingMessage, Request, SendError};
 use crate::domain::{
-    Amendment, Conversation, GroupId, IdempotencyKey, Kind, MessageId, Progress, Uid, friend_key,
-    read_counts_key, seen_key,
+    Amendment, Conversation, GroupId, IdempotencyKey, Keep, Kind, MessageId, Progress, Uid, friend_key,
+    keep_key, read_counts_key, seen_key,
 };
-use crate::store::{KeyState, StoreError, Unused};
+use crate::store::{KeyState, MessageStore, StoreError, Unused};
 
 mod marks;
 mod slow;
@@ -47,6 +47,8 @@ enum Fact {
     Pins(Uid, Conversation),
     /// The messages that a user has starred.
     Stars(Uid),
+    /// For how long messages with another person are kept, as the first has it.
+    Keep(Pair),
 }
 
 /// Why requests of a batch are refused before they are decided.
@@ -111,6 +113,10 @@ fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
             if let (Kind::Friend, Conversation::User(other)) = (publish.kind, publish.target) {
                 facts.push(Fact::Wish((who, other)));
             }
+            if let (Kind::Keep, Conversation::User(other)) = (publish.kind, publish.target) {
+                facts.push(Fact::Keep((who, other)));
+                facts.extend(permission(who, publish.target));
+            }
         }
         Request::Seen { of, message_id, progress } => {
             facts.extend([Fact::Row(who, *message_id), Fact::MayWrite((*of, who))]);
@@ -167,6 +173,7 @@ impl QueueWriter<'_> {
         let (mut rows, mut markers) = (Vec::new(), Vec::new());
         let (mut permissions, mut wishes, mut told) = (Vec::new(), Vec::new(), Vec::new());
         let (mut pinned, mut starred, mut spoke) = (Vec::new(), Vec::new(), Vec::new());
+        let mut kept = Vec::new();
         let (mut facts, mut unread) = (Facts::default(), Unread::default());
         let needed = requests.iter().flat_map(|queued| needs(queued).map(move |fact| (queued, fact)));
         for (queued, fact) in needed {
@@ -186,6 +193,7 @@ impl QueueWriter<'_> {
                 Fact::Pins(who, conversation) => pinned.push((who, conversation)),
                 Fact::Stars(who) => starred.push(who),
                 Fact::Spoke(who, gid) => spoke.push((who, gid)),
+                Fact::Keep(pair) => kept.push(pair),
             }
         }
         permissions.sort_unstable();
@@ -287,6 +295,12 @@ impl QueueWriter<'_> {
                 Err(error) => self.unread(&mut unread, Fact::Spoke(who, gid), &error),
             }
         }
+        for (who, other) in kept {
+            match keeps(&**store, who, other).await {
+                Ok(keep) => _ = facts.keeps.insert((who, other), keep),
+                Err(error) => self.unread(&mut unread, Fact::Keep((who, other)), &error),
+            }
+        }
         self.own_copies(requests, &mut facts, &mut unread).await;
         let read = all_or_each(&markers, |markers| store.read_markers(markers)).await;
         for (&(who, conversation), marker) in markers.iter().zip(read) {
@@ -377,6 +391,13 @@ impl QueueWriter<'_> {
             SendError::Rejected
         }
     }
+}
+
+/// For how long messages with `other` are kept, as both have said in the inbox of `who`.
+async fn keeps(store: &dyn MessageStore, who: Uid, other: Uid) -> Result<Keep, StoreError> {
+    let keys = [who, other].map(|by| (who, keep_key(Conversation::User(other), by)));
+    let rows = store.newest(&keys).await?;
+    Ok(Keep::of(rows.iter().flatten().map(|row| &*row.content)))
 }
 
 /// The next owners of groups that their owners leave: the row of the leaving names them.

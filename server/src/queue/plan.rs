@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::domain::message::Person;
 use crate::domain::{
-    Amendment, Body, ClientId, Content, Conversation, Digest, Group, GroupId, IdempotencyKey, Kind,
+    Amendment, Body, ClientId, Content, Conversation, Digest, Group, GroupId, IdempotencyKey, Keep, Kind,
     MembershipEpoch, Mentions, MessageId, Progress, ReadCount, Timestamp, Uid, check_emoji,
 };
 use crate::store::{Accept, IdempotencyRecord, KeyState, Recipient, Unused};
@@ -52,6 +52,8 @@ pub(super) struct Facts {
     pub(super) permissions: HashMap<Pair, WritePermission>,
     /// Whether people want to be others' friends.
     pub(super) wishes: HashMap<Pair, bool>,
+    /// For how long messages with another person are kept.
+    pub(super) keeps: HashMap<Pair, Keep>,
     /// Read markers as they stand.
     pub(super) read_to: HashMap<(Uid, Conversation), MessageId>,
     /// The last message of the first that the second has told about, as far as any.
@@ -235,6 +237,10 @@ impl Planner {
             Conversation::User(other) if kind == Kind::Friend && body.wanted() => {
                 self.facts.receiving(other)?
             }
+            Conversation::User(other) if kind == Kind::Keep => {
+                self.facts.receiving(other)?;
+                self.pass(who, target)?;
+            }
             Conversation::User(other) => drop(self.person(other)?),
             // Also one who is not in it any more chooses what becomes of it on the own devices.
             Conversation::Group(gid) => {
@@ -243,14 +249,25 @@ impl Planner {
                 member.ok_or(SendError::UnknownGroup)?;
             }
         }
+        let body = self.keep(who, publish).unwrap_or_else(|| body.clone());
         self.used.insert(key, (at, digest));
         let is_told = self.is_told(who, publish);
         let is_there = |uid: &Uid| *uid != who && !self.facts.deleted.contains(uid);
         let others = others.iter().copied().filter(|uid| is_there(uid) && is_told);
         let everybody = std::iter::once(who).chain(others);
         let recipients = everybody.map(|uid| Recipient { uid, epoch: MembershipEpoch(0) }).collect();
-        let content = self.content(kind, who, target, Some(client_id), body.clone());
+        let content = self.content(kind, who, target, Some(client_id), body);
         Ok(Accept { unused, ..unnumbered(content, digest, recipients) })
+    }
+
+    /// The body that says for how long messages with somebody are kept from now on, if that is published.
+    fn keep(&mut self, who: Uid, publish: &Publish) -> Option<Body> {
+        let (Kind::Keep, Conversation::User(other)) = (publish.kind, publish.target) else { return None };
+        let Keep { seconds, .. } = publish.body.keep().unwrap_or_default();
+        let before = self.facts.keeps.get(&(who, other)).copied().unwrap_or_default();
+        let keep = before.changed(seconds, self.now);
+        self.facts.keeps.extend([((who, other), keep), ((other, who), keep)]);
+        Some(Body::of_keep(keep))
     }
 
     /// Whether others are told. Declining changes nothing for the other person, so only the decliner gets a row.

@@ -1,7 +1,8 @@
 //! The choice of the rows of an inbox that go because they are old, alike for every database.
 //!
 //! Rows go in the order of their ids, from the oldest on, up to the first that is not old enough. So one id says how far an inbox has come
-//! (`heads.expired_to`), and a device whose cursor lies before it may lack rows that went. Rows of lasting kinds are passed over. The newest
+//! (`heads.expired_to`), and a device whose cursor lies before it may lack rows that went. A conversation with a time of its own has no such
+//! id: devices remove by the same rule. Rows of lasting kinds are passed over. The newest
 //! row that stands for its conversation in lists leaves its shell there: a deleted row without a text and a key, until a later one goes.
 
 use std::collections::BTreeMap;
@@ -18,6 +19,26 @@ pub struct Expired<Place = Uid> {
     pub after: Option<Place>,
     /// Whether the walk has come to its end.
     pub is_done: bool,
+}
+
+/// How far a walk has come that looks for conversations with a time of their own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Keeping {
+    /// The inboxes that have some.
+    pub uids: Vec<Uid>,
+    /// The last one that was looked at: the walk goes on after it.
+    pub after: Option<Uid>,
+    /// Whether the walk has come to its end.
+    pub is_done: bool,
+}
+
+impl Keeping {
+    /// Of the next inboxes after `after`, and whether each has some.
+    pub(super) fn of(looked: Vec<(Uid, bool)>, after: Option<Uid>) -> Keeping {
+        let (last, is_done) = (looked.last().map(|(uid, _)| *uid), looked.len() < INBOXES_AT_ONCE);
+        let uids = looked.into_iter().filter(|(_, has_some)| *has_some).map(|(uid, _)| uid).collect();
+        Keeping { uids, after: last.or(after), is_done }
+    }
 }
 
 /// Inboxes that one call looks at, at most.

@@ -244,6 +244,20 @@ impl MessageStore for FaultyStore {
         self.inner().expire_records(after, sent_before, limit).await
     }
 
+    async fn keeping(&self, after: Option<Uid>) -> Result<Keeping, StoreError> {
+        self.inner().keeping(after).await
+    }
+
+    async fn expire_conversation(
+        &self,
+        uid: Uid,
+        of: Conversation,
+        sent_before: Timestamp,
+        limit: usize,
+    ) -> Result<Forgotten, StoreError> {
+        self.inner().expire_conversation(uid, of, sent_before, limit).await
+    }
+
     async fn expired_to(&self, uid: Uid) -> Result<MessageId, StoreError> {
         self.inner().expired_to(uid).await
     }

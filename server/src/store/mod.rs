@@ -61,7 +61,7 @@ pub use audit::AuditLine;
 pub use credentials::{CodeHash, SignUpInvite, SignedUp};
 pub use directory::Directory;
 pub use error::StoreError;
-pub use expiry::Expired;
+pub use expiry::{Expired, Keeping};
 pub use health::{Health, PoolUse};
 pub use operators::ListedAccount;
 pub use page::{Filling, Page};
@@ -301,6 +301,21 @@ pub trait MessageStore: Send + Sync + 'static {
         sent_before: Timestamp,
         limit: usize,
     ) -> Result<Expired<IdempotencyKey>, StoreError>;
+
+    /// Those of the next inboxes after `after`, in the order of (partition key, uid), in which somebody has said for how long messages of a
+    /// conversation are kept (`Keep`). One call looks at some inboxes; the walk goes on where the answer says. What lies in memory alone may
+    /// be left out.
+    async fn keeping(&self, after: Option<Uid>) -> Result<Keeping, StoreError>;
+
+    /// Removes rows of one conversation of `uid` that were sent before `sent_before`, at most `limit`, as [`expire_rows`](Self::expire_rows)
+    /// removes those of an inbox. The inbox does not count as expired by that ([`expired_to`](Self::expired_to)).
+    async fn expire_conversation(
+        &self,
+        uid: Uid,
+        of: Conversation,
+        sent_before: Timestamp,
+        limit: usize,
+    ) -> Result<Forgotten, StoreError>;
 
     /// Up to which id rows of `uid` have expired; [`MessageId::ZERO`]: none has.
     async fn expired_to(&self, uid: Uid) -> Result<MessageId, StoreError>;

@@ -194,6 +194,7 @@ impl<'a> Mover<'a> {
             Kind::Setting if matches!(content.body.setting(), Some(Setting::Archive | Setting::Hide)) => {
                 return Ok(true);
             }
+            Kind::Keep => {}
             // What a read marker says is compared by ids.
             kind if !kind.is_state() || kind == Kind::ReadMarker => return Ok(false),
             _ => {}

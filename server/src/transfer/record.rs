@@ -251,7 +251,7 @@ impl EpochPart {
 mod tests {
     use super::*;
     use crate::domain::{
-        Body, Conversation, Group, GroupSettings, History, Kind, Member, Mute, Muted, Role, Standing,
+        Body, Conversation, Group, GroupSettings, History, Keep, Kind, Member, Mute, Muted, Role, Standing,
     };
 
     fn content(target: Conversation, text: &str) -> Arc<Content> {
@@ -304,6 +304,7 @@ mod tests {
                     topic: "Sundays".into(),
                     history: History::Visible,
                     slow_seconds: 30,
+                    keep: Keep { seconds: 60, gone_before: 5 },
                     muted: vec![
                         Muted { uid: 10_001, until: Mute::Until(Timestamp(9)) },
                         Muted { uid: 10_003, until: Mute::ForGood },

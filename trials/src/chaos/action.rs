@@ -17,7 +17,7 @@ use super::view::EntryKey;
 use crate::{Failure, Result};
 
 /// The kinds of rows that people make. For a new one there is an action in `Contacts::action`.
-pub static KINDS: [Kind; 15] = [
+pub static KINDS: [Kind; 16] = [
     Kind::Message,
     Kind::ReadMarker,
     Kind::Membership,
@@ -33,6 +33,7 @@ pub static KINDS: [Kind; 15] = [
     Kind::Seen,
     Kind::Pin,
     Kind::Star,
+    Kind::Keep,
 ];
 
 /// How long one action may take, over all attempts, after the last fault.
@@ -72,6 +73,7 @@ pub(super) enum Action {
     Set { conversation: Conversation, name: &'static str, value: String },
     SetForAll { name: &'static str, value: String },
     Befriend { uid: u32, wanted: bool },
+    Keep { uid: u32, seconds: u32 },
     Post { text: String },
     Like { at: RowPlace, liked: bool },
     Comment { at: RowPlace, text: String },
@@ -109,6 +111,7 @@ impl Action {
             Action::Delete { .. } | Action::DeleteMoment { .. } => Kind::Delete,
             Action::Set { .. } | Action::SetForAll { .. } => Kind::Setting,
             Action::Befriend { .. } => Kind::Friend,
+            Action::Keep { .. } => Kind::Keep,
             Action::Post { .. } => Kind::Moment,
             Action::Like { .. } => Kind::Like,
             Action::Comment { .. } => Kind::Comment,
@@ -150,6 +153,7 @@ impl Action {
             }
             Action::SetForAll { name, value } => http.set_for_all(key, name, &raw(value)?).await.map(Some),
             Action::Befriend { uid, wanted } => http.befriend(key, *uid, *wanted).await.map(Some),
+            Action::Keep { uid, seconds } => http.keep(key, *uid, *seconds).await.map(Some),
             Action::Post { text } => http.post_moment(key, text, &[]).await.map(Some),
             Action::Like { at, liked } => http.like(key, at.message_id, *liked).await.map(Some),
             Action::Comment { at, text } => http.comment(key, at.message_id, text).await.map(Some),

@@ -106,6 +106,11 @@ impl Contacts {
             Kind::Friend => {
                 Action::Befriend { uid: *one(random, self.fickle.iter())?, wanted: random.random_bool(0.6) }
             }
+            // Nothing gets so old in a run.
+            Kind::Keep => Action::Keep {
+                uid: *one(random, self.fickle.iter())?,
+                seconds: random.random_range(0..3) * 86_400,
+            },
             Kind::Moment => Action::Post { text },
             Kind::Like => Action::Like { at: moment(random)?, liked: random.random_bool(0.7) },
             Kind::Comment => Action::Comment { at: moment(random)?, text },

@@ -25,6 +25,8 @@ pub(super) struct InboxView {
     pub(super) settings: BTreeMap<(String, Conversation), Value>,
     /// Wishes to be friends, by the other person.
     pub(super) friends: BTreeMap<u32, Friendship>,
+    /// Seconds for which messages are kept, by conversation, as each person there has said last.
+    pub(super) keeps: BTreeMap<(Conversation, u32), u64>,
     /// How far one has read.
     pub(super) read_to: BTreeMap<Conversation, u64>,
     /// How far the person's own messages have come, by conversation and state.
@@ -137,6 +139,10 @@ impl InboxView {
                     *if row.sender == uid { &mut friendship.mine } else { &mut friendship.theirs } = wanted;
                 }
             }
+            Kind::Keep => {
+                let seconds = body["keep"]["seconds"].as_u64().unwrap_or_default();
+                self.keeps.insert((row.conversation, row.sender), seconds);
+            }
             Kind::Seen => {
                 if let (Some(MessageKey { sender, client_id }), Some(state)) =
                     (row.about(), body["state"].as_str())
@@ -229,8 +235,8 @@ pub(super) fn differences(
         broken.push(format!("{device} alone has {key:?}"));
     }
     let rest = |view: &InboxView| {
-        let InboxView { memberships, settings, friends, read_to, seen, twice, .. } = view;
-        format!("{memberships:?} {settings:?} {friends:?} {read_to:?} {seen:?} {twice:?}")
+        let InboxView { memberships, settings, friends, keeps, read_to, seen, twice, .. } = view;
+        format!("{memberships:?} {settings:?} {friends:?} {keeps:?} {read_to:?} {seen:?} {twice:?}")
     };
     if rest(view) != rest(expected) {
         broken.push(format!("{device} has {}, and not {}", rest(view), rest(expected)));

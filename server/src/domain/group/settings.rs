@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{Timestamp, Uid};
+use crate::domain::{Keep, Timestamp, Uid};
 
 /// People who are muted in one group, at most.
 pub const MOST_MUTED: usize = 200;
@@ -98,6 +98,9 @@ pub struct GroupSettings {
     /// Seconds between two messages of one member; 0: no slow mode.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub slow_seconds: u16,
+    /// For how long messages are kept.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub keep: Keep,
     /// The people who are muted, and such as were: a mute that has ended stays until the next mute or lifting in the group. It outlasts a
     /// leaving, so that nobody comes back without it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -107,6 +110,10 @@ pub struct GroupSettings {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
 fn is_zero(seconds: &u16) -> bool {
     *seconds == 0
+}
+
+fn is_default(keep: &Keep) -> bool {
+    *keep == Keep::default()
 }
 
 /// One of these settings. As JSON it is the field of [`GroupSettings`] alone.
@@ -121,6 +128,8 @@ pub enum GroupSetting {
     History(History),
     /// Seconds between two messages of one member.
     SlowSeconds(u16),
+    /// For how long messages are kept. In a wish its seconds alone count.
+    Keep(Keep),
     /// All who are muted.
     Muted(Vec<Muted>),
 }
@@ -133,6 +142,7 @@ impl GroupSettings {
             topic: String::new(),
             history: History::Hidden,
             slow_seconds: 0,
+            keep: Keep::default(),
             muted: Vec::new(),
         }
     }
@@ -152,6 +162,7 @@ impl GroupSettings {
             GroupSetting::Topic(topic) => next.topic.clone_from(topic),
             GroupSetting::History(history) => next.history = *history,
             GroupSetting::SlowSeconds(seconds) => next.slow_seconds = *seconds,
+            GroupSetting::Keep(keep) => next.keep = *keep,
             GroupSetting::Muted(muted) => next.muted.clone_from(muted),
         }
         next
@@ -166,6 +177,7 @@ impl GroupSetting {
             GroupSetting::Topic(_) => "topic",
             GroupSetting::History(_) => "history",
             GroupSetting::SlowSeconds(_) => "slow",
+            GroupSetting::Keep(_) => "keep",
             GroupSetting::Muted(_) => "muted",
         }
     }
@@ -177,6 +189,7 @@ impl GroupSetting {
             GroupSetting::Topic(topic) => format!("topic\0{topic}"),
             GroupSetting::History(history) => format!("history\0{}", history.as_str()),
             GroupSetting::SlowSeconds(seconds) => format!("slow\0{seconds}"),
+            GroupSetting::Keep(keep) => format!("keep\0{}", keep.seconds),
             // Nobody asks for it by itself.
             GroupSetting::Muted(_) => "muted".to_owned(),
         }
@@ -201,6 +214,8 @@ mod tests {
             .with(&GroupSetting::Topic("Sundays".to_owned()))
             .with(&GroupSetting::History(History::Visible));
         let quiet = new.with(&GroupSetting::SlowSeconds(30)).with(&GroupSetting::Muted(two_muted()));
+        let keep = Keep { seconds: 60, gone_before: 0 };
+        let brief = new.with(&GroupSetting::Keep(keep));
         for (settings, stored) in [
             (new, r#"{"name":"walkers"}"#),
             (set, r#"{"name":"walkers","topic":"Sundays","history":"visible"}"#),
@@ -208,6 +223,7 @@ mod tests {
                 quiet,
                 r#"{"name":"walkers","slow_seconds":30,"muted":[{"uid":7,"until":9},{"uid":10,"until":null}]}"#,
             ),
+            (brief, r#"{"name":"walkers","keep":{"seconds":60}}"#),
         ] {
             assert_eq!(serde_json::to_string(&settings).expect("JSON"), stored);
             assert_eq!(serde_json::from_str::<GroupSettings>(stored).expect("settings"), settings);
@@ -216,6 +232,8 @@ mod tests {
         assert_eq!(serde_json::to_string(&topic).expect("JSON"), r#"{"topic":""}"#);
         let slow = GroupSetting::SlowSeconds(5);
         assert_eq!(serde_json::to_string(&slow).expect("JSON"), r#"{"slow_seconds":5}"#);
+        let keep = GroupSetting::Keep(keep);
+        assert_eq!(serde_json::to_string(&keep).expect("JSON"), r#"{"keep":{"seconds":60}}"#);
     }
 
     #[test]

@@ -8,11 +8,11 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::json;
 use super::people::Person;
+use super::{json, keep};
 use crate::app::{Audited, Groups, Operators};
 use crate::domain::message;
-use crate::domain::{self, Clock, GroupId, GroupSetting, SLOWEST, Timestamp, Uid};
+use crate::domain::{self, Clock, GroupId, GroupSetting, Keep, SLOWEST, Timestamp, Uid};
 use crate::http::error::Problem;
 use crate::http::extract::{IdempotencyKey, Json, Segments, Session};
 use crate::http::limits::Rates;
@@ -78,6 +78,9 @@ struct Group {
     /// Seconds between two messages of one member who is no administrator; 0: no slow mode.
     #[schema(maximum = 3_600)]
     slow_seconds: u16,
+    /// Seconds for which messages are kept; 0: for good, as far as the operator keeps them.
+    #[schema(maximum = 31_536_000)]
+    keep_seconds: u32,
     /// The caller's.
     role: Role,
     /// How many are in it.
@@ -143,6 +146,7 @@ pub(in crate::http) async fn show(
         topic: view.settings.topic,
         history: view.settings.history.into(),
         slow_seconds: view.settings.slow_seconds,
+        keep_seconds: view.settings.keep.seconds,
         role: view.role.into(),
         member_count: members.len(),
         members,
@@ -165,11 +169,15 @@ pub(in crate::http) struct Description {
     /// Seconds between two messages of one member who is no administrator; 0: no slow mode.
     #[schema(nullable = false, maximum = 3_600)]
     slow_seconds: Option<u16>,
+    /// Seconds for which messages are kept, at least 60; 0: for good. What is older is removed for everybody.
+    #[schema(nullable = false, maximum = 31_536_000)]
+    keep_seconds: Option<u32>,
 }
 
-/// Rename a group, set its topic and slow mode, or say what those see who join it.
+/// Rename a group, set its topic, slow mode and for how long it keeps messages, or say what those see who join it.
 ///
-/// Its owner and administrators may. Where several are given, the name comes first, then the topic, the history and slow mode.
+/// Its owner and administrators may. Where several are given, the name comes first, then the topic, the history, slow mode, and the
+/// time for messages.
 #[utoipa::path(
     patch, path = "/api/v1/groups/{gid}", operation_id = "describeGroup", tag = "Groups",
     params(("gid" = u64, Path, description = "The group's number")),
@@ -184,18 +192,20 @@ pub(in crate::http) async fn describe(
     State(rates): State<Arc<Rates>>,
     Session(session): Session,
     Segments(path): Segments<String>,
-    Json(Description { name, topic, history, slow_seconds }): Json<Description>,
+    Json(Description { name, topic, history, slow_seconds, keep_seconds }): Json<Description>,
 ) -> Result<Response, Problem> {
     let gid = gid(&path)?;
     if slow_seconds.is_some_and(|seconds| seconds > SLOWEST) {
         return Err(Problem::invalid_body(format!("`slow_seconds` is at most {SLOWEST}")));
     }
+    let keep_seconds = keep_seconds.map(keep::checked).transpose()?;
     rates.send(session.uid, 1)?;
     let settings = [
         name.map(GroupSetting::Name),
         topic.map(GroupSetting::Topic),
         history.map(|history| GroupSetting::History(history.into())),
         slow_seconds.map(GroupSetting::SlowSeconds),
+        keep_seconds.map(|seconds| GroupSetting::Keep(Keep { seconds, gone_before: 0 })),
     ];
     groups.describe(session.uid, gid, settings.into_iter().flatten()).await?;
     Ok(StatusCode::NO_CONTENT.into_response())

@@ -7,6 +7,7 @@ pub(super) mod data;
 pub(super) mod friends;
 pub(super) mod groups;
 pub(super) mod invites;
+pub(super) mod keep;
 pub(super) mod messages;
 pub(super) mod moderation;
 pub(super) mod moments;

@@ -24,7 +24,7 @@ use crate::http::proxy::Caller;
 use crate::http::wire::{write_entry, write_text};
 
 /// Settings of a page.
-const PAGE: usize = 500;
+pub(super) const PAGE: usize = 500;
 
 /// A new value of a setting.
 #[derive(Deserialize, ToSchema)]
@@ -119,7 +119,7 @@ pub(super) fn answer(ack: SendAck) -> Result<Response, Problem> {
 pub(in crate::http) struct After {
     /// `next_after` of the page before.
     #[serde(default)]
-    after: String,
+    pub(super) after: String,
 }
 
 /// The caller's settings: the newest row of each.
@@ -183,7 +183,7 @@ pub(in crate::http) async fn stars(
 }
 
 /// A page of rows by their keys, of which one more was read than it has.
-fn page(mut rows: Vec<(String, Entry)>) -> String {
+pub(super) fn page(mut rows: Vec<(String, Entry)>) -> String {
     let more = rows.len() > PAGE;
     rows.truncate(PAGE);
     let mut text = String::from("{\"rows\":[");

@@ -6,7 +6,7 @@ use super::super::{GroupAction, SendError};
 use super::{Facts, NoWrite, Planner, members, moderation, unnumbered};
 use crate::domain::message::Person;
 use crate::domain::{
-    Body, ClientId, Conversation, Group, GroupChange, GroupId, GroupSetting, GroupStep, History, Kind,
+    Body, ClientId, Conversation, Group, GroupChange, GroupId, GroupSetting, GroupStep, History, Keep, Kind,
     MembershipEpoch, Role, Standing, Timestamp, Uid, is_visible, normal_name,
 };
 use crate::store::Accept;
@@ -62,7 +62,15 @@ pub(super) fn step(
         GroupAction::Remove(uid) => leaving(who, own, uid, group).map(Some),
         GroupAction::Set(ref setting) => {
             administrator(own)?;
-            let setting = checked(setting)?;
+            let setting = match setting {
+                GroupSetting::Keep(wanted) if wanted.seconds == group.settings.keep.seconds => {
+                    return Ok(None);
+                }
+                GroupSetting::Keep(wanted) => {
+                    GroupSetting::Keep(group.settings.keep.changed(wanted.seconds, now))
+                }
+                setting => checked(setting)?,
+            };
             Ok((group.settings.with(&setting) != group.settings).then_some(GroupStep::Set(setting)))
         }
         GroupAction::Role(uid, role) => {
@@ -148,6 +156,9 @@ impl Planner {
         if is_joining && self.limits.history && after.settings.history == History::Visible {
             body = body.with_history();
         }
+        if is_joining && after.settings.keep != Keep::default() {
+            body = body.with_keep(after.settings.keep);
+        }
         self.facts.groups.insert(gid, after);
         self.used.insert(key, (at, digest));
         let content = self.content(Kind::Membership, who, Conversation::Group(gid), Some(client_id), body);
@@ -167,7 +178,10 @@ fn checked(setting: &GroupSetting) -> Result<GroupSetting, SendError> {
             }
             GroupSetting::Topic(topic.to_owned())
         }
-        GroupSetting::History(_) | GroupSetting::SlowSeconds(_) | GroupSetting::Muted(_) => setting.clone(),
+        GroupSetting::History(_)
+        | GroupSetting::SlowSeconds(_)
+        | GroupSetting::Keep(_)
+        | GroupSetting::Muted(_) => setting.clone(),
     })
 }
 

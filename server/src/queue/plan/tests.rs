@@ -5,6 +5,8 @@ use crate::domain::{GroupChange, GroupSetting, GroupStep, History, Mute, Muted};
 use crate::queue::GroupAction;
 use uuid::Uuid;
 
+mod keep;
+
 const ANN: Uid = Uid(1);
 const BOB: Uid = Uid(2);
 const CAT: Uid = Uid(3);

@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::*;
-use crate::domain::{STARS, Setting, amendment_key, pins, setting_key};
+use crate::domain::{Keep, STARS, Setting, amendment_key, pins, setting_key};
 
 const ANN: Uid = Uid(10_001);
 const BOB: Uid = Uid(10_002);
@@ -29,6 +29,25 @@ async fn expire(store: &dyn MessageStore, before: Timestamp, expected: u64) -> b
         removed += step.removed;
         after = step.after.filter(|_| !step.is_done);
         walks += usize::from(step.is_done);
+        tokio::task::yield_now().await;
+    }
+    assert!(removed == expected || removed == 0, "{removed} of {expected} were removed");
+    removed == expected
+}
+
+/// The same for one conversation of one inbox.
+async fn expire_one(
+    store: &dyn MessageStore,
+    (uid, of): (Uid, Conversation),
+    before: Timestamp,
+    expected: u64,
+) -> bool {
+    let (mut removed, mut tries) = (0, 0);
+    while removed < expected && tries < if removed == 0 { TRIES } else { 100 * TRIES } {
+        let step = store.expire_conversation(uid, of, before, STEP).await.expect("removed");
+        assert!(step.removed <= STEP as u64, "{step:?}");
+        removed += step.removed;
+        tries += usize::from(!step.more);
         tokio::task::yield_now().await;
     }
     assert!(removed == expected || removed == 0, "{removed} of {expected} were removed");
@@ -192,4 +211,65 @@ pub async fn old_records_go_and_their_keys_are_free(store: &dyn MessageStore) {
     assert_eq!(found.iter().map(Option::is_some).collect::<Vec<_>>(), [false, false, false, true, true]);
     send_text(store, (ANN, 6), (BOB, 6), 1).await;
     assert_eq!((ids(store, ANN).await, ids(store, BOB).await), (vec![5, 6], vec![5, 6]));
+}
+
+/// Of the inbox of one person alone, and it does not count as expired.
+pub async fn a_conversation_loses_what_is_old_and_others_keep_it(store: &dyn MessageStore) {
+    for n in 1..=4 {
+        send_text(store, (ANN, n), (BOB, n), n.into()).await;
+    }
+    send_text(store, (CAT, 1), (ANN, 5), 1).await;
+    let said = text_message(ANN, TO_BOB, 1, "message 1");
+    let of = said.key().expect("named");
+    let pin = Amendment::Pin(true);
+    let body = Body::amendment(&pin, of, &said, 100).expect("short");
+    let pin =
+        Content { kind: pin.kind(), body, ..Content::clone(&text_message(ANN, TO_BOB, 10, "replaced")) };
+    accepted(store, accept(Arc::new(pin), vec![row(ANN, 6), row(BOB, 6)], vec![])).await;
+
+    if !expire_one(store, (ANN, TO_BOB), before(4), 3).await {
+        return;
+    }
+    assert_eq!((ids(store, ANN).await, ids(store, BOB).await), (vec![4, 5], vec![1, 2, 3, 4, 6]));
+    assert_eq!(expired_to(store, ANN).await, 0);
+    assert_eq!(store.keys_under(ANN, &pins(TO_BOB), 10).await.expect("read"), 0);
+    // What stands for the conversation leaves its shell, once, and that goes with the next.
+    assert!(expire_one(store, (ANN, TO_BOB), before(9), 1).await, "it is in the tables");
+    let shell = store.entry(ANN, id(4)).await.expect("read").expect("it stays");
+    assert!(shell.content.is_shell());
+    let again = store.expire_conversation(ANN, TO_BOB, before(9), STEP).await.expect("asked");
+    assert_eq!((again.removed, again.more), (0, false));
+    for n in 8..=9 {
+        send_text(store, (ANN, n), (BOB, n), u128::from(n)).await;
+    }
+    if expire_one(store, (ANN, TO_BOB), before(9), 1).await {
+        assert_eq!(ids(store, ANN).await, [5, 9]);
+    }
+}
+
+/// They are found by their keys.
+pub async fn inboxes_with_a_time_of_their_own_are_found(store: &dyn MessageStore) {
+    send_text(store, (ANN, 1), (BOB, 1), 1).await;
+    send_text(store, (CAT, 1), (ANN, 2), 2).await;
+    let body = Body::of_keep(Keep { seconds: 60, gone_before: 0 });
+    let keep =
+        Content { kind: Kind::Keep, body, ..Content::clone(&text_message(ANN, TO_BOB, 3, "replaced")) };
+    accepted(store, accept(Arc::new(keep), vec![row(ANN, 3), row(BOB, 3)], vec![])).await;
+    let mut found = Vec::new();
+    for _ in 0..TRIES {
+        found.clear();
+        let (mut after, mut is_done) = (None, false);
+        while !is_done {
+            let walk = store.keeping(after).await.expect("read");
+            found.extend(walk.uids);
+            (after, is_done) = (walk.after, walk.is_done);
+        }
+        if found.len() == 2 {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    found.sort_unstable();
+    // Where it stays in memory, nothing is found.
+    assert!(found == [ANN, BOB] || found.is_empty(), "{found:?}");
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::message::Person;
-use crate::domain::{GroupSetting, GroupStep, History, Mute, Muted};
+use crate::domain::{GroupSetting, GroupStep, History, Keep, Mute, Muted};
 
 const ANN: Uid = Uid(10_001);
 const BOB: Uid = Uid(10_002);
@@ -79,8 +79,10 @@ pub async fn slow_mode_and_mutes_are_settings_of_the_group(store: &dyn MessageSt
     accepted(store, change(1, 0, created(), vec![])).await;
     let muted = [(BOB, Mute::ForGood), (CAT, Mute::Until(Timestamp(9)))];
     let muted = muted.map(|(uid, until)| Muted { uid: uid.0, until }).to_vec();
+    let keep = Keep { seconds: 60, gone_before: 5 };
     let steps = [
         GroupSetting::SlowSeconds(30),
+        GroupSetting::Keep(keep),
         GroupSetting::Muted(muted.clone()),
         GroupSetting::Topic("hush".into()),
     ];
@@ -88,8 +90,8 @@ pub async fn slow_mode_and_mutes_are_settings_of_the_group(store: &dyn MessageSt
         accepted(store, change(n + 1, n, GroupStep::Set(setting), vec![])).await;
     }
     let settings = store.group(GID).await.expect("read").expect("made").settings.clone();
-    assert_eq!((settings.slow_seconds, settings.muted), (30, muted));
-    accepted(store, change(5, 4, GroupStep::Set(GroupSetting::Muted(vec![])), vec![])).await;
+    assert_eq!((settings.slow_seconds, settings.keep, settings.muted), (30, keep, muted));
+    accepted(store, change(6, 5, GroupStep::Set(GroupSetting::Muted(vec![])), vec![])).await;
     assert_eq!(store.group(GID).await.expect("read").expect("made").settings.muted, []);
 }
 

@@ -78,6 +78,7 @@ macro_rules! message_store_conformance {
             deletions: the_rows_of_a_user_are_removed_in_batches_and_no_id_comes_twice;
             expiry: old_rows_go_and_no_id_comes_twice, a_row_that_is_young_holds_back_those_behind_it,
                 the_newest_row_of_a_conversation_leaves_its_shell, pins_and_stars_go_with_their_message,
+                a_conversation_loses_what_is_old_and_others_keep_it, inboxes_with_a_time_of_their_own_are_found,
                 what_says_how_things_stand_stays, old_records_go_and_their_keys_are_free;
             groups: a_change_needs_the_version_it_was_decided_on, a_group_is_read_as_last_accepted,
                 slow_mode_and_mutes_are_settings_of_the_group,

@@ -122,6 +122,20 @@ impl MessageStore for MemoryStore {
         Ok(self.state().expire_records(after, sent_before, limit))
     }
 
+    async fn keeping(&self, after: Option<Uid>) -> Result<Keeping, StoreError> {
+        Ok(self.state().keeping(after))
+    }
+
+    async fn expire_conversation(
+        &self,
+        uid: Uid,
+        of: Conversation,
+        sent_before: Timestamp,
+        limit: usize,
+    ) -> Result<Forgotten, StoreError> {
+        Ok(self.state().expire_conversation(uid, of, sent_before, limit))
+    }
+
     async fn expired_to(&self, uid: Uid) -> Result<MessageId, StoreError> {
         Ok(self.state().expired_to(uid))
     }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use crate::domain::{
     Content, Conversation, Direction, Entry, Group, GroupId, IdempotencyKey, Kind, MembershipEpoch,
-    MessageId, Timestamp, Uid,
+    MessageId, Uid,
 };
-use crate::store::expiry::Expiry;
 use crate::store::{
-    Accept, AcceptanceId, CopyOutcome, Deliver, Expired, Forgotten, IdempotencyRecord, Outcome, Pending,
-    Recipient, Row, Summary, Write,
+    Accept, AcceptanceId, CopyOutcome, Deliver, Forgotten, IdempotencyRecord, Outcome, Pending, Recipient,
+    Row, Summary, Write,
 };
+
+mod expiry;
 
 /// An acceptance with copies owed.
 struct MemoryPending {
@@ -255,80 +256,6 @@ impl MemoryState {
         keys.iter().for_each(|key| _ = self.records.remove(key));
         self.read_to.retain(|(owner, _), _| *owner != uid);
         Forgotten { removed: (rows.len() + keys.len()) as u64, more: rows.len().max(keys.len()) == limit }
-    }
-
-    /// Up to which id `uid` has expired.
-    pub(super) fn expired_to(&self, uid: Uid) -> MessageId {
-        self.expired_to.get(&uid).copied().unwrap_or_default()
-    }
-
-    /// Removes old rows.
-    pub(super) fn expire_rows(
-        &mut self,
-        after: Option<Uid>,
-        sent_before: Timestamp,
-        limit: usize,
-    ) -> Expired {
-        let place = |uid: Uid| (uid.partition_key(), uid);
-        let mut uids: Vec<Uid> = self.latest_ids.keys().copied().collect();
-        uids.retain(|uid| after.is_none_or(|after| place(*uid) > place(after)));
-        uids.sort_unstable_by_key(|uid| place(*uid));
-        let (mut after, mut room) = (after, limit);
-        for uid in uids {
-            let (removed, is_done) = self.expire_inbox(uid, sent_before, room);
-            room -= removed;
-            if !is_done {
-                return Expired { removed: (limit - room) as u64, after, is_done: false };
-            }
-            after = Some(uid);
-        }
-        Expired { removed: (limit - room) as u64, after, is_done: true }
-    }
-
-    /// Removes old idempotency records.
-    pub(super) fn expire_records(
-        &mut self,
-        after: Option<IdempotencyKey>,
-        sent_before: Timestamp,
-        limit: usize,
-    ) -> Expired<IdempotencyKey> {
-        let place = |(uid, client_id): IdempotencyKey| (uid.partition_key(), uid, client_id);
-        let mut keys: Vec<IdempotencyKey> = self.records.keys().copied().collect();
-        keys.retain(|key| after.is_none_or(|after| place(*key) > place(after)));
-        keys.sort_unstable_by_key(|key| place(*key));
-        keys.truncate(limit);
-        let (last, is_done) = (keys.last().copied().or(after), keys.len() < limit);
-        keys.retain(|key| self.records.get(key).is_some_and(|record| record.sent_at < sent_before));
-        keys.iter().for_each(|key| _ = self.records.remove(key));
-        Expired { removed: keys.len() as u64, after: last, is_done }
-    }
-
-    /// One step in an inbox: how many rows have gone or left their shells, and whether no more are old.
-    fn expire_inbox(&mut self, uid: Uid, sent_before: Timestamp, room: usize) -> (usize, bool) {
-        let ids = (self.expired_to(uid).get() + 1, MessageId::MAX.get());
-        let rows = self.rows(uid, ids, Direction::Forward);
-        let rows: Vec<Entry> = rows.filter(|row| !row.content.kind.is_lasting()).take(room).collect();
-        let newest = |conversation: Conversation| {
-            let mut shown = self.rows(uid, ids, Direction::Backward);
-            let newest = shown.find(|row| row.content.is_shown() && row.conversation() == conversation);
-            newest.map(|row| row.message_id).unwrap_or_default()
-        };
-        let expiry = Expiry::of(&rows, sent_before, newest);
-        if expiry.through > MessageId::ZERO {
-            self.expired_to.insert(uid, expiry.through);
-        }
-        for (id, shell) in &expiry.emptied {
-            self.rows.insert((uid, *id), Arc::new(shell.clone()));
-        }
-        self.rows.retain(|(owner, id), row| {
-            let is_shell = || {
-                let first = expiry.shown.get(&row.conversation(uid));
-                row.kind == Kind::Deleted && first.is_some_and(|first| id < first)
-            };
-            let is_mark = || row.compaction_key(uid).is_some_and(|key| expiry.marks.contains(&key));
-            *owner != uid || !(expiry.gone.contains(id) || is_shell() || is_mark())
-        });
-        (expiry.len(), expiry.is_over || rows.len() < room)
     }
 
     /// Acceptances with copies owed.

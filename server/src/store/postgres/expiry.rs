@@ -13,10 +13,10 @@ use super::PgDb;
 use super::layout::Layout;
 use super::lookup::{self, ENTRY, rows_at_most};
 use crate::domain::{
-    ClientId, Conversation, Entry, IdempotencyKey, Kind, MessageId, PartitionKey, Timestamp, Uid,
+    ClientId, Conversation, Entry, IdempotencyKey, KEEPS, Kind, MessageId, PartitionKey, Timestamp, Uid,
 };
 use crate::store::expiry::{Expiry, INBOXES_AT_ONCE};
-use crate::store::{Expired, StoreError};
+use crate::store::{Expired, Forgotten, Keeping, StoreError, beyond};
 
 /// Up to which id `uid` has expired.
 pub(super) async fn expired_to(connection: &mut PgConnection, uid: Uid) -> Result<MessageId, StoreError> {
@@ -47,7 +47,7 @@ pub(super) async fn expire_rows(
                 if walk.room == 0 {
                     break;
                 }
-                let rows = rows(&mut connection, uid, expired_to, walk.room).await?;
+                let rows = rows(&mut connection, uid, expired_to, None, walk.room).await?;
                 let expiry = expiry(&mut connection, uid, &rows, sent_before, db.layout).await?;
                 let is_all = expiry.is_over || rows.len() < walk.room;
                 walk.room -= expiry.len();
@@ -64,11 +64,56 @@ pub(super) async fn expire_rows(
         };
         let mut removed = 0;
         for together in work.chunks(at_once) {
-            removed += remove_all(&mut connection, together).await?;
+            removed += remove_all(&mut connection, together, true).await?;
         }
         Ok(Expired { removed: removed as u64, ..walk.expired() })
     };
     db.limited(expire).await
+}
+
+/// Removes old rows of one conversation.
+pub(super) async fn expire_conversation(
+    db: &PgDb,
+    uid: Uid,
+    of: Conversation,
+    sent_before: Timestamp,
+    limit: usize,
+) -> Result<Forgotten, StoreError> {
+    let expire = async {
+        let mut connection = db.reader().await?;
+        let rows = rows(&mut connection, uid, MessageId::ZERO, Some(of), limit).await?;
+        let expiry = expiry(&mut connection, uid, &rows, sent_before, db.layout).await?;
+        if expiry.len() == 0 {
+            return Ok(Forgotten::default());
+        }
+        let is_all = expiry.is_over || rows.len() < limit;
+        let removed = remove_all(&mut connection, &[(uid, expiry)], false).await?;
+        // What somebody writes to now is left for a later walk.
+        Ok(Forgotten { removed: removed as u64, more: !is_all && removed > 0 })
+    };
+    db.limited(expire).await
+}
+
+/// Those of the next inboxes in which somebody has said for how long messages are kept.
+pub(super) async fn keeping(
+    connection: &mut PgConnection,
+    after: Option<Uid>,
+) -> Result<Keeping, StoreError> {
+    let key = after.map(Uid::partition_key);
+    let rows: Vec<(i64, bool)> = sqlx::query_as(
+        "SELECT receiver, EXISTS (SELECT FROM compaction_keys AS keys
+             WHERE keys.partition_key = heads.partition_key AND keys.receiver = heads.receiver AND name > $1 AND name < $2)
+         FROM heads WHERE (partition_key, receiver) > ($3, $4) ORDER BY partition_key, receiver LIMIT $5",
+    )
+    .bind(KEEPS)
+    .bind(beyond(KEEPS))
+    .bind(key.as_ref().map_or("", PartitionKey::as_str))
+    .bind(after.map_or(0, |uid| i64::from(uid.0)))
+    .bind(rows_at_most(INBOXES_AT_ONCE))
+    .fetch_all(connection)
+    .await?;
+    let looked = rows.into_iter().map(|(uid, has_some)| Ok((lookup::uid(uid)?, has_some)));
+    Ok(Keeping::of(looked.collect::<Result<_, StoreError>>()?, after))
 }
 
 /// Removes the old ones of the next idempotency records after `after`.
@@ -187,25 +232,32 @@ async fn is_due(
     Ok(next.is_some_and(|sent_at| sent_at < sent_before.0))
 }
 
-/// The rows of an inbox that may expire next.
+/// The rows of an inbox, or of one conversation of it, that may expire next. Shells of a conversation have expired already.
 async fn rows(
     connection: &mut PgConnection,
     uid: Uid,
     expired_to: MessageId,
+    of: Option<Conversation>,
     limit: usize,
 ) -> Result<Vec<Entry>, StoreError> {
+    let alone = match of {
+        None => "",
+        Some(_) => "AND conversation = $6 AND NOT (kind = $7 AND client_id IS NULL)",
+    };
     let sql = format!(
-        "SELECT {ENTRY} FROM entries WHERE partition_key = $1 AND receiver = $2 AND message_id > $3 AND kind <> ALL ($4)
+        "SELECT {ENTRY} FROM entries WHERE partition_key = $1 AND receiver = $2 AND message_id > $3 AND kind <> ALL ($4) {alone}
          ORDER BY message_id LIMIT $5"
     );
-    let rows = sqlx::query(AssertSqlSafe(sql))
+    let mut rows = sqlx::query(AssertSqlSafe(sql))
         .bind(uid.partition_key().to_string())
         .bind(i64::from(uid.0))
         .bind(expired_to.get().cast_signed())
         .bind(lookup::codes(Kind::is_lasting))
-        .bind(rows_at_most(limit))
-        .fetch_all(connection)
-        .await?;
+        .bind(rows_at_most(limit));
+    if let Some(of) = of {
+        rows = rows.bind(of.to_string()).bind(i16::from(Kind::Deleted.code()));
+    }
+    let rows = rows.fetch_all(connection).await?;
     rows.iter().map(|row| lookup::entry(uid, row)).collect()
 }
 
@@ -226,8 +278,13 @@ async fn expiry(
     }))
 }
 
-/// Removes it all in one transaction, but for inboxes that somebody else holds. Says how many rows went or left their shells.
-async fn remove_all(connection: &mut PgConnection, work: &[(Uid, Expiry)]) -> Result<usize, StoreError> {
+/// Removes it all in one transaction, but for inboxes that somebody else holds. `moves_on`: the inboxes have expired that far. Says how many
+/// rows went or left their shells.
+async fn remove_all(
+    connection: &mut PgConnection,
+    work: &[(Uid, Expiry)],
+    moves_on: bool,
+) -> Result<usize, StoreError> {
     let mut tx = connection.begin().await?;
     let mut removed = 0;
     for (uid, expiry) in work {
@@ -235,6 +292,9 @@ async fn remove_all(connection: &mut PgConnection, work: &[(Uid, Expiry)]) -> Re
         let lock = sqlx::query(lock).bind(uid.partition_key().to_string()).bind(i64::from(uid.0));
         if lock.fetch_optional(&mut *tx).await?.is_some() {
             remove(&mut tx, *uid, expiry).await?;
+            if moves_on {
+                move_on(&mut tx, *uid, expiry.through).await?;
+            }
             removed += expiry.len();
         }
     }
@@ -295,8 +355,14 @@ async fn remove(connection: &mut PgConnection, uid: Uid, expiry: &Expiry) -> Res
         let forget_keys = format!("{delete_keys} AND compaction_keys.message_id <= $4");
         of(forget_keys).bind(&expiry.keys).bind(through).execute(&mut *connection).await?;
     }
+    Ok(())
+}
+
+/// Up to this id the inbox has expired.
+async fn move_on(connection: &mut PgConnection, uid: Uid, through: MessageId) -> Result<(), StoreError> {
     let move_on =
         "UPDATE heads SET expired_to = $3 WHERE partition_key = $1 AND receiver = $2 AND expired_to < $3";
-    of(move_on.to_owned()).bind(through).execute(connection).await?;
+    let move_on = sqlx::query(move_on).bind(uid.partition_key().to_string()).bind(i64::from(uid.0));
+    move_on.bind(through.get().cast_signed()).execute(connection).await?;
     Ok(())
 }

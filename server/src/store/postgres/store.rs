@@ -21,8 +21,8 @@ use crate::domain::{
     RangeQuery, Timestamp, Uid,
 };
 use crate::store::{
-    CommitError, Expired, Forgotten, Health, KeyState, MessageStore, Outcome, Page, Pending, PendingKey,
-    StoreError, Summary, Unused, Write,
+    CommitError, Expired, Forgotten, Health, Keeping, KeyState, MessageStore, Outcome, Page, Pending,
+    PendingKey, StoreError, Summary, Unused, Write,
 };
 
 /// Groups that are kept in memory: those that are used most.
@@ -209,6 +209,20 @@ impl MessageStore for PostgresStore {
         limit: usize,
     ) -> Result<Expired<IdempotencyKey>, StoreError> {
         expiry::expire_records(&self.db, after, sent_before, limit).await
+    }
+
+    async fn keeping(&self, after: Option<Uid>) -> Result<Keeping, StoreError> {
+        self.db.limited(async { expiry::keeping(&mut *self.db.reader().await?, after).await }).await
+    }
+
+    async fn expire_conversation(
+        &self,
+        uid: Uid,
+        of: Conversation,
+        sent_before: Timestamp,
+        limit: usize,
+    ) -> Result<Forgotten, StoreError> {
+        expiry::expire_conversation(&self.db, uid, of, sent_before, limit).await
     }
 
     async fn expired_to(&self, uid: Uid) -> Result<MessageId, StoreError> {

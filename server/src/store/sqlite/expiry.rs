@@ -14,11 +14,11 @@ use super::lookup::{self, ENTRY};
 use super::memtable::MemtableView;
 use super::shared::SqliteShared;
 use crate::domain::{
-    ClientId, Content, Conversation, Direction, Entry, IdempotencyKey, Kind, MessageId, PartitionKey,
+    ClientId, Content, Conversation, Direction, Entry, IdempotencyKey, KEEPS, Kind, MessageId, PartitionKey,
     Timestamp, Uid,
 };
 use crate::store::expiry::{Expiry, INBOXES_AT_ONCE};
-use crate::store::{Expired, StoreError};
+use crate::store::{Expired, Forgotten, Keeping, StoreError, beyond};
 
 /// An inbox: up to which id it has expired, and up to which its rows are in the tables alone.
 #[derive(Clone, Copy)]
@@ -61,15 +61,9 @@ impl SqliteShared {
                 break;
             }
             if is_due {
-                let mut rows = rows(&mut tables, inbox, room).await?;
-                let mut is_all = rows.len() < room;
-                if let Some(held) = rows.iter().position(|row| has_marks(&view, row)) {
-                    // Its pin or star goes with it when both are in the tables.
-                    self.memory.let_go(Timestamp(i64::MAX));
-                    rows.truncate(held);
-                    is_all = true;
-                }
-                let expiry = expiry(&mut tables, &view, inbox.uid, &rows, sent_before).await?;
+                let rows = rows(&mut tables, inbox, None, room).await?;
+                let is_all = rows.len() < room;
+                let expiry = self.expiry(&mut tables, &view, inbox.uid, rows, sent_before).await?;
                 let is_over = expiry.is_over;
                 room -= expiry.len();
                 if expiry.len() > 0 {
@@ -86,11 +80,74 @@ impl SqliteShared {
         drop(tables);
         if !work.is_empty() {
             let remove = move |connection: &Connection| {
-                work.iter().try_for_each(|(uid, expiry)| remove(connection, *uid, expiry))
+                work.iter().try_for_each(|(uid, expiry)| {
+                    remove(connection, *uid, expiry)?;
+                    move_on(connection, *uid, expiry.through)
+                })
             };
             self.db.write_bulk(remove).await?;
         }
         Ok(expired)
+    }
+
+    /// Removes old rows of one conversation.
+    pub(super) async fn expire_conversation(
+        &self,
+        uid: Uid,
+        of: Conversation,
+        sent_before: Timestamp,
+        limit: usize,
+    ) -> Result<Forgotten, StoreError> {
+        self.memory.let_go(sent_before);
+        let view = self.memory.view();
+        let mut tables = self.db.reader().await?;
+        let stored_to = view.base(uid).unwrap_or(MessageId::MAX);
+        let inbox = OldInbox { uid, expired_to: MessageId::ZERO, stored_to };
+        let rows = rows(&mut tables, &inbox, Some(of), limit).await?;
+        let is_all = rows.len() < limit;
+        let expiry = self.expiry(&mut tables, &view, uid, rows, sent_before).await?;
+        drop(tables);
+        let done = Forgotten { removed: expiry.len() as u64, more: !expiry.is_over && !is_all };
+        if done.removed > 0 {
+            self.db.write_bulk(move |connection: &Connection| remove(connection, uid, &expiry)).await?;
+        }
+        Ok(done)
+    }
+
+    /// Those of the next inboxes in which somebody has said for how long messages are kept.
+    pub(super) async fn keeping(&self, after: Option<Uid>) -> Result<Keeping, StoreError> {
+        let key = after.map(Uid::partition_key);
+        let rows: Vec<(u32, bool)> = sqlx::query_as(
+            "SELECT receiver, EXISTS (SELECT 1 FROM compaction_keys AS keys
+                 WHERE keys.partition_key = heads.partition_key AND keys.receiver = heads.receiver AND name > ? AND name < ?)
+             FROM heads WHERE (partition_key, receiver) > (?, ?) ORDER BY partition_key, receiver LIMIT ?",
+        )
+        .bind(KEEPS)
+        .bind(beyond(KEEPS))
+        .bind(key.as_ref().map_or("", PartitionKey::as_str).to_owned())
+        .bind(after.map_or(0, |uid| i64::from(uid.0)))
+        .bind(INBOXES_AT_ONCE as i64)
+        .fetch_all(&mut *self.db.reader().await?)
+        .await?;
+        Ok(Keeping::of(rows.into_iter().map(|(uid, has_some)| (Uid(uid), has_some)).collect(), after))
+    }
+
+    /// What becomes of these rows. What has a pin or star in memory stays with all behind it: both go together when both are in the tables.
+    async fn expiry(
+        &self,
+        tables: &mut SqliteConnection,
+        view: &MemtableView,
+        uid: Uid,
+        mut rows: Vec<Entry>,
+        sent_before: Timestamp,
+    ) -> Result<Expiry, StoreError> {
+        let held = rows.iter().position(|row| has_marks(view, row));
+        if let Some(held) = held {
+            self.memory.let_go(Timestamp(i64::MAX));
+            rows.truncate(held);
+        }
+        let expiry = expiry(tables, view, uid, &rows, sent_before).await?;
+        Ok(Expiry { is_over: expiry.is_over || held.is_some(), ..expiry })
     }
 
     /// Removes the old ones of the next idempotency records after `after`.
@@ -200,25 +257,35 @@ async fn due(
     Ok(rows)
 }
 
-/// The rows of an inbox that may expire next.
+/// The rows of an inbox, or of one conversation of it, that may expire next. Shells of a conversation have expired already.
 async fn rows(
     tables: &mut SqliteConnection,
     inbox: &OldInbox,
+    of: Option<Conversation>,
     limit: usize,
 ) -> Result<Vec<Entry>, StoreError> {
+    let (by, alone) = match of {
+        None => ("", ""),
+        Some(_) => (
+            "INDEXED BY entries_by_conversation",
+            "AND conversation = ?7 AND NOT (kind = ?8 AND client_id IS NULL)",
+        ),
+    };
     let sql = format!(
-        "SELECT {ENTRY} FROM entries WHERE partition_key = ? AND receiver = ? AND message_id > ? AND message_id <= ?
-           AND kind NOT IN (SELECT value FROM json_each(?)) ORDER BY message_id LIMIT ?"
+        "SELECT {ENTRY} FROM entries {by} WHERE partition_key = ?1 AND receiver = ?2 AND message_id > ?3 AND message_id <= ?4
+           AND kind NOT IN (SELECT value FROM json_each(?5)) {alone} ORDER BY message_id LIMIT ?6"
     );
-    let rows = sqlx::query(AssertSqlSafe(sql))
+    let mut rows = sqlx::query(AssertSqlSafe(sql))
         .bind(inbox.uid.partition_key().as_str().to_owned())
         .bind(inbox.uid.0)
         .bind(inbox.expired_to.get().cast_signed())
         .bind(inbox.stored_to.get().cast_signed())
         .bind(lasting())
-        .bind(i64::try_from(limit).unwrap_or(i64::MAX))
-        .fetch_all(tables)
-        .await?;
+        .bind(i64::try_from(limit).unwrap_or(i64::MAX));
+    if let Some(of) = of {
+        rows = rows.bind(of.to_string()).bind(Kind::Deleted.code());
+    }
+    let rows = rows.fetch_all(tables).await?;
     rows.iter().map(|row| lookup::entry(inbox.uid, row)).collect()
 }
 
@@ -286,6 +353,13 @@ fn remove(connection: &Connection, uid: Uid, expiry: &Expiry) -> Result<(), Stor
     let mut forget_old_keys = connection.prepare_cached(&format!("{forget_keys} AND message_id <= ?"))?;
     let through = expiry.through.get().cast_signed();
     forget_old_keys.execute(params![key, uid, json!(expiry.keys).to_string(), through])?;
+    Ok(())
+}
+
+/// Up to this id the inbox has expired.
+fn move_on(connection: &Connection, uid: Uid, through: MessageId) -> Result<(), StoreError> {
+    let key = uid.partition_key();
+    let (key, uid, through) = (key.as_str(), uid.0, through.get().cast_signed());
     connection
         .prepare_cached("DELETE FROM set_aside WHERE partition_key = ? AND receiver = ? AND message_id <= ?")?
         .execute(params![key, uid, through])?;

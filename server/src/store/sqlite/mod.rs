@@ -24,8 +24,8 @@ use crate::domain::{
     RangeQuery, Timestamp, Uid,
 };
 use crate::store::{
-    AcceptanceId, CommitError, Expired, Forgotten, Health, KeyState, MessageStore, Outcome, Page, Pending,
-    PendingKey, StoreError, Summary, Write,
+    AcceptanceId, CommitError, Expired, Forgotten, Health, Keeping, KeyState, MessageStore, Outcome, Page,
+    Pending, PendingKey, StoreError, Summary, Write,
 };
 
 mod backup;
@@ -295,6 +295,20 @@ impl MessageStore for SqliteStore {
         limit: usize,
     ) -> Result<Expired<IdempotencyKey>, StoreError> {
         self.shared.expire_records(after, sent_before, limit).await
+    }
+
+    async fn keeping(&self, after: Option<Uid>) -> Result<Keeping, StoreError> {
+        self.shared.keeping(after).await
+    }
+
+    async fn expire_conversation(
+        &self,
+        uid: Uid,
+        of: Conversation,
+        sent_before: Timestamp,
+        limit: usize,
+    ) -> Result<Forgotten, StoreError> {
+        self.shared.expire_conversation(uid, of, sent_before, limit).await
     }
 
     async fn expired_to(&self, uid: Uid) -> Result<MessageId, StoreError> {

@@ -102,6 +102,7 @@ impl World {
             "star" => json!({"client_id": client_id(sent), "starred": true}),
             "recall" | "delete" | "deleteMoment" => json!({"client_id": client_id(sent)}),
             "set" | "setForAll" => json!({"client_id": client_id(sent), "value": {}}),
+            "keep" => json!({"client_id": client_id(sent), "keep_seconds": 604_800}),
             "befriend" => json!({"client_id": client_id(sent), "wanted": true}),
             "postMoment" | "comment" => json!({"client_id": client_id(sent), "text": "sun"}),
             "likeMoment" => json!({"client_id": client_id(sent), "liked": true}),

@@ -12,6 +12,7 @@ mod friends;
 mod groups;
 mod invites;
 mod joiners;
+mod keep;
 mod last_seen;
 mod mentions;
 mod messages;

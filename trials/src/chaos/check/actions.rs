@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
-use tidemark_client::{Entry, Kind, MessageKey};
+use tidemark_client::{Conversation, Entry, Kind, MessageKey};
 
 use super::super::record::PersonRecord;
 use super::super::stage::Stage;
@@ -90,6 +90,7 @@ pub(super) fn check_all(
     check_reactions(&of, stage, ledger, broken);
     check_pins(&of, stage, ledger, broken);
     check_wishes(&of, ledger, broken);
+    check_keeps(&of, ledger, broken);
     check_feed(&of, stage, ledger, broken);
     check_forgotten(records, ledger, broken);
     check_groups(records, &of, stage, ledger, broken);
@@ -108,6 +109,7 @@ fn check_superseded(record: &PersonRecord, broken: &mut Vec<String>) {
             Kind::Reaction | Kind::Like => format!("{} {of:?} {}", row.kind.as_str(), row.sender),
             Kind::Setting => format!("setting {} {}", row.conversation, body["name"]),
             Kind::Friend => format!("friend {} {}", row.conversation, row.sender),
+            Kind::Keep => format!("keep {} {}", row.conversation, row.sender),
             Kind::ReadMarker => format!("read marker {}", row.conversation),
             Kind::Seen => format!("seen {} {}", row.conversation, body["state"]),
             _ => continue,
@@ -159,6 +161,21 @@ fn check_wishes(of: &HashMap<u32, &InboxView>, ledger: &ActionLedger, broken: &m
             for (wanted, inbox) in [(mine, who), (told, other)] {
                 if !ledger.wishes.allows(&(*who, *other), &wanted) {
                     broken.push(format!("{inbox}: that {who} wants to be a friend of {other} is {wanted}"));
+                }
+            }
+        }
+    }
+}
+
+fn check_keeps(of: &HashMap<u32, &InboxView>, ledger: &ActionLedger, broken: &mut Vec<String>) {
+    for (who, view) in of {
+        for (other, theirs) in of.iter().filter(|(other, _)| *other != who) {
+            let mine = view.keeps.get(&(Conversation::User(*other), *who));
+            let told = theirs.keeps.get(&(Conversation::User(*who), *who));
+            for (seconds, inbox) in [(mine, who), (told, other)] {
+                if !ledger.keeps.allows(&(*who, *other), &seconds.copied()) {
+                    broken
+                        .push(format!("{inbox}: {who} keeps messages with {other} for {seconds:?} seconds"));
                 }
             }
         }

@@ -79,6 +79,8 @@ pub(super) struct ActionLedger {
     pub(super) settings: Latest<(u32, String, Conversation), Option<Value>>,
     /// Whether one user wants to be a friend of another.
     pub(super) wishes: Latest<(u32, u32), bool>,
+    /// Seconds for which messages of two are kept, as the first has said; `None`: nothing.
+    pub(super) keeps: Latest<(u32, u32), Option<u64>>,
     /// How far somebody has read, at least and at most.
     pub(super) reads: HashMap<(u32, Conversation), (u64, u64)>,
     pub(super) names: Latest<u64, String>,
@@ -142,6 +144,9 @@ impl ActionLedger {
                 self.set(uid, name, Conversation::User(uid), value, is_sure);
             }
             Action::Befriend { uid: other, wanted } => self.wishes.put((uid, *other), *wanted, is_sure),
+            Action::Keep { uid: other, seconds } => {
+                self.keeps.put((uid, *other), Some((*seconds).into()), is_sure);
+            }
             Action::Post { text } => {
                 let body = json!({ "text": text });
                 self.posts.insert(key, Post { kind: Kind::Moment, body, of: None, message_id });

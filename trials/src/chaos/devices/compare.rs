@@ -94,8 +94,8 @@ fn living(rows: &[Entry], first: u64) -> Vec<Entry> {
 }
 
 fn is_lasting(row: &Entry) -> bool {
-    use Kind::{Friend, Membership, ReadMarker, Seen, Setting};
-    matches!(row.kind, ReadMarker | Membership | Setting | Friend | Seen)
+    use Kind::{Friend, Keep, Membership, ReadMarker, Seen, Setting};
+    matches!(row.kind, ReadMarker | Membership | Setting | Friend | Seen | Keep)
 }
 
 /// Compares the lines that `own` has and `other` should have, too.

@@ -132,3 +132,13 @@ fn the_list_of_bans_is_bounded() {
     }
     assert_eq!(decide(&group, OWNER, GroupAction::Ban(MEMBER)), Err(SendError::TooManyBans(MOST_BANNED)));
 }
+
+#[test]
+fn a_longer_time_for_messages_brings_none_back() {
+    let set = |seconds| GroupAction::Set(GroupSetting::Keep(Keep { seconds, gone_before: 0 }));
+    let group = after(&group(), &GroupStep::Set(GroupSetting::Keep(Keep { seconds: 0, gone_before: 9 })));
+    assert_eq!(decide(&group, ADMINISTRATOR, set(0)), Ok(None), "it is so already");
+    assert_eq!(decide(&group, MEMBER, set(60)), Err(SendError::AdministratorsOnly));
+    let keep = Keep { seconds: 60, gone_before: 9 };
+    assert_eq!(decide(&group, ADMINISTRATOR, set(60)), Ok(Some(GroupStep::Set(GroupSetting::Keep(keep)))));
+}

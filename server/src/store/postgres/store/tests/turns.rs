@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::*;
 use crate::domain::{Entry, Group, PageLimit, RangeQuery, Timestamp};
 use crate::store::conformance::Made;
-use crate::store::{Expired, Health, Page, Pending, StoreError, Summary};
+use crate::store::{Expired, Forgotten, Health, Keeping, Page, Pending, StoreError, Summary};
 
 /// Two servers; each call goes to the one that did not have the call before.
 struct Turns {
@@ -97,6 +97,20 @@ impl MessageStore for Turns {
         limit: usize,
     ) -> Result<Expired<IdempotencyKey>, StoreError> {
         self.next().expire_records(after, sent_before, limit).await
+    }
+
+    async fn keeping(&self, after: Option<Uid>) -> Result<Keeping, StoreError> {
+        self.next().keeping(after).await
+    }
+
+    async fn expire_conversation(
+        &self,
+        uid: Uid,
+        of: Conversation,
+        sent_before: Timestamp,
+        limit: usize,
+    ) -> Result<Forgotten, StoreError> {
+        self.next().expire_conversation(uid, of, sent_before, limit).await
     }
 
     async fn expired_to(&self, uid: Uid) -> Result<MessageId, StoreError> {

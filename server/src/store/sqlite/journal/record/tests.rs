@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::{Group, GroupSetting, GroupSettings, GroupStep, History, Mute, Role};
+use crate::domain::{Group, GroupSetting, GroupSettings, GroupStep, History, Keep, Mute, Role};
 use crate::store::conformance::{id, read_marker, text_message};
 
 /// A blob with a good header and this content.
@@ -67,6 +67,7 @@ fn records() -> Vec<JournalRecord> {
         GroupStep::Banned(bob),
         GroupStep::Set(GroupSetting::History(History::Visible)),
         GroupStep::Set(GroupSetting::SlowSeconds(30)),
+        GroupStep::Set(GroupSetting::Keep(Keep { seconds: 60, gone_before: 5 })),
         GroupStep::Muted(bob, Mute::Until(Timestamp(6))),
         GroupStep::Unmuted(bob),
     ];
@@ -144,7 +145,7 @@ fn any_changed_bit_is_noticed() {
 }
 
 /// Each of [`records`] behind its header, and an open acceptance, in hex. They may never change; a second version gets bytes of its own.
-const FIRST_VERSION: [&str; 17] = [
+const FIRST_VERSION: [&str; 18] = [
     "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd683ebe26e67e\
      ca684b438f9b6e73ac2f5202914e07924e0901924e0301050001127b226e616d65223a2277616c6b657273227d02914e0101\
      0202924e0101000200",
@@ -166,6 +167,9 @@ const FIRST_VERSION: [&str; 17] = [
      ca684b438f9b6e73ac2f5202914e07924e0901924e0301050801157b22686973746f7279223a2276697369626c65227d0000",
     "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd683ebe26e67e\
      ca684b438f9b6e73ac2f5202914e07924e0901924e0301050801137b22736c6f775f7365636f6e6473223a33307d0000",
+    "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd683ebe26e67e\
+     ca684b438f9b6e73ac2f5202914e07924e0901924e0301050801277b226b656570223a7b227365636f6e6473223a36302c22\
+     676f6e655f6265666f7265223a357d7d0000",
     "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd683ebe26e67e\
      ca684b438f9b6e73ac2f5202914e07924e0901924e0301050801237b226d75746564223a5b7b22756964223a31303030322c\
      22756e74696c223a367d5d7d0000",

@@ -1,0 +1,2 @@
+-- Conversations with a time of their own for which messages are kept. Their rows need no table; an older program does not know the kind `keep`
+-- and would refuse to read them.
