@@ -79,6 +79,7 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "icon.svg",
     "icons.svg",
     "invite.js",
+    "keep.js",
     "keys.js",
     "lean-qr.js",
     "leave.js",

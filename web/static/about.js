@@ -4,6 +4,7 @@
 import { aboutMenu, isOther } from "./actions.js";
 import { $, disc, h, isolate } from "./dom.js";
 import { isIn, presenceOf } from "./header.js";
+import { keepPart } from "./keep.js";
 import { groupPart } from "./members.js";
 import { pinned } from "./pins.js";
 import { t } from "./texts.js";
@@ -21,6 +22,7 @@ const MOST_ASKED = 30;
 export function aboutPanel(store, call, { lead, leave, reveal, mute, date, report }) {
   const panel = $("about");
   const group = groupPart(store, call, () => leave());
+  const showKeep = keepPart(store);
   /** What is shown in the conversation is seen: where there is no room for both, the panel gives way. */
   const giveWay = () => { if (!hasRoom()) leave(); };
   const menu = aboutMenu(store, { mute, report, date: () => {
@@ -50,6 +52,7 @@ export function aboutPanel(store, call, { lead, leave, reveal, mute, date, repor
     $("about-more").title = t("members.more_about", { name: isolate(title) });
     $("about-more").hidden = id !== store.open && !isOther(store, id);
     $("about-back").hidden = id === store.open;
+    showKeep(own && store.conversations.get(id)?.last && !store.isDeleted(own) ? id : null);
   };
   const row = (href, of, title) => h("li", {}, disc(of, title), h("a.title", { href, dir: "auto" }, title));
   const groupsInCommon = () => {

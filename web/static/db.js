@@ -6,8 +6,8 @@ import { addMissing, takeOver } from "./earlier.js";
 import { expire, prune } from "./expiry.js";
 import { addSpan } from "./spans.js";
 import {
-  MOMENTS, amend, amends, arrived as hasArrived, blank, counts, done, isOvertaken, isState, keepState, learn, mentions, nameOf, newest, pinned, replaces,
-  seen, shown, told, unpinned, withEarly, withoutComment,
+  MOMENTS, amend, amends, arrived as hasArrived, blank, counts, done, isOvertaken, isState, keepState, keeping, learn, learnKeep, mentions, nameOf, newest,
+  pinned, replaces, seen, shown, told, unpinned, withEarly, withoutComment,
 } from "./state.js";
 import { count, isHere, readTo } from "./unread.js";
 
@@ -137,6 +137,7 @@ class Db extends Database {
           await keepState(row, { settings, friends, drafts, people, stars }, this, isOwn);
         }
         if (shown(row)) conversation.last = row;
+        keeping(conversation, row);
         if (row.sender === this.uid) hasArrived(conversation, row);
         if (amends(row)) {
           const { last } = conversation;
@@ -307,11 +308,12 @@ class Db extends Database {
     return this.write(["names"], (names) => people.forEach(({ uid, name }) => names.put(name, uid)));
   }
 
-  /** Takes in settings, stars and friends as the server has them: rows, and lines of the list of friends. */
+  /** Takes in settings, stars, times for messages and friends as the server has them: rows, and lines of the list of friends. */
   learnState(rows, list) {
-    const names = ["outbox", "settings", "friends", "drafts", "names", "meta", "stars"];
-    return this.write(names, async (outbox, settings, friends, drafts, people, meta, stars) => {
+    const names = ["outbox", "settings", "friends", "drafts", "names", "meta", "stars", "conversations"];
+    return this.write(names, async (outbox, settings, friends, drafts, people, meta, stars, conversations) => {
       for (const row of rows) {
+        await learnKeep(conversations, row);
         if (!await isOvertaken(outbox, row)) await keepState(row, { settings, friends, drafts, people, stars }, this);
       }
       for (const { uid, name, mine, theirs, declined, text } of list) {
@@ -432,10 +434,10 @@ class Db extends Database {
     });
   }
 
-  /** Removes what was sent before `time`, as the server does. Answers {changed, stale}, see expiry.js. */
-  expire(time, asks) {
+  /** Removes what has expired, as the server does. Answers {changed, stale}, see expiry.js. */
+  expire(time, asks, now = Date.now()) {
     return this.write(["rows", "conversations", "outbox", "stars"], (rows, conversations, outbox, stars) =>
-      expire({ rows, conversations, outbox, stars }, time, this.uid, asks));
+      expire({ rows, conversations, outbox, stars }, { time, now, asks }, this.uid));
   }
 
   /** Keeps the database bounded: drops the oldest rows beyond KEPT_ROWS. */

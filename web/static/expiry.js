@@ -2,22 +2,19 @@
 // Knows the stores that it is given, and nothing else.
 
 import { dropBelow } from "./spans.js";
-import { MOMENTS, done, saidAbout } from "./state.js";
+import { MOMENTS, done, goesBefore, isEvent, saidAbout } from "./state.js";
 import { count, isHere } from "./unread.js";
 
-// Changes of a group stay however old they are. Other kinds that stay are no rows here.
-const isLasting = ({ kind }) => kind === "membership";
-
-/** The rows that were sent before `time` (RFC 3339), from the oldest on, up to the first that was not. */
-function oldest(rows, time) {
+/** The rows of a cursor (`request`) that were sent before `time` (RFC 3339), from the oldest on, up to the first that was not. */
+function oldest(request, time) {
   return new Promise((resolve, reject) => {
     const found = [];
-    const request = rows.openCursor();
     request.onerror = () => reject(request.error);
     request.onsuccess = () => {
       const row = request.result?.value;
-      if (!row || !isLasting(row) && row.sent_at >= time) return resolve(found);
-      if (!isLasting(row)) found.push(row);
+      // Other kinds that stay are no rows here.
+      if (!row || !isEvent(row) && row.sent_at >= time) return resolve(found);
+      if (!isEvent(row)) found.push(row);
       request.result.continue();
     };
   });
@@ -27,21 +24,26 @@ function oldest(rows, time) {
 const shell = ({ client_id, ...row }) => ({ ...row, kind: "deleted", body: {} });
 
 /**
- * Removes what was sent before `time`. A message that has waited for so long is not sent without asking. Answers {changed, stale}: the
- * conversations that have changed, and whether the server has to be asked for counts. `asks`: also for those of unread messages that are
- * not here, of which some may have expired.
+ * Removes what was sent before `time` (RFC 3339; without it: nothing), and what is older than its conversation keeps it, by the clock `now`. A
+ * message that has waited until `time` is not sent without asking. Answers {changed, stale}: the conversations that have changed, and whether
+ * the server has to be asked for counts. `asks`: also for those of unread messages that are not here, of which some may have expired.
  */
-export async function expire({ rows, conversations, outbox, stars }, time, uid, asks) {
+export async function expire({ rows, conversations, outbox, stars }, { time = "", now, asks }, uid) {
   let isStale = false;
   const changed = [];
-  const old = await oldest(rows, time);
-  for (const { message_id } of old) {
-    rows.delete(message_id);
-    stars.delete(message_id);
-  }
-  const isOld = (row) => row && row.kind !== "deleted" && !isLasting(row) && row.sent_at < time;
+  const old = time ? await oldest(rows.openCursor(), time) : [];
   for (const conversation of await done(conversations.getAll())) {
-    const gone = old.filter((row) => row.conversation === conversation.id);
+    const { id } = conversation;
+    const own = goesBefore(conversation, now) && new Date(goesBefore(conversation, now)).toISOString();
+    const from = own > time ? own : time;
+    if (!from) continue;
+    const isOld = (row) => row && row.kind !== "deleted" && !isEvent(row) && row.sent_at < from;
+    const gone = own === from ? await oldest(rows.index("conversation").openCursor(IDBKeyRange.bound([id, 0], [id, Infinity])), own)
+      : old.filter((row) => row.conversation === id);
+    for (const { message_id } of gone) {
+      rows.delete(message_id);
+      stars.delete(message_id);
+    }
     const isEmpty = isOld(conversation.last);
     const isAsked = asks && conversation.unread > 0 && conversation.id !== MOMENTS && !isHere(conversation);
     if (!gone.length && !isEmpty && !isAsked) continue;
@@ -54,7 +56,7 @@ export async function expire({ rows, conversations, outbox, stars }, time, uid, 
     conversations.put(conversation);
     changed.push(conversation.id);
   }
-  for (const item of await done(outbox.getAll())) {
+  for (const item of time ? await done(outbox.getAll()) : []) {
     if (item.state !== "waiting" || !item.to || item.sent_at >= time) continue;
     outbox.put({ ...item, state: "failed", code: "expired" });
     changed.push(item.conversation);

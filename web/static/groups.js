@@ -8,8 +8,10 @@ const DELETED = /^Deleted account$/;
 /** A name as it is shown. */
 export const called = (name) => (DELETED.test(name) ? t("person.deleted") : name);
 
-/** A membership row as a sentence. */
-export function eventOf(store, { body: { action, name, topic, history, role, uid, user_name, by, by_name, owner, owner_name, slow_seconds, until } }) {
+/** A membership row as a sentence, or one that says for how long messages are kept. */
+export function eventOf(store, { kind, sender, body }) {
+  const { action, name, topic, history, role, uid, user_name, by, by_name, owner, owner_name, slow_seconds, keep, until }
+    = kind === "keep" ? { action: kind, by: sender, keep: body.keep } : body;
   const me = store.self.uid;
   const nameOf = (number, name) => (number === me ? t("you")
     : isolate(name === undefined || store.isDeleted(number) ? store.name(number) : called(name)));
@@ -30,6 +32,7 @@ export function eventOf(store, { body: { action, name, topic, history, role, uid
     case "history": return t(`event.${byMe(history === "visible" ? "history_visible" : "history_hidden")}`, { by: nameOf(by, by_name) });
     case "muted": return t(`event.${of(until ? "muted" : "muted_for_good")}`, { ...names(), when: until && momentOf(until) });
     case "slow": return t(`event.${byMe(slow_seconds ? "slow" : "slow_off")}`, { by: nameOf(by, by_name), time: lastingOf(slow_seconds) });
+    case "keep": return t(`event.${byMe(keep.seconds ? "keep" : "keep_off")}`, { by: nameOf(by, by_name), time: lastingOf(keep.seconds) });
     case "role": return t(`event.${of(role === "owner" || role === "administrator" ? role : "member")}`, names());
     default: return t("event.other");
   }

@@ -1,10 +1,11 @@
-// The part of the panel that is a group's: its members and their rights, its name, topic, history and slow mode, bans, reports, and open
-// invitations.
+// The part of the panel that is a group's: its members and their rights, its name, topic, history, slow mode and time for messages, bans,
+// reports, and open invitations.
 // Actions that somebody may not take are not offered.
 
 import { removalOf } from "./actions.js";
 import { ask } from "./ask.js";
 import { $, disc, h, icon, isolate } from "./dom.js";
+import { isWanted, offer } from "./keep.js";
 import { leaveGroup } from "./leave.js";
 import { item, openMenu } from "./menu.js";
 import { Picker, people } from "./picker.js";
@@ -44,6 +45,7 @@ export function groupPart(store, call, left) {
     const paces = [...new Set([...SLOW_SECONDS, group.slow_seconds])].sort((a, b) => a - b);
     $("describe-slow").replaceChildren(...paces.map((seconds) =>
       h("option", { value: seconds, selected: seconds === group.slow_seconds }, seconds ? lastingOf(seconds) : t("members.slow_off"))));
+    offer($("describe-keep"), group.keep_seconds);
     lines();
     await Promise.all([invitations(), governs() && bans(), governs() && reports()]);
   };
@@ -187,8 +189,9 @@ export function groupPart(store, call, left) {
   $("describe-form").addEventListener("submit", async (event) => {
     event.preventDefault();
     const wanted = { name: $("describe-name").value.trim(), topic: $("describe-topic").value.trim(),
-      history: $("describe-history").checked ? "visible" : "hidden", slow_seconds: Number($("describe-slow").value) };
+      history: $("describe-history").checked ? "visible" : "hidden", slow_seconds: Number($("describe-slow").value), keep_seconds: Number($("describe-keep").value) };
     const changes = Object.entries(wanted).filter(([part, value]) => value !== group[part]);
+    if (!await isWanted(group.keep_seconds, wanted.keep_seconds)) return;
     if (changes.length) await act("PATCH", "", Object.fromEntries(changes));
     if (!$("members-problem").textContent) $("describe").open = false;
   });

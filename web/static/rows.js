@@ -5,7 +5,7 @@ import { disc, h, icon, isolate } from "./dom.js";
 import { eventOf } from "./groups.js";
 import { elements, lineOf, parse, words } from "./markdown.js";
 import { named } from "./mentions.js";
-import { counts, mentions, nameOf, shown, withoutText } from "./state.js";
+import { counts, isEvent, mentions, nameOf, shown, withoutText } from "./state.js";
 import { isStarred } from "./starred.js";
 import { dayOf, listOf, momentOf, refused, t, timeOf } from "./texts.js";
 
@@ -55,7 +55,7 @@ export function itemsOf(store, rows, outbox, freshAfter, start, quoted = new Map
 }
 
 const apart = (a, b) =>
-  a.kind === "membership" || a.sender !== b.sender || new Date(b.sent_at) - new Date(a.sent_at) > TOGETHER_MS;
+  isEvent(a) || a.sender !== b.sender || new Date(b.sent_at) - new Date(a.sent_at) > TOGETHER_MS;
 
 function messageOf(store, row, first, quotes, { readers, inWords }) {
   const own = row.sender === store.self.uid;

@@ -26,8 +26,11 @@ export const counts = (row, uid) => (row.kind === "message" || row.kind === "mom
 export const mentions = (row, uid) => counts(row, uid) && row.conversation?.[0] === "g"
   && Boolean(row.body?.mentions?.all || row.body?.mentions?.users?.includes(uid));
 
+/** Whether a row is told as a sentence: a change of a group, or of the time for which messages are kept. Such rows stay however old they are. */
+export const isEvent = ({ kind }) => kind === "membership" || kind === "keep";
+
 /** Whether a row is a line of a conversation; unknown kinds are kept and skipped. A deleted message is one in lists alone. */
-export const shown = ({ kind }) => kind === "message" || kind === "membership" || kind === "recalled";
+export const shown = (row) => isEvent(row) || row.kind === "message" || row.kind === "recalled";
 
 const AMENDING = ["edit", "recall", "reaction", "like", "comment", "delete"];
 /** Whether a row is about an earlier one, which it names in `body.of`. */
@@ -225,3 +228,27 @@ export function learn(conversation, { action, name, uid, user_name, by, by_name,
   if (action === "muted") conversation.muted = { until };
   if (action === "unmuted") conversation.muted = null;
 }
+
+/**
+ * Takes in for how long messages of a conversation are kept, if the row says that. Rows of two people may cross: the one that was sent last
+ * counts, whichever came first. Answers whether it does.
+ */
+export function keeping(conversation, row) {
+  const said = isEvent(row) && row.body.keep;
+  if (!said) return false;
+  const { at = 0, by = 0, seconds = 0, gone_before = 0 } = conversation.keep ?? {};
+  const sent = Date.parse(row.sent_at);
+  const isLater = sent > at || sent === at && row.sender >= by;
+  const now = isLater ? { at: sent, by: row.sender, seconds: said.seconds } : { at, by, seconds };
+  conversation.keep = { ...now, gone_before: Math.max(gone_before, said.gone_before ?? 0) };
+  return true;
+}
+
+/** The same, in the conversation as it is stored. */
+export async function learnKeep(conversations, row) {
+  const conversation = await done(conversations.get(row.conversation));
+  if (conversation && keeping(conversation, row)) conversations.put(conversation);
+}
+
+/** What was sent there before this time goes: milliseconds since 1970; 0: nothing does. */
+export const goesBefore = ({ keep }, now) => (keep ? Math.max(keep.gone_before, keep.seconds && now - 1_000 * keep.seconds) : 0);

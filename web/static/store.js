@@ -8,7 +8,7 @@ import { History } from "./history.js";
 import { Listed } from "./listed.js";
 import { lineOf } from "./markdown.js";
 import { Sending } from "./sending.js";
-import { authorOf } from "./state.js";
+import { authorOf, isEvent } from "./state.js";
 import { t } from "./texts.js";
 
 // For how long what is known of a person is taken as right, and how long others are waited for to be asked about together.
@@ -177,7 +177,7 @@ export class Store extends Listed {
 
   /** A row in one line of plain text; in a group, with the name of its sender. */
   line(row, group) {
-    if (row.kind === "membership") return eventOf(this, row);
+    if (isEvent(row)) return eventOf(this, row);
     if (row.kind === "recalled") return this.recalled(row);
     // What is left of one that expired has no name.
     if (row.kind === "deleted") return row.client_id ? t("row.deleted") : "";
@@ -261,7 +261,7 @@ export class Store extends Listed {
   /** The oldest setting that the server has refused. Drafts are left out: they stay in this browser. */
   refusedSetting() {
     return this.outbox.find(({ frame, call, state }) => state === "failed"
-      && (frame?.type === "setting" ? frame.name !== "draft" : call?.path.startsWith("/settings/")));
+      && (frame?.type === "setting" ? frame.name !== "draft" : /^\/settings\/|\/keep$/.test(call?.path)));
   }
 
   /** Sets a setting of a conversation on all devices of the person; `null` clears it. */

@@ -2,7 +2,7 @@
 // Owns the connection; all else lives in the database. Knows nothing of the page.
 
 import { Socket } from "./socket.js";
-import { MOMENTS, counts } from "./state.js";
+import { MOMENTS, counts, keeping } from "./state.js";
 
 // How long the answer to a send may take, before the same is sent again.
 const PATIENCE_MS = 20_000;
@@ -213,12 +213,12 @@ export class Sync {
 
   /** Removes what the server keeps no longer. */
   async expire() {
-    if (!this.keep) return;
+    if (!this.keep && !(await this.db.all("conversations")).some(({ keep }) => keep)) return;
     const now = Date.now();
     const asks = now >= this.countsFrom;
-    const { changed, stale } = await this.db.expire(new Date(now - 1_000 * this.keep).toISOString(), asks);
+    const { changed, stale } = await this.db.expire(this.keep && new Date(now - 1_000 * this.keep).toISOString(), asks);
     // Rows may stay there for so much longer.
-    if (asks) this.countsFrom = now + 50 * this.keep;
+    if (asks) this.countsFrom = now + 50 * (this.keep ?? 86_400);
     if (stale) await this.db.recount(await this.conversations());
     if (changed.length) this.changed(changed);
   }
@@ -255,7 +255,7 @@ export class Sync {
     }
   }
 
-  /** Takes settings, stars, friends and the newest moments, whose rows may lie below the cursor. The next connection retries a failure. */
+  /** Takes settings, stars, times for messages, friends and the newest moments, whose rows may lie below the cursor. The next connection retries a failure. */
   async learn() {
     try {
       await this.learnState();
@@ -268,7 +268,8 @@ export class Sync {
   }
 
   async learnState() {
-    const rows = [...await this.pages("settings", "rows"), ...await this.pages("stars", "rows")];
+    const rows = [];
+    for (const list of ["settings", "stars", "keeps"]) rows.push(...await this.pages(list, "rows"));
     const friends = await this.pages("friends", "friends");
     const moments = await this.call("GET", "/moments");
     await this.db.learnState(rows, friends);
@@ -313,6 +314,7 @@ export class Sync {
     this.socket.heartbeat();
     this.changed(changed, arrived);
     await this.received(entries, cursor);
+    if (entries.some((row) => keeping({}, row))) await this.expire();
     if (!stale) return;
     await this.db.recount(await this.conversations());
     this.changed(changed);

@@ -45,9 +45,9 @@ export const timeOf = (time) => clock.format(new Date(time));
 export const dayOf = (time) => recent(time) ?? day.format(new Date(time));
 /** For the list: the time today, else the day. */
 export const whenOf = (time) => (daysSince(time) === 0 ? timeOf(time) : recent(time) ?? short.format(new Date(time)));
-/** A length of time in its largest whole unit: `30 seconds`, `1 hour`. */
+/** A length of time in its largest whole unit: `30 seconds`, `1 hour`, `4 weeks`. */
 export function lastingOf(seconds) {
-  const [unit, length] = [["hour", 3_600], ["minute", 60], ["second", 1]].find(([, length]) => seconds % length === 0);
+  const [unit, length] = [["year", 31_536_000], ["week", 604_800], ["day", 86_400], ["hour", 3_600], ["minute", 60], ["second", 1]].find(([, length]) => seconds % length === 0);
   return new Intl.NumberFormat(locale, { style: "unit", unit, unitDisplay: "long" }).format(seconds / length);
 }
 /** When somebody was online last, as a sentence; `time` is a time of the last 24 hours, or a date. */

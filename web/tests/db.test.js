@@ -256,6 +256,39 @@ test("what the server keeps no longer goes, and its conversation stays in the li
   assert.equal((await db.overview()).conversations.get("u:2").last.message_id, 5);
 });
 
+test("a conversation with a time of its own loses what is older, and a longer time brings nothing back", async () => {
+  const db = await openDb({ uid: 10_001, account: "10001-9" });
+  const hour = (n) => new Date(3_600_000 * n).toISOString();
+  const at = (n) => ({ now: 3_600_000 * n });
+  const row = (message_id, conversation, n, body = { text: "hi" }, kind = "message", sender = 2) =>
+    ({ message_id, kind, conversation, sender, client_id: `k${message_id}`, body, sent_at: hour(n) });
+  const keep = (message_id, n, seconds, gone_before, sender = 2) => row(message_id, "u:2", n, { keep: { seconds, gone_before } }, "keep", sender);
+  await db.begin(0, "one", [{ id: "u:2", unread: 0, read_to: 0 }, { id: "u:3", unread: 0, read_to: 0 }]);
+  const expire = async (n) => (await db.expire(undefined, false, at(n).now)).changed;
+  const ids = async () => (await db.all("rows")).map(({ message_id }) => message_id);
+  await db.entries([row(1, "u:2", 1), row(2, "u:3", 1), row(3, "u:2", 4)], 0, 3);
+  assert.deepEqual(await expire(9), [], "nobody has said anything of it");
+  await db.entries([keep(4, 5, 7_200)], 3, 4);
+  assert.equal((await db.overview()).conversations.get("u:2").last.message_id, 4);
+  assert.deepEqual([await expire(5), await ids()], [["u:2"], [2, 3, 4]]);
+  // The other one's crossed it: it was sent before, and comes after.
+  await db.entries([keep(5, 4, 0, 0, 10_001)], 4, 5);
+  assert.deepEqual([await expire(7), await ids()], [["u:2"], [2, 4, 5]]);
+  await db.entries([keep(6, 8, 0, 3_600_000 * 6)], 5, 6);
+  await db.keepHistory("u:2", [row(3, "u:2", 4)], { from: 3, to: 3, life: "one" });
+  assert.deepEqual([await expire(8), await ids()], [["u:2"], [2, 4, 5, 6]]);
+});
+
+test("a new browser takes the times for messages with its settings", async () => {
+  const db = await openDb({ uid: 10_001, account: "10001-10" });
+  await db.begin(9, "one", [{ id: "g:7", unread: 0, read_to: 0 }]);
+  const joined = { kind: "membership", conversation: "g:7", sender: 2, sent_at: "2026-11-01T00:00:00Z", body: { action: "added", keep: { seconds: 60 } } };
+  await db.learnState([joined, { ...joined, kind: "keep", conversation: "u:2" }], []);
+  const { conversations } = await db.overview();
+  assert.equal(conversations.get("g:7").keep.seconds, 60);
+  assert.equal(conversations.has("u:2"), false, "the list had all that there are");
+});
+
 test("starting over in the same history keeps what waits as it is; in another one ids may mean other rows", async () => {
   const db = await openDb({ uid: 10_001, account: "10001-8" });
   const reply = { conversation: "u:2", to: { user: 2 }, body: { text: "yes", reply_to: 7 }, quote: { of: {} } };

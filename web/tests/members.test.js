@@ -26,7 +26,7 @@ test("all reports of a group are listed, also those behind the first page", asyn
     message: { text: "Buy this", sent_at: "2026-01-01T00:00:00Z", message_id: number } });
   const reports = Array.from({ length: 70 }, (_, at) => report(at + 1));
   const answers = {
-    "/groups/7": { name: "us", topic: "", history: "hidden", slow_seconds: 0, role: "owner", members: [{ uid: 1, name: "Ada", role: "owner" }] },
+    "/groups/7": { name: "us", topic: "", history: "hidden", slow_seconds: 0, keep_seconds: 0, role: "owner", members: [{ uid: 1, name: "Ada", role: "owner" }] },
     "/groups/7/bans": [],
     "/groups/7/invites": { invites: [], next: null },
     "/groups/7/reports": { reports: reports.slice(0, 50), next: 50 },

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
 import { eventOf, muteIn, waitIn } from "../static/groups.js";
+import { keptIn } from "../static/keep.js";
 import { itemsOf } from "../static/rows.js";
 import { isStarred, starredIds } from "../static/starred.js";
 import { authorOf } from "../static/state.js";
@@ -134,6 +135,24 @@ test("a mute and slow mode are told in sentences", () => {
   assert.match(event({ action: "slow", slow_seconds: 60 }), /Bob.? turned slow mode on: one message of each member every 1 minute$/);
   assert.equal(event({ action: "slow", slow_seconds: 0, by: ME.uid }), "You turned slow mode off");
   assert.match(event({ action: "unmuted", by: ME.uid, uid: 10_002, user_name: "Bob" }), /^You lifted the mute of .?Bob/);
+});
+
+test("the time for messages is told in sentences, and what is still to go out counts", () => {
+  const said = (seconds, sender) => eventOf(store, { kind: "keep", sender, body: { keep: { seconds } } });
+  store.names.set(10_002, "Bob");
+  assert.match(said(604_800, 10_002), /Bob.? set messages to disappear after 1 week$/);
+  assert.match(said(4 * 604_800, ME.uid), /^You set messages to disappear after 4 weeks$/);
+  assert.equal(said(0, ME.uid), "You turned disappearing messages off");
+  const group = { kind: "membership", sender: 10_002, body: { action: "keep", by: 10_002, by_name: "Bob", keep: { seconds: 86_400 } } };
+  assert.match(eventOf(store, group), /Bob.? set messages to disappear after 1 day$/);
+  assert.equal(keptIn(store, "u:10002"), 0);
+  store.conversations.set("u:10002", { keep: { seconds: 60 } });
+  assert.equal(keptIn(store, "u:10002"), 60);
+  const call = { path: "/conversations/u:10002/keep", body: { keep_seconds: 0 } };
+  store.outbox.push({ n: 1, conversation: "u:10002", state: "waiting", call });
+  assert.equal(keptIn(store, "u:10002"), 0);
+  store.outbox[0].state = "failed";
+  assert.deepEqual([keptIn(store, "u:10002"), store.refusedSetting()?.call], [60, call]);
 });
 
 test("drafts and the open conversation are listed without a message", () => {

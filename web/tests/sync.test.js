@@ -47,6 +47,21 @@ test("a server that keeps everything has nothing removed", async () => {
   assert.equal(db.expired, undefined);
 });
 
+test("what a conversation keeps no longer goes when a row says so, and with each heartbeat", async () => {
+  await welcome();
+  const keep = { message_id: 6, kind: "keep", conversation: "u:1", sender: 1, sent_at: "2026-11-01T00:00:00Z", body: { keep: { seconds: 60 } } };
+  db.conversations.push({ id: "u:1", read_to: 0, acked: 0, keep: { seconds: 60 } });
+  const expired = async (frame) => {
+    db.asked = 0;
+    await receive(frame);
+    return db.asked;
+  };
+  assert.equal(await expired({ type: "entries", entries: [keep], after: 5, synced: 6, more: false }), 1);
+  const app = { ...keep, message_id: 7, kind: "app.door" };
+  assert.equal(await expired({ type: "entries", entries: [app], after: 6, synced: 7, more: false }), 0);
+  assert.equal(await expired({ type: "alive", seq: 7, history: HISTORY }), 1);
+});
+
 test("a browser that may lack rows which have expired begins anew", async () => {
   await welcome({ keep_seconds: 60 });
   await receive({ type: "alive", seq: 0, history: HISTORY });

@@ -26,6 +26,7 @@ class Kept {
   async lastOfOther() { return null; }
   async expire(time, asks) {
     this.expired = time;
+    this.asked = (this.asked ?? 0) + 1;
     const old = this.outbox.filter((item) => item.sent_at < time);
     for (const item of old) item.state = "failed";
     return { changed: old.map(({ conversation }) => conversation), stale: asks && this.unknown };

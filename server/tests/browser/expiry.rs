@@ -8,7 +8,7 @@ use tidemark_test_support::until::until;
 
 use super::starred::choose;
 use super::window::Window;
-use super::world::{Gone, Person, World, connected, database_of, say, stored};
+use super::world::{Gone, Person, World, connected, database_of, open_about, say, stored};
 
 const A_DAY: Duration = Duration::from_secs(86_400);
 
@@ -140,4 +140,102 @@ async fn a_browser_that_was_away_for_longer_starts_over_and_keeps_what_was_typed
     assert!(!rows.contains("Before") && !rows.contains("While she was away"), "{rows}");
     assert_eq!(stored(&ben, "I am coming").await, 1);
     drop(world);
+}
+
+/// Whether the last line about a change is this one.
+fn told(text: &str) -> String {
+    format!("[...document.querySelectorAll('.event')].at(-1)?.textContent === '{text}'")
+}
+
+/// Chooses a time in a list, as a person does.
+async fn choose_time(window: &Window, list: &str, seconds: u32) {
+    let choose = format!(
+        "const list = document.getElementById('{list}');
+         list.value = '{seconds}';
+         list.dispatchEvent(new Event('change'));"
+    );
+    window.run(&choose).await;
+}
+
+const HAS_GONE: &str =
+    "![...document.querySelectorAll('.words')].some((it) => it.textContent.includes('at nine'))";
+
+#[tokio::test]
+async fn two_people_choose_after_which_time_their_messages_disappear() {
+    let world = World::start().await;
+    let (ada, ben) = (world.person("Ada").await, world.person("Ben").await);
+    let gone = world.stop_server().await;
+    let sent = gone.ago(A_DAY, async || ben.tells(&ada, "Low tide was at nine").await);
+    let world = sent.await.restart().await;
+    ben.tells(&ada, "Low tide is at ten").await;
+    let (adas, bens) = (world.visitor("Ada").await, world.visitor("Ben").await);
+    for (window, other) in [(&adas, "Ben"), (&bens, "Ada")] {
+        window.pick(other).await;
+        window.sees("Low tide was at nine").await;
+    }
+    open_about(&adas).await;
+    adas.until("document.getElementById('about-keep').checkVisibility()").await;
+    choose_time(&adas, "about-keep-time", 86_400).await;
+    adas.until(
+        "document.getElementById('ask-title').textContent === 'Remove messages that are older than 1 day?'",
+    )
+    .await;
+    adas.click("#ask-no").await;
+    adas.until("document.getElementById('about-keep-time').value === '0'").await;
+    choose_time(&adas, "about-keep-time", 86_400).await;
+    adas.until("document.getElementById('ask').open").await;
+    adas.click("#ask-yes").await;
+    adas.until(&told("You set messages to disappear after 1 day")).await;
+    bens.until(&told("Ada set messages to disappear after 1 day")).await;
+    for window in [&adas, &bens] {
+        window.until(HAS_GONE).await;
+        window.sees("Low tide is at ten").await;
+        let (rows, _) = kept(window, "stars").await;
+        assert!(!rows.contains("at nine"), "{rows}");
+    }
+    for person in [&ada, &ben] {
+        has_expired(person, "at nine").await;
+    }
+    open_about(&bens).await;
+    bens.until("document.getElementById('about-keep-time').value === '86400'").await;
+    choose_time(&bens, "about-keep-time", 0).await;
+    adas.until(&told("Ben turned disappearing messages off")).await;
+    adas.until("document.getElementById('about-keep-time').value === '0'").await;
+    // A new browser learns of it, too.
+    choose_time(&bens, "about-keep-time", 604_800).await;
+    bens.until("document.getElementById('ask').open").await;
+    bens.click("#ask-yes").await;
+    adas.until(&told("Ben set messages to disappear after 1 week")).await;
+    let other = world.visitor("Ada").await;
+    other.pick("Ben").await;
+    open_about(&other).await;
+    other.until("document.getElementById('about-keep-time').value === '604800'").await;
+}
+
+#[tokio::test]
+async fn an_administrator_chooses_it_for_a_group() {
+    let world = World::start().await;
+    let (ada, ben) = (world.person("Ada").await, world.person("Ben").await);
+    let gid = ada.group("Harbour walk", &[ben.uid]).await;
+    let gone = world.stop_server().await;
+    let sent = gone.ago(A_DAY, async || ben.send(Recipient::Group(gid), "Low tide was at nine").await);
+    let world = sent.await.restart().await;
+    let (owner, bens) = (world.visitor("Ada").await, world.visitor("Ben").await);
+    for window in [&owner, &bens] {
+        window.pick("Harbour walk").await;
+        window.sees("Low tide was at nine").await;
+    }
+    open_about(&owner).await;
+    owner.until("!document.getElementById('describe').hidden").await;
+    owner.click("#describe summary").await;
+    owner.run("document.getElementById('describe-keep').value = '86400'").await;
+    owner.click("#describe-form .primary").await;
+    owner.until("document.getElementById('ask').open").await;
+    owner.click("#ask-yes").await;
+    bens.until(&told("Ada set messages to disappear after 1 day")).await;
+    for window in [&owner, &bens] {
+        window.until(HAS_GONE).await;
+    }
+    assert_eq!(ada.http.group(gid).await.expect("the group").keep_seconds, 86_400);
+    has_expired(&ben, "at nine").await;
 }
