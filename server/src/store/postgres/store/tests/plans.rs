@@ -133,6 +133,10 @@ async fn what_is_old_is_removed_along_the_keys() {
         let rows = store.expire_rows(inbox, Timestamp(1), limit).await.expect("removed");
         let records = store.expire_records(record, Timestamp(1), limit).await.expect("removed");
         store.expired_to(Uid(20_001)).await.expect("read");
+        store.keeping(inbox).await.expect("read");
+        // Nothing is so old.
+        let (uid, of) = (Uid(20_001), Conversation::User(BOB));
+        store.expire_conversation(uid, of, Timestamp(i64::MIN), limit).await.expect("read");
         ((rows.after, records.after), rows.removed.min(records.removed))
     };
     // Plans are made while the tables are empty.
