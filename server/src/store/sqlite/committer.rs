@@ -22,6 +22,7 @@ use super::journal::record::JournalRecord;
 use super::ledger::{Needs, StoreLedger};
 use super::lookup;
 use super::memtable::MemtableUpdate;
+use super::own_reads::{FoundFacts, OwnReads};
 use super::rows::Counters;
 use super::shared::SqliteShared;
 use crate::domain::{Group, GroupId};
@@ -48,6 +49,7 @@ pub(super) struct Committer {
     pub(super) ledger: StoreLedger,
     pub(super) counters: Counters,
     pub(super) flusher: Flusher,
+    pub(super) reads: OwnReads,
     /// When to try whether something can be stored again, after a refusal.
     pub(super) retry_at: Option<Instant>,
 }
@@ -61,7 +63,8 @@ impl Committer {
         (ledger, counters): (StoreLedger, Counters),
         flusher: Flusher,
     ) -> Committer {
-        Committer { shared, requests, journal, ledger, counters, flusher, retry_at: None }
+        let reads = OwnReads::new(shared.db.path().to_owned());
+        Committer { shared, requests, journal, ledger, counters, flusher, reads, retry_at: None }
     }
 
     /// Works until it is closed or nobody can ask any more.
@@ -128,6 +131,7 @@ impl Committer {
             }
             CommitterRequest::Close(reply) => {
                 self.close().await;
+                self.reads.close();
                 _ = reply.send(Ok(()));
                 return ControlFlow::Break(());
             }
@@ -254,8 +258,12 @@ impl Committer {
         ControlFlow::Continue(())
     }
 
-    /// Those calls whose ids come after what is stored; the others are given back to be numbered again.
+    /// Those calls whose keys are unused and whose ids come after what is stored; the others are given back to be decided or numbered
+    /// again.
     fn in_order(&self, mut calls: Vec<Call<Write, Outcome>>) -> Vec<Call<Write, Outcome>> {
+        for (writes, reply) in calls.extract_if(.., |(writes, _)| !self.ledger.stale(writes).is_empty()) {
+            _ = reply.send(Err(CommitError::Stale(self.ledger.stale(&writes))));
+        }
         let late = calls.extract_if(.., |(writes, _)| !self.ledger.behind(writes).is_empty());
         for (writes, reply) in late {
             let latest = self.ledger.behind(&writes);
@@ -271,11 +279,11 @@ impl Committer {
             self.ledger.needs(write, &mut needs);
         }
         let view = self.shared.memory.view();
-        let mut latest_ids = Vec::new();
+        let mut uids = Vec::new();
         for uid in needs.latest_ids {
             match view.latest_id(uid) {
                 Some(latest) => self.ledger.learn_latest_id(uid, latest),
-                None => latest_ids.push(uid),
+                None => uids.push(uid),
             }
         }
         let mut keys = Vec::new();
@@ -286,20 +294,9 @@ impl Committer {
                 keys.push(key);
             }
         }
-        if !latest_ids.is_empty() {
-            let mut connection = self.shared.db.service().await?;
-            let stored = lookup::latest_ids(&mut *connection, latest_ids.iter().copied()).await?;
-            connection.give_back();
-            for uid in latest_ids {
-                self.ledger.learn_latest_id(uid, stored.get(&uid).copied().unwrap_or_default());
-            }
-        }
-        if !keys.is_empty() {
-            let mut connection = self.shared.db.service().await?;
-            let stored = lookup::records(&mut *connection, keys).await?;
-            connection.give_back();
-            stored.into_keys().for_each(|key| self.ledger.learn_used(key));
-        }
+        let FoundFacts { used, latest_ids } = self.reads.look(&keys, &uids)?;
+        used.into_iter().for_each(|key| self.ledger.learn_used(key));
+        latest_ids.into_iter().for_each(|(uid, latest)| self.ledger.learn_latest_id(uid, latest));
         for gid in needs.groups {
             self.learn_group(gid).await?;
         }

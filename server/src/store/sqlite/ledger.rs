@@ -179,6 +179,17 @@ impl StoreLedger {
         }
     }
 
+    /// The places of writes that bring a proof that their key is unused, though it is used. The ledger must have learnt what they need.
+    pub(super) fn stale(&self, writes: &[Write]) -> Vec<usize> {
+        let is_stale = |write: &Write| match write {
+            Write::Accept(accept) => {
+                accept.unused.and(accept.content.key()).is_some_and(|key| self.used.contains(&key))
+            }
+            Write::Deliver(_) => false,
+        };
+        writes.iter().enumerate().filter(|(_, write)| is_stale(write)).map(|(at, _)| at).collect()
+    }
+
     /// The latest ids of inboxes that these writes would not come after, each once. The ledger must have learnt what they need.
     pub(super) fn behind(&self, writes: &[Write]) -> Vec<(Uid, MessageId)> {
         let mut behind = BTreeMap::new();

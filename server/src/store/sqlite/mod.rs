@@ -25,7 +25,7 @@ use crate::domain::{
 };
 use crate::store::{
     AcceptanceId, CommitError, Expired, Forgotten, Health, Keeping, KeyState, MessageStore, Outcome, Page,
-    Pending, PendingKey, StoreError, Summary, Write,
+    Pending, PendingKey, StoreError, Summary, Unused, Write,
 };
 
 mod backup;
@@ -57,6 +57,7 @@ mod memtable;
 mod memtable_view;
 mod meta;
 mod options;
+mod own_reads;
 mod pending;
 pub mod private;
 mod read;
@@ -223,6 +224,10 @@ impl MessageStore for SqliteStore {
         let sent = self.requests.send(CommitterRequest::Commit(writes, reply)).await;
         sent.map_err(|_| CommitError::Refused(closed()))?;
         self.outcome_of(answer).await
+    }
+
+    fn unasked(&self) -> Option<Unused> {
+        Some(Unused { since: None })
     }
 
     async fn keys(&self, keys: &[IdempotencyKey]) -> Result<Vec<KeyState>, StoreError> {

@@ -85,7 +85,8 @@ impl Scanners {
     }
 }
 
-fn open(path: &Path) -> rusqlite::Result<Connection> {
+/// A connection to the database at `path` that cannot write.
+pub(super) fn open(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     page_sums::begin();
     let connection = Connection::open_with_flags(path, flags)?;

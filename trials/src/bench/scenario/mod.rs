@@ -4,6 +4,7 @@ mod alloc;
 mod backup;
 mod catch_up;
 mod cluster;
+mod disk;
 mod fan_out;
 pub(crate) mod flood;
 mod heartbeat;
@@ -54,6 +55,7 @@ pub(super) const ALL: &[Scenario] = &[
     scenario::<start::Start>(),
     scenario::<retention::Retention>(),
     scenario::<backup::Backup>(),
+    scenario::<disk::Disk>(),
     scenario::<retention::RetentionPeriods>(),
     scenario::<flood::Flood>(),
     scenario::<page::BrowserPage>(),
