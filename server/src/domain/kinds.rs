@@ -180,7 +180,7 @@ impl Kind {
 
     /// Whether the newest of these rows stands for its conversation in lists. A deleted message does, so that the conversation stays there;
     /// the page has no line for it in the conversation itself.
-    pub(super) fn is_shown(self) -> bool {
+    pub fn is_shown(self) -> bool {
         self.facts().is_shown
     }
 }

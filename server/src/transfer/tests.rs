@@ -113,15 +113,15 @@ impl Place {
 
     /// Deletes every row from this id on, while nobody has the installation open.
     async fn delete_rows(&self, from: u64) {
-        let sql = format!("DELETE FROM entries WHERE message_id >= {from}");
+        let of = |rows: &str| format!("DELETE FROM {rows} WHERE message_id >= {from};");
         match &self.url {
             None => {
                 let tables = rusqlite::Connection::open(self.file()).expect("opened");
-                tables.execute(&sql, ()).expect("deleted");
+                tables.execute_batch(&["entries", "young_entries"].map(of).concat()).expect("deleted");
             }
             Some(url) => {
                 let mut connection = PgConnection::connect(url).await.expect("connected");
-                sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await.expect("deleted");
+                sqlx::raw_sql(AssertSqlSafe(of("entries"))).execute(&mut connection).await.expect("deleted");
             }
         }
     }

@@ -7,7 +7,7 @@ const EVE: Uid = Uid(10_071);
 const FAY: Uid = Uid(10_072);
 
 /// How often it is tried to remove what lies in memory.
-const TRIES: usize = 500;
+const TRIES: usize = 2_000;
 
 /// The mark and what goes with it, in a directory that has other accounts, too.
 pub async fn run(directory: &Directory) {

@@ -8,8 +8,9 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use sqlx::SqliteConnection;
+use sqlx::{AssertSqlSafe, SqliteConnection};
 
+use super::row_tables;
 use crate::domain::{Change, Content, IdempotencyKey, Kind, MessageId, Uid, amendment_key};
 use crate::store::StoreError;
 use crate::store::changes::InboxChanges;
@@ -55,52 +56,63 @@ async fn amend(
 ) -> Result<(), StoreError> {
     let Some(Change { from, kind, body }) = amendment.change() else { return Ok(()) };
     let (sender, client_id) = of;
-    sqlx::query(
-        "UPDATE entries SET kind = ?, body = ?
-         WHERE partition_key = ? AND receiver = ? AND sender = ? AND client_id = ? AND message_id < ?
-           AND kind IN (SELECT value FROM json_each(?))",
-    )
-    .bind(kind.code())
-    .bind(String::from(body))
-    .bind(end.key.clone())
-    .bind(end.receiver.0)
-    .bind(sender.0)
-    .bind(client_id.0.as_bytes().to_vec())
-    .bind(message_id.get().cast_signed())
-    .bind(json!(Kind::codes(from)).to_string())
-    .execute(&mut *connection)
-    .await?;
+    let (body, from) = (String::from(body), json!(Kind::codes(from)).to_string());
+    for rows in row_tables::TABLES {
+        sqlx::query(AssertSqlSafe(format!(
+            "UPDATE {rows} SET kind = ?, body = ?
+             WHERE partition_key = ? AND receiver = ? AND sender = ? AND client_id = ? AND message_id < ?
+               AND kind IN (SELECT value FROM json_each(?))"
+        )))
+        .bind(kind.code())
+        .bind(body.clone())
+        .bind(end.key.clone())
+        .bind(end.receiver.0)
+        .bind(sender.0)
+        .bind(client_id.0.as_bytes().to_vec())
+        .bind(message_id.get().cast_signed())
+        .bind(from.clone())
+        .execute(&mut *connection)
+        .await?;
+    }
     // The text of an edit goes with its message, whichever of the two came first.
-    sqlx::query(
-        "DELETE FROM entries WHERE partition_key = ?1 AND receiver = ?2 AND kind = ?3 AND message_id =
-             (SELECT message_id FROM compaction_keys WHERE partition_key = ?1 AND receiver = ?2 AND name = ?4)
-         AND EXISTS (SELECT 1 FROM entries WHERE partition_key = ?1 AND receiver = ?2 AND sender = ?5
-             AND client_id = ?6 AND kind = ?7)",
-    )
-    .bind(end.key.clone())
-    .bind(end.receiver.0)
-    .bind(Kind::Edit.code())
-    .bind(amendment_key(of))
-    .bind(sender.0)
-    .bind(client_id.0.as_bytes().to_vec())
-    .bind(Kind::Deleted.code())
-    .execute(connection)
-    .await?;
+    let deleted = row_tables::over_both(|rows| {
+        format!(
+            "SELECT 1 FROM {rows} WHERE partition_key = ?1 AND receiver = ?2 AND sender = ?5 AND client_id = ?6 AND kind = ?7"
+        )
+    });
+    for rows in row_tables::TABLES {
+        sqlx::query(AssertSqlSafe(format!(
+            "DELETE FROM {rows} WHERE partition_key = ?1 AND receiver = ?2 AND kind = ?3 AND message_id =
+                 (SELECT message_id FROM compaction_keys WHERE partition_key = ?1 AND receiver = ?2 AND name = ?4)
+             AND EXISTS ({deleted})"
+        )))
+        .bind(end.key.clone())
+        .bind(end.receiver.0)
+        .bind(Kind::Edit.code())
+        .bind(amendment_key(of))
+        .bind(sender.0)
+        .bind(client_id.0.as_bytes().to_vec())
+        .bind(Kind::Deleted.code())
+        .execute(&mut *connection)
+        .await?;
+    }
     Ok(())
 }
 
 async fn compact(connection: &mut SqliteConnection, row: &Compacted) -> Result<(), StoreError> {
-    sqlx::query(
-        "DELETE FROM entries WHERE partition_key = ?1 AND receiver = ?2 AND message_id =
-             (SELECT message_id FROM compaction_keys
-              WHERE partition_key = ?1 AND receiver = ?2 AND name = ?3 AND message_id < ?4)",
-    )
-    .bind(row.key.clone())
-    .bind(row.receiver.0)
-    .bind(row.name.clone())
-    .bind(row.message_id.get().cast_signed())
-    .execute(&mut *connection)
-    .await?;
+    for rows in row_tables::TABLES {
+        sqlx::query(AssertSqlSafe(format!(
+            "DELETE FROM {rows} WHERE partition_key = ?1 AND receiver = ?2 AND message_id =
+                 (SELECT message_id FROM compaction_keys
+                  WHERE partition_key = ?1 AND receiver = ?2 AND name = ?3 AND message_id < ?4)"
+        )))
+        .bind(row.key.clone())
+        .bind(row.receiver.0)
+        .bind(row.name.clone())
+        .bind(row.message_id.get().cast_signed())
+        .execute(&mut *connection)
+        .await?;
+    }
     sqlx::query(
         "INSERT INTO compaction_keys (partition_key, receiver, name, message_id) VALUES (?, ?, ?, ?)
          ON CONFLICT (partition_key, receiver, name) DO UPDATE SET message_id = max(message_id, excluded.message_id)",

@@ -13,6 +13,7 @@ use super::db::Db;
 use super::lookup;
 use super::memtable::MemtableSet;
 use super::read::InboxReader;
+use super::young;
 use crate::domain::{Conversation, Direction, Entry, MessageId, Uid};
 use crate::store::changes::Changes;
 use crate::store::{StoreError, Summary};
@@ -58,8 +59,12 @@ impl InboxReader<'_> {
         limit: usize,
     ) -> Result<Option<Vec<Summary>>, StoreError> {
         let before = before.unwrap_or(MessageId::MAX);
-        let recent = self.recent_positions();
+        let mut recent = self.recent_positions();
         // The first reading fixes the moment of the tables.
+        for (conversation, last) in young::positions(tables, self.uid).await? {
+            let position = recent.entry(conversation).or_default();
+            position.last = position.last.max(last);
+        }
         let mut positions = self.stored_positions(tables, &recent, before, limit).await?;
         if memory.number() != self.view.number {
             return Ok(None);

@@ -5,9 +5,11 @@ use crate::domain::Uid;
 use crate::store::{Forgotten, StoreError};
 
 /// Statements that remove a user's rows from the tables, one for each kind.
-const KINDS: [&str; 5] = [
+const KINDS: [&str; 6] = [
     "DELETE FROM entries WHERE partition_key = ?1 AND receiver = ?2 AND message_id IN
         (SELECT message_id FROM entries WHERE partition_key = ?1 AND receiver = ?2 LIMIT ?3)",
+    "DELETE FROM young_entries WHERE partition_key = ?1 AND receiver = ?2 AND message_id IN
+        (SELECT message_id FROM young_entries WHERE partition_key = ?1 AND receiver = ?2 LIMIT ?3)",
     "DELETE FROM compaction_keys WHERE partition_key = ?1 AND receiver = ?2 AND name IN
         (SELECT name FROM compaction_keys WHERE partition_key = ?1 AND receiver = ?2 LIMIT ?3)",
     "DELETE FROM conversations WHERE partition_key = ?1 AND owner = ?2 AND conversation IN

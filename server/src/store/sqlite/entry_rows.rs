@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::bulk::{Binding, Bulk};
-use crate::domain::{Content, Conversation, MessageId, Uid};
+use crate::domain::{Content, Conversation, Entry, MessageId, Uid};
 
 /// A row of an inbox.
 pub(super) struct EntryRow {
@@ -11,6 +11,14 @@ pub(super) struct EntryRow {
     pub(super) receiver: Uid,
     pub(super) message_id: MessageId,
     pub(super) content: Arc<Content>,
+}
+
+impl EntryRow {
+    /// As it goes into the tables.
+    pub(super) fn of(entry: Entry) -> EntryRow {
+        let Entry { receiver, message_id, content } = entry;
+        EntryRow { key: receiver.partition_key().as_str().into(), receiver, message_id, content }
+    }
 }
 
 /// A line of the conversation list.
@@ -27,6 +35,12 @@ pub(super) const ENTRIES: Bulk = Bulk {
         (partition_key, receiver, message_id, kind, conversation, sender, client_id, body, sent_at) VALUES",
     row: "(?,?,?,?,?,?,?,?,?)",
     conflict: "ON CONFLICT (partition_key, receiver, message_id) DO NOTHING",
+};
+
+pub(super) const YOUNG_ENTRIES: Bulk = Bulk {
+    insert: "INSERT INTO young_entries
+        (partition_key, receiver, message_id, kind, conversation, sender, client_id, body, sent_at) VALUES",
+    ..ENTRIES
 };
 
 pub(super) const CONVERSATIONS: Bulk = Bulk {

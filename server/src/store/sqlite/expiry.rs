@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::lookup::{self, ENTRY};
 use super::memtable::MemtableView;
+use super::row_tables;
 use super::shared::SqliteShared;
 use crate::domain::{
     ClientId, Content, Conversation, Direction, Entry, IdempotencyKey, KEEPS, Kind, MessageId, PartitionKey,
@@ -242,13 +243,18 @@ async fn due(
         ])
     };
     let keys: Vec<_> = inboxes.iter().map(key).collect();
-    let rows: Vec<bool> = sqlx::query_scalar(
-        "SELECT coalesce((SELECT sent_at < ? FROM entries
+    let both = row_tables::over_both(|rows| {
+        format!(
+            "SELECT sent_at, message_id FROM {rows}
              WHERE partition_key = wanted.value ->> 0 AND receiver = wanted.value ->> 1
                AND message_id > wanted.value ->> 2 AND message_id <= wanted.value ->> 3
-               AND kind NOT IN (SELECT value FROM json_each(?)) ORDER BY message_id LIMIT 1), FALSE)
-         FROM json_each(?) AS wanted ORDER BY wanted.key",
-    )
+               AND kind NOT IN (SELECT value FROM json_each(?2))"
+        )
+    });
+    let rows: Vec<bool> = sqlx::query_scalar(AssertSqlSafe(format!(
+        "SELECT coalesce((SELECT sent_at < ?1 FROM ({both} ORDER BY message_id LIMIT 1)), FALSE)
+         FROM json_each(?3) AS wanted ORDER BY wanted.key"
+    )))
     .bind(sent_before.0)
     .bind(lasting())
     .bind(json!(keys).to_string())
@@ -264,18 +270,21 @@ async fn rows(
     of: Option<Conversation>,
     limit: usize,
 ) -> Result<Vec<Entry>, StoreError> {
-    let (by, alone) = match of {
-        None => ("", ""),
-        Some(_) => (
-            "INDEXED BY entries_by_conversation",
-            "AND conversation = ?7 AND NOT (kind = ?8 AND client_id IS NULL)",
-        ),
+    let alone = match of {
+        None => "",
+        Some(_) => "AND conversation = ?7 AND NOT (kind = ?8 AND client_id IS NULL)",
     };
-    let sql = format!(
-        "SELECT {ENTRY} FROM entries {by} WHERE partition_key = ?1 AND receiver = ?2 AND message_id > ?3 AND message_id <= ?4
-           AND kind NOT IN (SELECT value FROM json_each(?5)) {alone} ORDER BY message_id LIMIT ?6"
-    );
-    let mut rows = sqlx::query(AssertSqlSafe(sql))
+    let select = |rows: &str| {
+        format!(
+            "SELECT {ENTRY} FROM {rows} WHERE partition_key = ?1 AND receiver = ?2 AND message_id > ?3 AND message_id <= ?4
+               AND kind NOT IN (SELECT value FROM json_each(?5)) {alone}"
+        )
+    };
+    let both = match of {
+        None => row_tables::over_both(select),
+        Some(_) => row_tables::over_conversations(select),
+    };
+    let mut rows = sqlx::query(AssertSqlSafe(format!("{both} ORDER BY message_id LIMIT ?6")))
         .bind(inbox.uid.partition_key().as_str().to_owned())
         .bind(inbox.uid.0)
         .bind(inbox.expired_to.get().cast_signed())
@@ -322,32 +331,45 @@ fn remove(connection: &Connection, uid: Uid, expiry: &Expiry) -> Result<(), Stor
     let (key, uid) = (key.as_str(), uid.0);
     let ids = |ids: &[MessageId]| json!(ids.iter().map(|id| id.get()).collect::<Vec<_>>()).to_string();
     let run = |sql: &str, list: String| connection.prepare_cached(sql)?.execute(params![key, uid, list]);
-    run(
-        "DELETE FROM entries WHERE partition_key = ? AND receiver = ? AND message_id IN (SELECT value FROM json_each(?))",
-        ids(&expiry.gone),
-    )?;
-    let mut empty = connection.prepare_cached(
-        "UPDATE entries SET kind = ?, body = ?, client_id = NULL WHERE partition_key = ? AND receiver = ? AND message_id = ?",
-    )?;
-    for (id, shell) in &expiry.emptied {
-        empty.execute(params![shell.kind.code(), shell.body.as_json(), key, uid, id.get().cast_signed()])?;
-    }
-    let mut forget_shells = connection.prepare_cached(
-        "DELETE FROM entries WHERE partition_key = ?1 AND receiver = ?2 AND message_id IN
-             (SELECT message_id FROM entries INDEXED BY entries_by_conversation
-              WHERE partition_key = ?1 AND receiver = ?2 AND conversation = ?3 AND message_id < ?4 AND kind = ?5)",
-    )?;
-    for (conversation, first) in &expiry.shown {
-        let (conversation, first) = (conversation.to_string(), first.get().cast_signed());
-        forget_shells.execute(params![key, uid, conversation, first, Kind::Deleted.code()])?;
-    }
     let marks = json!(expiry.marks).to_string();
-    run(
-        "DELETE FROM entries WHERE partition_key = ?1 AND receiver = ?2 AND message_id IN
-             (SELECT message_id FROM compaction_keys
-              WHERE partition_key = ?1 AND receiver = ?2 AND name IN (SELECT value FROM json_each(?3)))",
-        marks.clone(),
-    )?;
+    let of_conversation = row_tables::over_conversations(|rows| {
+        format!(
+            "SELECT message_id FROM {rows}
+             WHERE partition_key = ?1 AND receiver = ?2 AND conversation = ?3 AND message_id < ?4 AND kind = ?5"
+        )
+    });
+    for rows in row_tables::TABLES {
+        let listed = format!(
+            "DELETE FROM {rows} WHERE partition_key = ? AND receiver = ? AND message_id IN (SELECT value FROM json_each(?))"
+        );
+        run(&listed, ids(&expiry.gone))?;
+        let mut empty = connection.prepare_cached(&format!(
+            "UPDATE {rows} SET kind = ?, body = ?, client_id = NULL
+             WHERE partition_key = ? AND receiver = ? AND message_id = ?"
+        ))?;
+        for (id, shell) in &expiry.emptied {
+            empty.execute(params![
+                shell.kind.code(),
+                shell.body.as_json(),
+                key,
+                uid,
+                id.get().cast_signed()
+            ])?;
+        }
+        let mut forget_shells = connection.prepare_cached(&format!(
+            "DELETE FROM {rows} WHERE partition_key = ?1 AND receiver = ?2 AND message_id IN ({of_conversation})"
+        ))?;
+        for (conversation, first) in &expiry.shown {
+            let (conversation, first) = (conversation.to_string(), first.get().cast_signed());
+            forget_shells.execute(params![key, uid, conversation, first, Kind::Deleted.code()])?;
+        }
+        let marked = format!(
+            "DELETE FROM {rows} WHERE partition_key = ?1 AND receiver = ?2 AND message_id IN
+                 (SELECT message_id FROM compaction_keys
+                  WHERE partition_key = ?1 AND receiver = ?2 AND name IN (SELECT value FROM json_each(?3)))"
+        );
+        run(&marked, marks.clone())?;
+    }
     let forget_keys = "DELETE FROM compaction_keys WHERE partition_key = ? AND receiver = ? AND name IN (SELECT value FROM json_each(?))";
     run(forget_keys, marks)?;
     let mut forget_old_keys = connection.prepare_cached(&format!("{forget_keys} AND message_id <= ?"))?;

@@ -6,26 +6,34 @@
 //! off is done again from the start: rows that are there already are passed over by their primary key alone, so
 //! that any other conflict is seen. A row that conflicts otherwise can never be flushed; it is set apart (`set_aside`).
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use sqlx::SqliteConnection;
+use tracing::warn;
 
 use super::bulk::{Binding, Bulk};
 use super::compaction::{self, Compacted, InboxEnd};
 use super::db::Db;
-use super::entry_rows::{CONVERSATIONS, ConversationRow, ENTRIES, EntryRow, bind_conversation, bind_entry};
+use super::entry_rows::{
+    CONVERSATIONS, ConversationRow, ENTRIES, EntryRow, YOUNG_ENTRIES, bind_conversation, bind_entry,
+};
 use super::heads::HeadRow;
 use super::journal::{Journal, record};
 use super::memtable::{ChangedGroup, Memtable};
 use super::pending::SqlitePending;
 use super::replay::replay;
 use super::rows::flush::RowsFlush;
+use super::young::{self, Settling};
 use super::{SqliteOptions, heads, meta, set_aside};
 use crate::domain::{ClientId, GroupId, MessageId, PartitionKey, Uid};
 use crate::store::{AcceptanceId, IdempotencyRecord, StoreError, group_settings};
 
 /// Two chunks of default size dirty some ten thousand pages at worst.
 const STEPS_A_CHECKPOINT: usize = 2;
+
+/// Which share of the work is done when young rows begin to settle, about.
+const BEFORE_SETTLING: f64 = 0.6;
 
 /// A memtable that takes no more writes, and what belongs to the same moment.
 pub(super) struct Frozen {
@@ -42,6 +50,8 @@ pub(super) struct Frozen {
 pub(super) struct Flush {
     frozen: Arc<Frozen>,
     chunk: usize,
+    /// As [`SqliteOptions::young_rows`].
+    young_rows: usize,
     receivers: Vec<(PartitionKey, Uid)>,
     sent: Vec<(PartitionKey, Uid, ClientId, IdempotencyRecord)>,
     /// The receiver whose rows come next, and how many of them are written.
@@ -55,6 +65,10 @@ pub(super) struct Flush {
 /// others, and what follows when the last row of an inbox is written.
 struct FlushChunk {
     entries: Vec<EntryRow>,
+    /// Those of inboxes that get few.
+    young: Vec<EntryRow>,
+    /// The inboxes that get many and begin here.
+    busy: Vec<(Arc<str>, Uid)>,
     compacted: Vec<Compacted>,
     conversations: Vec<ConversationRow>,
     heads: Vec<HeadRow>,
@@ -68,8 +82,13 @@ const SENT: Bulk = Bulk {
 };
 
 impl Flush {
-    /// Plans it. `chunk`: rows a transaction.
-    pub(super) fn new(frozen: Arc<Frozen>, chunk: usize) -> Flush {
+    /// Plans it.
+    pub(super) fn new(frozen: Arc<Frozen>, options: &SqliteOptions) -> Flush {
+        Flush::in_steps(frozen, options.flush_chunk, options.young_rows)
+    }
+
+    /// `chunk`: rows a transaction.
+    fn in_steps(frozen: Arc<Frozen>, chunk: usize, young_rows: usize) -> Flush {
         let receivers = frozen.memtable.receivers();
         let mut receivers: Vec<_> = receivers.into_iter().map(|uid| (uid.partition_key(), uid)).collect();
         receivers.sort_unstable();
@@ -78,13 +97,19 @@ impl Flush {
             sent.into_iter().map(|((uid, name), sent)| (uid.partition_key(), uid, name, sent)).collect();
         sent.sort_unstable_by_key(|(key, uid, name, _)| (*key, *uid, *name));
         let rows = RowsFlush::new(&frozen.memtable.tables);
-        Flush { frozen, chunk: chunk.max(1), receivers, sent, next: (0, 0), next_sent: 0, rows, set_aside: 0 }
+        let (chunk, next) = (chunk.max(1), (0, 0));
+        Flush { frozen, chunk, young_rows, receivers, sent, next, next_sent: 0, rows, set_aside: 0 }
     }
 
     /// All of it. The write-ahead log is moved into the database as it goes, beside the connection that writes, so
     /// that no commit of anybody has to do it. `moved` is told after each step which share is done, 0 to 1. Says how many rows the
-    /// tables did not take.
-    pub(super) async fn run(mut self, db: &Db, moved: impl Fn(f64)) -> Result<u64, StoreError> {
+    /// tables did not take. A part of the young rows that does not settle stays where it is for the next flush: this one is done.
+    pub(super) async fn run(
+        mut self,
+        db: &Db,
+        options: &SqliteOptions,
+        moved: impl Fn(f64),
+    ) -> Result<u64, StoreError> {
         let mut checkpointer = db.checkpointer().await?;
         let mut steps = 0;
         loop {
@@ -94,10 +119,26 @@ impl Flush {
                 checkpointer.checkpoint().await?;
             }
             if !more {
-                return Ok(self.set_aside);
+                break;
             }
-            moved(self.share());
+            moved(self.share() * BEFORE_SETTLING);
         }
+        let settled = async {
+            let mut settling = Settling::next(db, options).await?;
+            while let Some(refused) = settling.step(db).await? {
+                self.set_aside += refused;
+                moved(BEFORE_SETTLING + settling.share() * (1.0 - BEFORE_SETTLING));
+                steps += 1;
+                if steps % STEPS_A_CHECKPOINT == 0 {
+                    checkpointer.checkpoint().await?;
+                }
+            }
+            checkpointer.checkpoint().await
+        };
+        if let Err(error) = settled.await {
+            warn!(%error, "young rows did not settle; they stay where they are until the next flush");
+        }
+        Ok(self.set_aside)
     }
 
     fn share(&self) -> f64 {
@@ -115,7 +156,26 @@ impl Flush {
         }
         let mut tx = db.write().await?;
         if self.next.0 < self.receivers.len() {
-            let FlushChunk { entries, mut compacted, mut conversations, heads, ends } = self.next_entries();
+            let FlushChunk { mut entries, young, mut busy, mut compacted, mut conversations, heads, ends } =
+                self.next_entries();
+            match YOUNG_ENTRIES.insert(&mut tx, &young, bind_entry).await {
+                // They go where each is looked at by itself.
+                Err(sqlx::Error::Database(error)) if young::is_second_copy(&*error) => {
+                    busy.extend(young.iter().map(|row| (row.key.clone(), row.receiver)));
+                    entries.extend(young);
+                }
+                outcome => {
+                    outcome?;
+                    let young: HashSet<Uid> = young.iter().map(|row| row.receiver).collect();
+                    conversations.retain_mut(|line| {
+                        if young.contains(&line.owner) {
+                            line.last_id = MessageId::ZERO;
+                        }
+                        line.last_id > MessageId::ZERO || line.read_to > MessageId::ZERO
+                    });
+                }
+            }
+            self.set_aside += young::settle_inboxes(&mut tx, &busy).await?;
             match ENTRIES.insert(&mut tx, &entries, bind_entry).await {
                 Err(sqlx::Error::Database(error)) if error.is_unique_violation() => {
                     self.set_aside +=
@@ -153,12 +213,17 @@ impl Flush {
     fn next_entries(&mut self) -> FlushChunk {
         let (mut entries, mut conversations) = (Vec::with_capacity(self.chunk), Vec::new());
         let (mut heads, mut ends, mut compacted) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut young, mut busy) = (Vec::new(), Vec::new());
         while let Some(&(key, receiver)) = self.receivers.get(self.next.0) {
             let key: Arc<str> = key.as_str().into();
             let from = self.next.1;
             let first = conversations.len();
             let rest = self.frozen.memtable.inbox(receiver, |inbox| {
-                let to = inbox.rows.len().min(from + self.chunk - entries.len());
+                let to = inbox.rows.len().min(from + self.chunk - entries.len() - young.len());
+                let is_young = inbox.rows.len() < self.young_rows;
+                if from == 0 && !is_young {
+                    busy.push((key.clone(), receiver));
+                }
                 for (message_id, content) in &inbox.rows[from..to] {
                     let (message_id, content) = (*message_id, content.clone());
                     if content.is_shown() {
@@ -182,7 +247,8 @@ impl Flush {
                         if let Some(name) = content.compaction_key(receiver) {
                             compacted.push(Compacted { key: key.clone(), receiver, name, message_id });
                         }
-                        entries.push(EntryRow { key: key.clone(), receiver, message_id, content });
+                        let row = EntryRow { key: key.clone(), receiver, message_id, content };
+                        if is_young { young.push(row) } else { entries.push(row) }
                     }
                 }
                 if from == 0 {
@@ -209,11 +275,11 @@ impl Flush {
                 break;
             }
             self.next = (self.next.0 + 1, 0);
-            if entries.len() >= self.chunk {
+            if entries.len() + young.len() >= self.chunk {
                 break;
             }
         }
-        FlushChunk { entries, compacted, conversations, heads, ends }
+        FlushChunk { entries, young, busy, compacted, conversations, heads, ends }
     }
 }
 
@@ -227,7 +293,7 @@ pub(super) async fn flush_journal(db: &Db, options: &SqliteOptions) -> Result<()
         let open = ledger.open().iter().map(|(acceptance, open)| (*acceptance, open.clone())).collect();
         let memtable = Arc::new(memtable);
         let frozen = Frozen { memtable, through, accepted: ledger.accepted(), open };
-        Flush::new(Arc::new(frozen), options.flush_chunk).run(db, |_| ()).await?;
+        Flush::new(Arc::new(frozen), options).run(db, options, |_| ()).await?;
     }
     Ok(())
 }
@@ -239,9 +305,9 @@ pub(super) async fn write_all(
 ) -> Result<(), StoreError> {
     let (chunk, memtable) = (memtable.rows(), Arc::new(memtable));
     let frozen = Frozen { memtable, through: 0, accepted: AcceptanceId(0), open: Vec::new() };
-    let mut flush = Flush::new(Arc::new(frozen), chunk);
+    let mut flush = Flush::in_steps(Arc::new(frozen), chunk, 0);
     while flush.next.0 < flush.receivers.len() {
-        let FlushChunk { entries, compacted, conversations, heads, ends } = flush.next_entries();
+        let FlushChunk { entries, compacted, conversations, heads, ends, .. } = flush.next_entries();
         ENTRIES.insert(connection, &entries, bind_entry).await?;
         CONVERSATIONS.insert(connection, &conversations, bind_conversation).await?;
         heads::write(connection, &heads).await?;

@@ -119,8 +119,8 @@ impl Flusher {
         let (shared, flushing) = (self.shared.clone(), frozen.clone());
         let (moved, share) = watch::channel(0.0);
         let task = tokio::spawn(async move {
-            let flush = Flush::new(flushing, shared.options.flush_chunk);
-            flush.run(&shared.db, |share| _ = moved.send_replace(share)).await
+            let flush = Flush::new(flushing, &shared.options);
+            flush.run(&shared.db, &shared.options, |share| _ = moved.send_replace(share)).await
         });
         self.work = FlushWork::Running(RunningFlush { frozen, task: AbortOnDropHandle::new(task), share });
     }

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use sqlx::{Row as _, SqliteConnection};
+use sqlx::{AssertSqlSafe, Row as _, SqliteConnection};
 
-use super::Db;
 use super::bulk::{Binding, Bulk};
 use super::lookup::message_id;
+use super::{Db, row_tables};
 use crate::domain::{MessageId, Uid};
 use crate::store::StoreError;
 
@@ -66,13 +66,18 @@ pub(super) async fn latest_and_newest(
     uids: impl Iterator<Item = Uid>,
 ) -> Result<Vec<(Uid, MessageId, MessageId)>, StoreError> {
     let keys: Vec<_> = uids.map(|uid| json!([uid.partition_key().as_str(), uid.0])).collect();
-    let rows = sqlx::query(
+    let [newest, young] = row_tables::TABLES.map(|rows| {
+        format!(
+            "coalesce((SELECT max(message_id) FROM {rows}
+                 WHERE partition_key = value ->> 0 AND receiver = value ->> 1), 0)"
+        )
+    });
+    let rows = sqlx::query(AssertSqlSafe(format!(
         "SELECT value ->> 1,
              coalesce((SELECT last_id FROM heads WHERE partition_key = value ->> 0 AND receiver = value ->> 1), 0),
-             coalesce((SELECT max(message_id) FROM entries
-                 WHERE partition_key = value ->> 0 AND receiver = value ->> 1), 0)
-         FROM json_each(?) ORDER BY key",
-    )
+             max({newest}, {young})
+         FROM json_each(?) ORDER BY key"
+    )))
     .bind(json!(keys).to_string())
     .fetch_all(connection)
     .await?;

@@ -133,7 +133,7 @@ impl Import for SqliteImport {
 /// Whether nothing was ever stored in the tables.
 async fn is_empty(connection: &mut SqliteConnection) -> Result<bool, StoreError> {
     let used: bool = sqlx::query_scalar(
-        "SELECT EXISTS (SELECT 1 FROM accounts) OR EXISTS (SELECT 1 FROM entries)
+        "SELECT EXISTS (SELECT 1 FROM accounts) OR EXISTS (SELECT 1 FROM entries) OR EXISTS (SELECT 1 FROM young_entries)
              OR EXISTS (SELECT 1 FROM groups) OR EXISTS (SELECT 1 FROM sent) OR EXISTS (SELECT 1 FROM tables)",
     )
     .fetch_one(&mut *connection)

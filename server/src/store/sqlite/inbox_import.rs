@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::json;
-use sqlx::Row as _;
+use sqlx::{AssertSqlSafe, Row as _};
 
 use super::db::Db;
 use super::memtable::{Memtable, MemtableUpdate};
-use super::{SqliteOptions, flush, lookup};
+use super::{SqliteOptions, flush, lookup, row_tables};
 use crate::domain::{ClientId, Entry, MessageId, Uid};
 use crate::store::archive::InboxImport;
 use crate::store::{IdempotencyRecord, StoreError};
@@ -46,12 +46,15 @@ impl InboxImport for SqliteInboxImport {
     ) -> Result<Vec<Option<MessageId>>, StoreError> {
         let keys: Vec<_> =
             names.iter().map(|(sender, name)| json!([sender.0, name.0.simple().to_string()])).collect();
-        let rows = sqlx::query(
-            "SELECT (SELECT message_id FROM entries
-                     WHERE partition_key = ? AND receiver = ? AND sender = value ->> 0
-                       AND client_id = unhex(value ->> 1) AND client_id IS NOT NULL)
-             FROM json_each(?) ORDER BY key",
-        )
+        let both = row_tables::over_both(|rows| {
+            format!(
+                "SELECT message_id FROM {rows} WHERE partition_key = ?1 AND receiver = ?2 AND sender = value ->> 0
+                   AND client_id = unhex(value ->> 1) AND client_id IS NOT NULL"
+            )
+        });
+        let rows = sqlx::query(AssertSqlSafe(format!(
+            "SELECT (SELECT message_id FROM ({both})) FROM json_each(?3) ORDER BY key"
+        )))
         .bind(receiver.partition_key().as_str().to_owned())
         .bind(receiver.0)
         .bind(json!(keys).to_string())

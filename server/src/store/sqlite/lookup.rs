@@ -12,6 +12,7 @@ use sqlx::{AssertSqlSafe, Row as _, SqliteExecutor};
 use uuid::Uuid;
 
 use super::ledger::LedgerGroup;
+use super::row_tables;
 use crate::domain::{
     Body, ClientId, Content, Conversation, Digest, Entry, Group, GroupId, IdempotencyKey, Kind, Member,
     MembershipEpoch, MessageId, Standing, Timestamp, Uid,
@@ -48,10 +49,12 @@ pub(super) async fn entries(
 ) -> Result<HashMap<(Uid, MessageId), Entry>, StoreError> {
     let key = |(uid, id): &(Uid, MessageId)| json!([uid.partition_key().as_str(), uid.0, id.get()]);
     let keys: Vec<_> = wanted.iter().map(key).collect();
-    let sql = format!(
-        "SELECT {ENTRY}, receiver FROM json_each(?) CROSS JOIN entries
-         WHERE partition_key = value ->> 0 AND receiver = value ->> 1 AND message_id = value ->> 2"
-    );
+    let sql = row_tables::over_both(|rows| {
+        format!(
+            "SELECT {ENTRY}, receiver FROM json_each(?1) CROSS JOIN {rows}
+             WHERE partition_key = value ->> 0 AND receiver = value ->> 1 AND message_id = value ->> 2"
+        )
+    });
     let rows = sqlx::query(AssertSqlSafe(sql)).bind(json!(keys).to_string()).fetch_all(executor).await?;
     let mut found = HashMap::with_capacity(rows.len());
     for row in rows {
@@ -69,10 +72,12 @@ pub(super) async fn rows_of(
 ) -> Result<Vec<Entry>, StoreError> {
     let key = |(sender, client_id): &IdempotencyKey| json!([sender.0, client_id.0.simple().to_string()]);
     let keys: Vec<_> = keys.iter().map(key).collect();
-    let sql = format!(
-        "SELECT {ENTRY} FROM json_each(?) CROSS JOIN entries
-         WHERE partition_key = ? AND receiver = ? AND sender = value ->> 0 AND client_id = unhex(value ->> 1)"
-    );
+    let sql = row_tables::over_both(|rows| {
+        format!(
+            "SELECT {ENTRY} FROM json_each(?1) CROSS JOIN {rows}
+             WHERE partition_key = ?2 AND receiver = ?3 AND sender = value ->> 0 AND client_id = unhex(value ->> 1)"
+        )
+    });
     let rows = sqlx::query(AssertSqlSafe(sql))
         .bind(json!(keys).to_string())
         .bind(receiver.partition_key().as_str().to_owned())
@@ -92,19 +97,25 @@ pub(super) async fn of_conversations(
         json!([uid.partition_key().as_str(), uid.0, conversation.to_string()])
     };
     let keys: Vec<_> = of.iter().map(key).collect();
+    let young = match column {
+        "last_id" => format!(
+            "(SELECT max(message_id) FROM young_entries WHERE partition_key = value ->> 0 AND receiver = value ->> 1
+                  AND conversation = value ->> 2 AND {})",
+            row_tables::is_shown()
+        ),
+        _ => "0".to_owned(),
+    };
     let rows = sqlx::query(AssertSqlSafe(format!(
-        "SELECT (SELECT {column} FROM conversations
-             WHERE partition_key = value ->> 0 AND owner = value ->> 1 AND conversation = value ->> 2)
+        "SELECT max(coalesce(
+             (SELECT {column} FROM conversations
+                  WHERE partition_key = value ->> 0 AND owner = value ->> 1 AND conversation = value ->> 2), 0),
+             coalesce({young}, 0))
          FROM json_each(?) ORDER BY key"
     )))
     .bind(json!(keys).to_string())
     .fetch_all(executor)
     .await?;
-    let marker = |row: &SqliteRow| match row.try_get::<Option<i64>, _>(0)? {
-        Some(read_to) => message_id(read_to),
-        None => Ok(MessageId::ZERO),
-    };
-    rows.iter().map(marker).collect()
+    rows.iter().map(|row| message_id(row.try_get(0)?)).collect()
 }
 
 /// Those of these people who have written to `owner`, as far as the newest rows of their conversations tell.
@@ -115,13 +126,17 @@ pub(super) async fn heard_from(
 ) -> Result<Vec<Uid>, StoreError> {
     let key = |other: &Uid| json!([Conversation::User(*other).to_string(), other.0]);
     let keys: Vec<_> = others.iter().map(key).collect();
-    let rows = sqlx::query(
-        "SELECT wanted.value ->> 1 FROM json_each(?) AS wanted WHERE EXISTS
-             (SELECT 1 FROM (SELECT sender, kind FROM entries INDEXED BY entries_by_conversation
-                 WHERE partition_key = ? AND receiver = ? AND conversation = wanted.value ->> 0
-                 ORDER BY message_id DESC LIMIT ?)
-              WHERE sender = wanted.value ->> 1 AND kind IN (SELECT value FROM json_each(?)))",
-    )
+    let both = row_tables::over_conversations(|rows| {
+        format!(
+            "SELECT sender, kind, message_id FROM {rows}
+             WHERE partition_key = ?2 AND receiver = ?3 AND conversation = wanted.value ->> 0"
+        )
+    });
+    let rows = sqlx::query(AssertSqlSafe(format!(
+        "SELECT wanted.value ->> 1 FROM json_each(?1) AS wanted WHERE EXISTS
+             (SELECT 1 FROM ({both} ORDER BY message_id DESC LIMIT ?4)
+              WHERE sender = wanted.value ->> 1 AND kind IN (SELECT value FROM json_each(?5)))"
+    )))
     .bind(json!(keys).to_string())
     .bind(owner.partition_key().as_str().to_owned())
     .bind(owner.0)
@@ -139,12 +154,14 @@ pub(super) async fn newest(
 ) -> Result<Vec<Option<Entry>>, StoreError> {
     let key = |(uid, name): &&(Uid, String)| json!([uid.partition_key().as_str(), uid.0, name]);
     let keys: Vec<_> = of.iter().map(key).collect();
-    let sql = format!(
-        "SELECT {ENTRY}, wanted.key FROM json_each(?) AS wanted
-         CROSS JOIN compaction_keys AS newest
-             ON newest.partition_key = value ->> 0 AND newest.receiver = value ->> 1 AND newest.name = value ->> 2
-         CROSS JOIN entries USING (partition_key, receiver, message_id)"
-    );
+    let sql = row_tables::over_both(|rows| {
+        format!(
+            "SELECT {ENTRY}, wanted.key FROM json_each(?1) AS wanted
+             CROSS JOIN compaction_keys AS newest
+                 ON newest.partition_key = value ->> 0 AND newest.receiver = value ->> 1 AND newest.name = value ->> 2
+             CROSS JOIN {rows} USING (partition_key, receiver, message_id)"
+        )
+    });
     let rows = sqlx::query(AssertSqlSafe(sql)).bind(json!(keys).to_string()).fetch_all(executor).await?;
     let mut found = vec![None; of.len()];
     for row in rows {
@@ -162,15 +179,18 @@ pub(super) async fn copies(
     uids: &[Uid],
 ) -> Result<HashMap<Uid, MessageId>, StoreError> {
     let keys: Vec<_> = uids.iter().map(|uid| json!([uid.partition_key().as_str(), uid.0])).collect();
-    let rows = sqlx::query(
-        "SELECT receiver, message_id FROM json_each(?) CROSS JOIN entries
-         WHERE partition_key = value ->> 0 AND receiver = value ->> 1 AND sender = ? AND client_id = ?",
-    )
-    .bind(json!(keys).to_string())
-    .bind(sender.0)
-    .bind(client_id.0.as_bytes().as_slice())
-    .fetch_all(executor)
-    .await?;
+    let sql = row_tables::over_both(|rows| {
+        format!(
+            "SELECT receiver, message_id FROM json_each(?1) CROSS JOIN {rows}
+             WHERE partition_key = value ->> 0 AND receiver = value ->> 1 AND sender = ?2 AND client_id = ?3"
+        )
+    });
+    let rows = sqlx::query(AssertSqlSafe(sql))
+        .bind(json!(keys).to_string())
+        .bind(sender.0)
+        .bind(client_id.0.as_bytes().as_slice())
+        .fetch_all(executor)
+        .await?;
     rows.iter().map(|row| Ok((uid(row, 0)?, message_id(row.try_get(1)?)?))).collect()
 }
 

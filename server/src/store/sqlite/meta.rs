@@ -12,6 +12,8 @@ use crate::store::StoreError;
 pub(super) const FLUSHED: &str = "flushed_through";
 /// The last acceptance among those batches.
 pub(super) const ACCEPTED: &str = "accepted";
+/// Which part of the young rows settles next.
+pub(super) const SETTLED: &str = "settles_next";
 /// Which log belongs here, and its opening.
 pub(super) const LOG: &str = "log";
 /// After which number new counters of tables begin; absent: from 1. A restore raises it.

@@ -64,6 +64,7 @@ mod read;
 mod receivers;
 mod recovery;
 mod replay;
+mod row_tables;
 mod rows;
 mod scan;
 mod service;
@@ -74,6 +75,7 @@ pub mod stamp;
 mod status;
 mod tables;
 mod verify;
+mod young;
 
 pub use backup::{
     BackupMoment, alone, copy_database, newest_migration, note_backup, restoring_at, settle_restored,

@@ -33,6 +33,10 @@ pub struct SqliteOptions {
     pub flush_age: Duration,
     /// Rows that a flush writes in one transaction; other writers of the main database wait for no more.
     pub flush_chunk: usize,
+    /// An inbox that gets fewer rows in a flush has them young; 0: none has.
+    pub young_rows: usize,
+    /// Parts of the young rows, of which one settles at the end of each flush; 1: all do. The more, the more rows of an inbox settle at once.
+    pub young_parts: u32,
     /// Users whose latest id the committer remembers.
     pub known_latest_ids: usize,
     /// Counters of tables that the committer remembers.
@@ -59,6 +63,8 @@ impl Default for SqliteOptions {
             flush_bytes: 64 << 20,
             flush_age: Duration::from_secs(15),
             flush_chunk: 4_000,
+            young_rows: 8,
+            young_parts: 16,
             known_latest_ids: 1_000_000,
             known_counters: 100_000,
             known_groups: 10_000,

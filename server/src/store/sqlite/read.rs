@@ -13,6 +13,7 @@ use sqlx::{AssertSqlSafe, Row as _, SqliteConnection};
 use super::db::Db;
 use super::lookup::{self, ENTRY};
 use super::memtable::{MemtableSet, MemtableView};
+use super::row_tables;
 use super::scan::Scan;
 use crate::domain::{Conversation, Direction, Entry, Kind, MessageId, RangeQuery, Uid};
 use crate::store::{Filling, Page, StoreError, beyond};
@@ -149,13 +150,13 @@ impl<'a> InboxReader<'a> {
             Direction::Forward => "ASC",
             Direction::Backward => "DESC",
         };
-        let sql = format!(
-            "SELECT {ENTRY} FROM entries INDEXED BY entries_by_conversation
-             WHERE partition_key = ? AND receiver = ? AND conversation = ? AND message_id BETWEEN ? AND ?
-               AND kind NOT IN (SELECT value FROM json_each(?))
-             ORDER BY message_id {order} LIMIT ?"
-        );
-        let query = sqlx::query(AssertSqlSafe(sql))
+        let both = row_tables::over_conversations(|rows| {
+            format!(
+                "SELECT {ENTRY} FROM {rows} WHERE partition_key = ?1 AND receiver = ?2 AND conversation = ?3
+                   AND message_id BETWEEN ?4 AND ?5 AND kind NOT IN (SELECT value FROM json_each(?6))"
+            )
+        });
+        let query = sqlx::query(AssertSqlSafe(format!("{both} ORDER BY message_id {order} LIMIT ?7")))
             .bind(self.uid.partition_key().as_str())
             .bind(self.uid.0)
             .bind(conversation.to_string())
@@ -174,11 +175,13 @@ impl<'a> InboxReader<'a> {
         limit: usize,
     ) -> Result<Vec<(String, Entry)>, StoreError> {
         let recent = self.view.newest_that(self.uid, |name| name.starts_with(prefix) && name > after);
-        let sql = format!(
-            "SELECT {ENTRY}, name FROM compaction_keys CROSS JOIN entries USING (partition_key, receiver, message_id)
-             WHERE partition_key = ? AND receiver = ? AND name > ? AND name < ? ORDER BY name LIMIT ?"
-        );
-        let rows = sqlx::query(AssertSqlSafe(sql))
+        let both = row_tables::over_both(|rows| {
+            format!(
+                "SELECT {ENTRY}, name FROM compaction_keys CROSS JOIN {rows} USING (partition_key, receiver, message_id)
+                 WHERE partition_key = ?1 AND receiver = ?2 AND name > ?3 AND name < ?4"
+            )
+        });
+        let rows = sqlx::query(AssertSqlSafe(format!("{both} ORDER BY name LIMIT ?5")))
             .bind(self.uid.partition_key().as_str())
             .bind(self.uid.0)
             .bind(after.max(prefix))
@@ -222,10 +225,12 @@ impl<'a> InboxReader<'a> {
             return Ok(Vec::new());
         }
         let ids: Vec<u64> = ids.iter().map(|id| id.get()).collect();
-        let sql = format!(
-            "SELECT {ENTRY} FROM json_each(?) CROSS JOIN entries
-             WHERE partition_key = ? AND receiver = ? AND message_id = value"
-        );
+        let sql = row_tables::over_both(|rows| {
+            format!(
+                "SELECT {ENTRY} FROM json_each(?1) CROSS JOIN {rows}
+                 WHERE partition_key = ?2 AND receiver = ?3 AND message_id = value"
+            )
+        });
         let rows = sqlx::query(AssertSqlSafe(sql))
             .bind(json!(ids).to_string())
             .bind(self.uid.partition_key().as_str())
@@ -247,16 +252,19 @@ impl<'a> InboxReader<'a> {
         }
         let markers: Vec<_> =
             markers.iter().map(|(name, marker)| json!([name.to_string(), marker.get()])).collect();
-        let rows = sqlx::query(
-            r#"SELECT (SELECT count(*) FROM
-                (SELECT body FROM entries INDEXED BY entries_by_conversation
+        let both = row_tables::over_conversations(|rows| {
+            format!(
+                "SELECT body, message_id FROM {rows}
                  WHERE partition_key = ?1 AND receiver = ?2 AND conversation = marker.value ->> 0
-                   AND message_id > marker.value ->> 1 AND message_id <= ?3 AND kind = ?4 AND sender <> ?2
-                 ORDER BY message_id DESC LIMIT ?5)
+                   AND message_id > marker.value ->> 1 AND message_id <= ?3 AND kind = ?4 AND sender <> ?2"
+            )
+        });
+        let rows = sqlx::query(AssertSqlSafe(format!(
+            r#"SELECT (SELECT count(*) FROM ({both} ORDER BY message_id DESC LIMIT ?5)
                 WHERE CASE WHEN instr(body, '"mentions":') > 0 THEN body ->> '$.mentions.all' = 1
                     OR EXISTS (SELECT 1 FROM json_each(body, '$.mentions.users') WHERE value = ?2) ELSE 0 END)
-             FROM json_each(?6) AS marker ORDER BY marker.key"#,
-        )
+             FROM json_each(?6) AS marker ORDER BY marker.key"#
+        )))
         .bind(self.uid.partition_key().as_str())
         .bind(self.uid.0)
         .bind(self.base.cast_signed())
@@ -277,19 +285,19 @@ impl<'a> InboxReader<'a> {
     ) -> Result<Vec<u32>, StoreError> {
         let markers: Vec<_> =
             markers.iter().map(|(name, marker)| json!([name.to_string(), marker.get()])).collect();
-        let rows = sqlx::query(
-            "SELECT (SELECT count(*) FROM
-                (SELECT 1 FROM entries INDEXED BY entries_by_conversation
-                 WHERE partition_key = ? AND receiver = ? AND conversation = value ->> 0
-                   AND message_id > value ->> 1 AND message_id <= ? AND kind = ? AND sender <> ?
-                 LIMIT ?))
-             FROM json_each(?) ORDER BY key",
-        )
+        let both = row_tables::over_conversations(|rows| {
+            format!(
+                "SELECT 1 FROM {rows} WHERE partition_key = ?1 AND receiver = ?2 AND conversation = marker.value ->> 0
+                   AND message_id > marker.value ->> 1 AND message_id <= ?3 AND kind = ?4 AND sender <> ?2"
+            )
+        });
+        let rows = sqlx::query(AssertSqlSafe(format!(
+            "SELECT (SELECT count(*) FROM ({both} LIMIT ?5)) FROM json_each(?6) AS marker ORDER BY marker.key"
+        )))
         .bind(self.uid.partition_key().as_str())
         .bind(self.uid.0)
         .bind(self.base.cast_signed())
         .bind(Kind::Message.code())
-        .bind(self.uid.0)
         .bind(most)
         .bind(json!(markers).to_string())
         .fetch_all(&mut *tables)

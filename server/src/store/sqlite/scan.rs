@@ -100,13 +100,19 @@ impl Scan {
         let sql = match self.direction {
             Direction::Forward => {
                 "SELECT message_id, kind, conversation, sender, client_id, body, sent_at FROM entries
-                 WHERE partition_key = ? AND receiver = ? AND message_id BETWEEN ? AND ?
-                 ORDER BY message_id LIMIT ?"
+                 WHERE partition_key = ?1 AND receiver = ?2 AND message_id BETWEEN ?3 AND ?4
+                 UNION ALL
+                 SELECT message_id, kind, conversation, sender, client_id, body, sent_at FROM young_entries
+                 WHERE partition_key = ?1 AND receiver = ?2 AND message_id BETWEEN ?3 AND ?4
+                 ORDER BY message_id LIMIT ?5"
             }
             Direction::Backward => {
                 "SELECT message_id, kind, conversation, sender, client_id, body, sent_at FROM entries
-                 WHERE partition_key = ? AND receiver = ? AND message_id BETWEEN ? AND ?
-                 ORDER BY message_id DESC LIMIT ?"
+                 WHERE partition_key = ?1 AND receiver = ?2 AND message_id BETWEEN ?3 AND ?4
+                 UNION ALL
+                 SELECT message_id, kind, conversation, sender, client_id, body, sent_at FROM young_entries
+                 WHERE partition_key = ?1 AND receiver = ?2 AND message_id BETWEEN ?3 AND ?4
+                 ORDER BY message_id DESC LIMIT ?5"
             }
         };
         let mut statement = connection.prepare_cached(sql)?;

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use sqlx::AssertSqlSafe;
+
 use super::heads::{self, HeadRow};
-use super::{Db, OpenError, SqliteOptions, flush, meta, tables};
+use super::{Db, OpenError, SqliteOptions, flush, meta, row_tables, tables};
 use crate::domain::{MessageId, Uid};
 use crate::store::StoreError;
 
@@ -40,10 +42,15 @@ async fn skip(db: &Db, by: u64) -> Result<u64, StoreError> {
         after = i64::from(last);
     }
     // Rows that somebody put there by hand count as well.
-    let moved = sqlx::query(
-        "UPDATE heads SET last_id = min(? + max(last_id, coalesce((SELECT max(message_id) FROM entries
-             WHERE entries.partition_key = heads.partition_key AND entries.receiver = heads.receiver), 0)), ?)",
-    )
+    let [newest, young] = row_tables::TABLES.map(|rows| {
+        format!(
+            "coalesce((SELECT max(message_id) FROM {rows} AS rows
+                 WHERE rows.partition_key = heads.partition_key AND rows.receiver = heads.receiver), 0)"
+        )
+    });
+    let moved = sqlx::query(AssertSqlSafe(format!(
+        "UPDATE heads SET last_id = min(? + max(last_id, {newest}, {young}), ?)"
+    )))
     .bind(by.cast_signed())
     .bind(MessageId::MAX.get().cast_signed())
     .execute(&mut *tx)

@@ -83,8 +83,11 @@ async fn ids_grow_when_somebody_else_assigns_them() {
 /// Deletes the newest rows of an inbox, as an operator does by hand, or retention by itself.
 fn delete_rows(app: &TestApp, receiver: &Person, from: u64) {
     let tables = Connection::open(app.config.storage.data_dir.join("tidemark.db")).expect("opened");
-    let sql = "DELETE FROM entries WHERE receiver = ? AND message_id >= ?";
-    let deleted = tables.execute(sql, (receiver.uid.cast_signed(), from.cast_signed())).expect("deleted");
+    let delete = |rows| {
+        let sql = format!("DELETE FROM {rows} WHERE receiver = ? AND message_id >= ?");
+        tables.execute(&sql, (receiver.uid.cast_signed(), from.cast_signed())).expect("deleted")
+    };
+    let deleted = delete("entries") + delete("young_entries");
     assert!(deleted > 0, "something was there");
 }
 

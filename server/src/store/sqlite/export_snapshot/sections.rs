@@ -15,6 +15,7 @@ use crate::store::archive::{ArchiveSection, Record, RecordKey};
 use crate::store::sqlite::heads;
 use crate::store::sqlite::lookup::{self, ENTRY};
 use crate::store::sqlite::memtable::Memtable;
+use crate::store::sqlite::row_tables;
 use crate::store::{Account, IdempotencyRecord, StoreError};
 
 impl SqliteExportSnapshot {
@@ -76,11 +77,13 @@ impl SqliteExportSnapshot {
                     Some(RecordKey::Row(key, uid, id)) => (key.as_str().to_owned(), uid.0, id.cast_signed()),
                     _ => (String::new(), 0, 0),
                 };
-                let sql = format!(
-                    "SELECT {ENTRY}, receiver FROM entries
-                     WHERE (partition_key, receiver, message_id) > (?, ?, ?)
-                     ORDER BY partition_key, receiver, message_id LIMIT ?"
-                );
+                let both = row_tables::over_both(|rows| {
+                    format!(
+                        "SELECT {ENTRY}, receiver, partition_key FROM {rows}
+                         WHERE (partition_key, receiver, message_id) > (?1, ?2, ?3)"
+                    )
+                });
+                let sql = format!("{both} ORDER BY partition_key, receiver, message_id LIMIT ?4");
                 let query = sqlx::query(AssertSqlSafe(sql)).bind(key).bind(uid).bind(id).bind(limit);
                 let rows = query.fetch_all(&mut self.main).await?;
                 rows.iter().map(|row| Ok(Record::Row(lookup::entry(Uid(row.try_get(7)?), row)?))).collect()
@@ -141,17 +144,23 @@ impl SqliteExportSnapshot {
             _ => None,
         };
         let copies: Vec<_> = newer.iter().filter_map(copy).collect();
-        let sql = "SELECT key FROM json_each(?) CROSS JOIN entries
-                   WHERE partition_key = value ->> 0 AND receiver = value ->> 1 AND sender = value ->> 2
-                       AND client_id = unhex(value ->> 3) AND client_id IS NOT NULL AND message_id != value ->> 4";
+        let sql = row_tables::over_both(|rows| {
+            format!(
+                "SELECT key FROM json_each(?1) CROSS JOIN {rows}
+                 WHERE partition_key = value ->> 0 AND receiver = value ->> 1 AND sender = value ->> 2
+                   AND client_id = unhex(value ->> 3) AND client_id IS NOT NULL AND message_id != value ->> 4"
+            )
+        });
         for some in copies.chunks(1_000) {
             let looked_for = some.iter().map(|(_, receiver, (sender, client_id), message_id)| {
                 let name = client_id.0.simple().to_string();
                 json!([receiver.partition_key().as_str(), receiver.0, sender.0, name, message_id.get()])
             });
             let looked_for = json!(looked_for.collect::<Vec<_>>()).to_string();
-            let refused: Vec<i64> =
-                sqlx::query_scalar(sql).bind(looked_for).fetch_all(&mut self.main).await?;
+            let refused: Vec<i64> = sqlx::query_scalar(AssertSqlSafe(sql.clone()))
+                .bind(looked_for)
+                .fetch_all(&mut self.main)
+                .await?;
             for at in refused {
                 newer.remove(&some[at as usize].0);
             }
@@ -187,13 +196,18 @@ impl SqliteExportSnapshot {
             });
         }
         // A key may name a row that went with its message.
-        let sql =
-            "SELECT receiver, message_id FROM json_each(?1) CROSS JOIN compaction_keys CROSS JOIN entries
-                       USING (partition_key, receiver, message_id)
-                   WHERE partition_key = value ->> 0 AND receiver = value ->> 1 AND name = value ->> 2
-                       AND message_id < value ->> 3 AND (NOT value ->> 4 OR kind = ?2)";
+        let sql = row_tables::over_both(|rows| {
+            format!(
+                "SELECT receiver, message_id FROM json_each(?1) CROSS JOIN compaction_keys CROSS JOIN {rows}
+                     USING (partition_key, receiver, message_id)
+                 WHERE partition_key = value ->> 0 AND receiver = value ->> 1 AND name = value ->> 2
+                   AND message_id < value ->> 3 AND (NOT value ->> 4 OR kind = ?2)"
+            )
+        });
         for some in newest.chunks(1_000) {
-            let query = sqlx::query_as(sql).bind(json!(some).to_string()).bind(Kind::Edit.code());
+            let query = sqlx::query_as(AssertSqlSafe(sql.clone()))
+                .bind(json!(some).to_string())
+                .bind(Kind::Edit.code());
             let found: Vec<(u32, i64)> = query.fetch_all(&mut self.main).await?;
             let key = |(uid, id): (u32, i64)| {
                 RecordKey::Row(Uid(uid).partition_key(), Uid(uid), id.cast_unsigned())
@@ -229,9 +243,12 @@ impl SqliteExportSnapshot {
                  ON gid = value ->> 0 AND uid = value ->> 1 AND ended_epoch > 0",
             ),
             ArchiveSection::Rows => (
-                "SELECT count(*) FROM entries",
-                "SELECT count(*) FROM json_each(?) CROSS JOIN entries
-                 WHERE partition_key = value ->> 0 AND receiver = value ->> 1 AND message_id = value ->> 2",
+                "SELECT (SELECT count(*) FROM entries) + (SELECT count(*) FROM young_entries)",
+                "SELECT count(*) FROM json_each(?) WHERE
+                 EXISTS (SELECT 1 FROM entries
+                     WHERE partition_key = value ->> 0 AND receiver = value ->> 1 AND message_id = value ->> 2)
+                 OR EXISTS (SELECT 1 FROM young_entries
+                     WHERE partition_key = value ->> 0 AND receiver = value ->> 1 AND message_id = value ->> 2)",
             ),
             ArchiveSection::Sent => (
                 "SELECT count(*) FROM sent",

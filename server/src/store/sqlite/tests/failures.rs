@@ -151,7 +151,8 @@ async fn a_flush_that_cannot_go_on_stops_commits_before_memory_overflows() {
     let options = SqliteOptions { flush_rows: 4, ..SqliteOptions::default() };
     let store = open(directory.path(), options).await;
     // Nothing comes into the tables; what refuses it is no property of a row.
-    let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON entries BEGIN SELECT RAISE(ABORT, 'not now'); END";
+    let refuse =
+        "CREATE TRIGGER refuse BEFORE INSERT ON young_entries BEGIN SELECT RAISE(ABORT, 'not now'); END";
     change_database(&store, refuse).await;
     let mut stored = 0;
     let refused = loop {

@@ -107,9 +107,15 @@ async fn a_page_of_a_conversation_has_no_row_twice_that_is_flushed_before_its_se
 /// The rows of Bob go on while somebody reads how they stand.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_list_under_writes_and_flushes_counts_what_its_newest_row_says() {
+    for options in [flushing(), settling()] {
+        list_under_writes(SqliteOptions { flush_rows: 3, ..options }).await;
+    }
+}
+
+async fn list_under_writes(options: SqliteOptions) {
     const MESSAGES: u64 = 200;
     let directory = tempfile::tempdir().expect("a directory");
-    let store = Arc::new(open(directory.path(), SqliteOptions { flush_rows: 3, ..flushing() }).await);
+    let store = Arc::new(open(directory.path(), options).await);
     let writer = Arc::clone(&store);
     let writes = tokio::spawn(async move {
         for n in 1..=MESSAGES {

@@ -115,7 +115,7 @@ async fn a_flush_of_tables_may_be_cut_off_after_any_of_its_steps() {
     let mut steps = 0;
     loop {
         let cut = copied(directory.path());
-        let (db, mut flush) = frozen(cut.path()).await;
+        let (db, mut flush) = frozen(cut.path(), unflushed()).await;
         let mut more = true;
         for _ in 0..steps {
             more = flush.step(&db).await.expect("flushed");
