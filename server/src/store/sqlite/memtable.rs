@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::journal::record::JournalRecord;
 use super::rows::TableRows;
@@ -39,7 +39,7 @@ pub(super) struct MemtableUpdate {
 }
 
 /// The rows of one user in one memtable.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Inbox {
     /// The latest id before the first row.
     pub(super) base: MessageId,
@@ -50,6 +50,9 @@ pub(super) struct Inbox {
     /// Changes that the rows make to earlier ones.
     pub(super) changes: Arc<InboxChanges>,
 }
+
+/// What most inboxes have.
+static NO_CHANGES: LazyLock<Arc<InboxChanges>> = LazyLock::new(Arc::default);
 
 #[derive(Default)]
 struct Shard {
@@ -118,10 +121,13 @@ impl Memtable {
         let marker = content.read_to();
         for (receiver, message_id, base) in rows {
             let mut shard = self.shard(receiver);
-            let inbox = shard.inboxes.entry(receiver).or_default();
-            if inbox.rows.is_empty() {
-                inbox.base = base;
-            }
+            // Of a million inboxes most get one row.
+            let inbox = shard.inboxes.entry(receiver).or_insert_with(|| Inbox {
+                base,
+                rows: Vec::with_capacity(1),
+                read_markers: Vec::new(),
+                changes: Arc::clone(&NO_CHANGES),
+            });
             inbox.rows.push((message_id, content.clone()));
             if let Some(marker) = marker {
                 inbox.note_read_marker(content.conversation(receiver), marker);
