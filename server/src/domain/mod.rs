@@ -23,6 +23,7 @@ pub mod password;
 pub mod range;
 pub mod relation;
 pub mod report;
+pub mod search;
 pub mod setting;
 pub mod social;
 pub mod time;
@@ -51,6 +52,7 @@ pub use password::normal_password;
 pub use range::{Bound, Direction, PageLimit, RangeError, RangeQuery};
 pub use relation::Relation;
 pub use report::{Complaint, LONGEST_REPORT, NewReport, REPORTS_A_DAY, Reason, Report, ReportedMessage};
+pub use search::{SearchError, SearchWords};
 pub use setting::{FoundBy, Privacy, PrivacyLevel, Profile, Setting, SettingError};
 pub use social::{
     Friendship, MOST_COUNTED, Progress, ReadCount, SocialError, grown, read_counts_key, seen_key,
