@@ -87,6 +87,8 @@ SELECT create_distributed_table('links', 'partition_key', colocate_with => 'head
 SELECT create_distributed_table('stays', 'partition_key', colocate_with => 'heads');
 SELECT create_distributed_table('table_rows', 'partition_key', colocate_with => 'heads');
 SELECT create_distributed_table('table_counters', 'partition_key', colocate_with => 'heads');
+SELECT create_distributed_table('search_segments', 'partition_key', colocate_with => 'heads');
+SELECT create_distributed_table('search_parts', 'partition_key', colocate_with => 'heads');
 
 -- The rows of one group lie together, by the group.
 SELECT create_distributed_table('groups', 'gid', colocate_with => 'none');

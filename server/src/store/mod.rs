@@ -46,6 +46,7 @@ pub mod page;
 pub mod postgres;
 mod renames;
 mod reports;
+pub mod search;
 mod sessions;
 mod shared;
 mod sql;
@@ -67,6 +68,7 @@ pub use operators::ListedAccount;
 pub use page::{Filling, Page};
 pub use renames::Renamed;
 pub use reports::ReportOutcome;
+pub use search::SearchIndex;
 pub use sessions::Session;
 pub use shared::{SharedRates, Tickets};
 pub use summary::Summary;
@@ -240,6 +242,12 @@ pub trait MessageStore: Send + Sync + 'static {
     /// The row `message_id` in `uid`'s inbox.
     async fn entry(&self, uid: Uid, message_id: MessageId) -> Result<Option<Entry>, StoreError> {
         Ok(self.entries(&[(uid, message_id)]).await?.pop().flatten())
+    }
+
+    /// Those of these rows of `uid`'s inbox that are there, in order, on somebody's behalf.
+    async fn entries_of(&self, uid: Uid, ids: &[MessageId]) -> Result<Vec<Entry>, StoreError> {
+        let rows: Vec<(Uid, MessageId)> = ids.iter().map(|id| (uid, *id)).collect();
+        Ok(self.entries(&rows).await?.into_iter().flatten().collect())
     }
 
     /// `uid`'s conversations by their newest shown rows, newest first: those whose id is smaller than `before`, at most `limit`.

@@ -19,7 +19,7 @@ DO $$
 DECLARE
     of text;
 BEGIN
-    FOREACH of IN ARRAY '{heads,entries,sent,conversations,pending,outbox,links,stays,groups,members,changes,table_rows,table_counters}'::text[] LOOP
+    FOREACH of IN ARRAY '{heads,entries,sent,conversations,pending,outbox,links,stays,groups,members,changes,table_rows,table_counters,search_segments,search_parts}'::text[] LOOP
         -- The plain layout does not have all of them.
         CONTINUE WHEN to_regclass(of) IS NULL;
         EXECUTE format('CREATE TRIGGER one_partition AFTER INSERT OR UPDATE OR DELETE ON %I

@@ -74,7 +74,7 @@ macro_rules! message_store_conformance {
                 a_tail_is_what_the_range_says, unread_counts_others_messages_beyond_the_read_marker,
                 mentions_are_counted_among_what_is_unread,
                 conversations_come_newest_first, a_conversation_is_read_both_ways, a_read_marker_only_grows,
-                inboxes_are_apart, all_inboxes_are_walked_over, the_history_stays;
+                inboxes_are_apart, rows_are_read_in_any_order, all_inboxes_are_walked_over, the_history_stays;
             deletions: the_rows_of_a_user_are_removed_in_batches_and_no_id_comes_twice;
             expiry: old_rows_go_and_no_id_comes_twice, a_row_that_is_young_holds_back_those_behind_it,
                 the_newest_row_of_a_conversation_leaves_its_shell, pins_and_stars_go_with_their_message,

@@ -234,6 +234,16 @@ pub async fn inboxes_are_apart(store: &dyn MessageStore) {
     assert_eq!(ids(store, ANN).await, (1..=10).collect::<Vec<_>>());
 }
 
+/// Those that are not there are passed over.
+pub async fn rows_are_read_in_any_order(store: &dyn MessageStore) {
+    ten_messages(store).await;
+    let rows = store.entries_of(ANN, &[id(7), id(3), id(99), id(10)]).await.expect("read");
+    assert_eq!(rows.iter().map(|row| row.message_id).collect::<Vec<_>>(), [id(7), id(3), id(10)]);
+    for row in rows {
+        assert_eq!(store.entry(ANN, row.message_id).await.expect("read"), Some(row));
+    }
+}
+
 /// I14.
 pub async fn the_history_stays(store: &dyn MessageStore) {
     let before = store.history().await.expect("read");

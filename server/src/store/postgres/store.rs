@@ -158,6 +158,12 @@ impl MessageStore for PostgresStore {
         self.db.limited(entries).await
     }
 
+    async fn entries_of(&self, uid: Uid, ids: &[MessageId]) -> Result<Vec<Entry>, StoreError> {
+        let rows: Vec<(Uid, MessageId)> = ids.iter().map(|id| (uid, *id)).collect();
+        let entries = async { lookup::entries(&mut *self.db.reader().await?, &rows, self.db.layout).await };
+        Ok(self.db.limited(entries).await?.into_iter().flatten().collect())
+    }
+
     async fn newest(&self, of: &[(Uid, String)]) -> Result<Vec<Option<Entry>>, StoreError> {
         let newest = async { keyed::newest(&mut *self.db.for_queues().await?, of, self.db.layout).await };
         self.db.limited(newest).await

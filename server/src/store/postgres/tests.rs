@@ -15,6 +15,7 @@ use crate::store::StoreError;
 
 mod directory;
 mod schema;
+mod search;
 
 async fn opened(url: &str) -> Arc<PgDb> {
     PgDb::open(url, &PgOptions::default()).await.expect("opened")

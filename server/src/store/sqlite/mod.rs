@@ -67,6 +67,7 @@ mod replay;
 mod row_tables;
 mod rows;
 mod scan;
+mod search;
 mod service;
 mod set_aside;
 mod shared;
@@ -92,6 +93,7 @@ pub use journal::{BadLog, Journal, LogError, check_log, forget_log};
 pub use meta::{agreed_message_ids, put_message_ids};
 pub(super) use meta::{count_ending, endings};
 pub use options::SqliteOptions;
+pub use search::SqliteSearch;
 pub use skip::skip_ids;
 pub use status::status;
 pub use verify::{required_files, verify_database, verify_log};
@@ -258,6 +260,10 @@ impl MessageStore for SqliteStore {
 
     async fn entries(&self, rows: &[(Uid, MessageId)]) -> Result<Vec<Option<Entry>>, StoreError> {
         self.shared.entries(rows).await
+    }
+
+    async fn entries_of(&self, uid: Uid, ids: &[MessageId]) -> Result<Vec<Entry>, StoreError> {
+        self.reader(uid).rows(ids).await
     }
 
     async fn newest(&self, of: &[(Uid, String)]) -> Result<Vec<Option<Entry>>, StoreError> {

@@ -4,7 +4,7 @@
 //! and its top is fixed with it: the tables are asked for ids up to the base, memory for those above it and up to the top.
 //! So no flush in between can show a row twice or hide one. A row that lies in memory never costs a query.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use futures_util::TryStreamExt;
 use serde_json::json;
@@ -70,6 +70,20 @@ impl<'a> InboxReader<'a> {
             }
         }
         Ok(filling.page())
+    }
+
+    /// Those of these rows that are there, in order.
+    pub(super) async fn rows(&self, ids: &[MessageId]) -> Result<Vec<Entry>, StoreError> {
+        let older: Vec<u64> = ids.iter().map(|id| id.get()).filter(|id| *id <= self.base).collect();
+        let mut stored = HashMap::with_capacity(older.len());
+        if !older.is_empty() {
+            let _place = self.db.place()?;
+            let rows = self.db.scanners().rows(self.uid, older).await?;
+            stored.extend(rows.into_iter().map(|row| (row.message_id, row)));
+        }
+        let changes = self.view.changes(self.uid);
+        let rows = ids.iter().filter_map(|id| stored.remove(id).or_else(|| self.view.row(self.uid, *id)));
+        Ok(rows.filter_map(|row| changes.show(row)).collect())
     }
 
     /// Reads rows of the tables into a page.

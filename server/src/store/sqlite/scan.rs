@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::options::{BUSY, READER_CACHE_KIB};
 use crate::domain::{
-    Body, ClientId, Content, Conversation, Direction, Entry, Kind, MessageId, Timestamp, Uid,
+    Body, ClientId, Content, Conversation, Direction, Entry, Kind, MessageId, PageLimit, Timestamp, Uid,
 };
 use crate::store::{Filling, StoreError};
 
@@ -48,6 +48,18 @@ impl Scanners {
         self.run(move |connection| {
             scan.run(connection, &mut filling)?;
             Ok(filling)
+        })
+        .await
+    }
+
+    /// Reads those of these rows that are there.
+    pub(super) async fn rows(&self, uid: Uid, ids: Vec<u64>) -> Result<Vec<Entry>, StoreError> {
+        self.run(move |connection| {
+            let mut filling = Filling::new(PageLimit { rows: ids.len(), bytes: usize::MAX });
+            for id in ids {
+                Scan { uid, ids: (id, id), direction: Direction::Forward }.run(connection, &mut filling)?;
+            }
+            Ok(filling.page().rows)
         })
         .await
     }

@@ -106,6 +106,12 @@ crate::message_store_conformance! { made:
 }
 
 #[tokio::test]
+async fn the_index_of_words_keeps_its_contract() {
+    let db = PgDb::open(&database().await, &options()).await.expect("opened");
+    crate::store::search::conformance::run(&crate::store::postgres::PgSearch::new(db)).await;
+}
+
+#[tokio::test]
 async fn an_inbox_at_the_end_of_its_ids_silences_nobody() {
     let (store, _, _) = servers().await;
     send_text(&store, (CAT, 1), (BOB, MessageId::MAX.get()), 1).await;
