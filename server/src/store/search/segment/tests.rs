@@ -1,3 +1,5 @@
+//! What goes into a segment comes out, in the bytes that are stored, and damage is noticed.
+
 use super::*;
 
 fn making(ids: (u64, u64)) -> Making {
