@@ -32,7 +32,7 @@ mod web;
 
 pub use bad_file::BadFile;
 pub use chance::new_history;
-pub use database::{Storage, is_installed, only_on_sqlite};
+pub use database::{Storage, is_installed, only_on_sqlite, search_index_beside};
 pub use error::BootError;
 pub use issued::{numbers_of_users, renew_numbers, renew_stored_numbers};
 pub use others::{Hinting, begin_another_life};

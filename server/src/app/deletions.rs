@@ -17,7 +17,7 @@ use tracing::{info, warn};
 use uuid::Uuid;
 
 use self::group_walk::GroupWalk;
-use super::{Accounts, Moments, People};
+use super::{Accounts, Moments, People, Search};
 use crate::domain::{
     Body, ClientId, Clock, Conversation, Entry, FRIENDS, GroupId, Kind, RangeQuery, Timestamp, Uid,
 };
@@ -51,6 +51,8 @@ pub struct Deletions {
     pub people: People,
     /// Knows the people with a copy of a moment.
     pub moments: Moments,
+    /// Has words of their rows.
+    pub search: Search,
     /// The way to write.
     pub queues: Queues,
     /// Compared with when an account was deleted.
@@ -148,6 +150,7 @@ impl Deletions {
                 Forgotten { .. } => {}
             }
         }
+        self.search.forget(uid).await?;
         self.directory.mark_cleared(uid).await?;
         Ok(true)
     }

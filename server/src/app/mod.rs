@@ -19,6 +19,7 @@ pub mod operators;
 pub mod people;
 pub mod reports;
 pub mod retention;
+pub mod search;
 pub mod sync;
 
 mod passwords;
@@ -46,6 +47,9 @@ pub use passwords::{Busy, PASSWORD_TURNS};
 pub use people::{Friend, People, ShownPerson};
 pub use reports::{GroupReport, NamedReport, ReportError, ReportList, Reports};
 pub use retention::Retention;
+pub use search::{
+    Due, DueNotices, Found, Hit, IndexState, Indexer, IndexerOptions, Search, SearchOptions, SearchRequest,
+};
 pub use sessions::{LiveSession, OpenSession, SessionId};
 pub use sync::{ENTRIES_BYTES, InboxSync};
 pub use tokens::Token;

@@ -13,8 +13,9 @@ use super::others::Hinting;
 use super::storage::Bottom;
 use super::tasks::Tasks;
 use crate::app::{
-    Audit, Consent, Conversations, ENTRIES_BYTES, Ephemerals, Groups, InboxSync, Invites, Messages, Moments,
-    Operators, Others, People, Presence, Reports,
+    Audit, Consent, Conversations, Due, DueNotices, ENTRIES_BYTES, Ephemerals, Groups, InboxSync,
+    IndexerOptions, Invites, Messages, Moments, Operators, Others, People, Presence, Reports, Search,
+    SearchOptions,
 };
 use crate::config::Config;
 use crate::domain::PageLimit;
@@ -31,6 +32,8 @@ pub(super) struct Core {
     /// Of all who send in an account's name.
     pub(super) rates: Arc<Rates>,
     pub(super) queues: Queues,
+    /// What the index of words has to do.
+    pub(super) due: Arc<Due>,
     /// Ends the tasks, and all that is served.
     pub(super) stopping: CancellationToken,
     tasks: TaskTracker,
@@ -50,6 +53,11 @@ pub(super) async fn start(config: &Config, bottom: &Bottom) -> Result<Core, Boot
         ),
         None => (Arc::new(local.clone()), Watermarks::new(messages, KNOWN_WATERMARKS)),
     };
+    let due = Arc::new(Due::new(IndexerOptions::default().rows));
+    let notifier: Arc<dyn Notifier> = match config.search.index {
+        true => Arc::new(DueNotices { due: Arc::clone(&due), inner: notifier }),
+        false => notifier,
+    };
     let parts = QueueParts {
         numbers: bottom.numbers.clone(),
         store: Arc::clone(&bottom.messages),
@@ -63,15 +71,22 @@ pub(super) async fn start(config: &Config, bottom: &Bottom) -> Result<Core, Boot
     let queues = Queues::start(parts, queue_options(config));
     info!(queues = config.queues.count, "the queues take requests");
 
-    let use_cases = use_cases(config, bottom, &queues, notifier, watermarks.clone(), others.clone());
+    let search = Search::new(
+        Arc::clone(&bottom.messages),
+        Arc::clone(&bottom.search_index),
+        Arc::clone(&due),
+        SearchOptions::default(),
+    );
+    let use_cases = use_cases(config, bottom, &queues, notifier, watermarks.clone(), others.clone(), search);
     let (stopping, tasks) = (CancellationToken::new(), TaskTracker::new());
     let running = Tasks { use_cases: &use_cases, stopping: &stopping, tasks: &tasks };
     running.of_every_server();
     running.of_deletions(bottom, &queues, others.is_some());
     running.of_retention(config, bottom);
+    running.of_search(config, bottom, &due);
     running.of_others(config, watermarks, local, others);
     let rates = Arc::new(Rates::new(&config.limits));
-    Ok(Core { use_cases, rates, queues, stopping, tasks, hints })
+    Ok(Core { use_cases, rates, queues, due, stopping, tasks, hints })
 }
 
 fn use_cases(
@@ -81,6 +96,7 @@ fn use_cases(
     notifier: Arc<dyn Notifier>,
     watermarks: Watermarks,
     others: Option<Others>,
+    search: Search,
 ) -> UseCases {
     let (storage, limits) = (&bottom.storage, &config.limits);
     let store = || Arc::clone(&bottom.messages);
@@ -106,6 +122,7 @@ fn use_cases(
         messages: Messages::new(queues.clone()),
         sync: InboxSync::new(store(), watermarks, notifier, bottom.history, pull),
         conversations: Conversations::new(store(), directory(), limits.conversations),
+        search,
         moments: Moments::new(store(), people.clone(), queues.clone(), limits.text_characters),
         people,
         invites: Invites::new(directory(), groups.clone(), ids.clone(), clock.clone()),

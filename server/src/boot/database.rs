@@ -13,11 +13,12 @@ use super::chance::{new_history, random_uuid};
 use super::error::BootError;
 use super::files::{self, Rule};
 use crate::config::{Config, DatabaseKind, MessageIds};
+use crate::domain::HistoryId;
 use crate::seq::{Ids, StoredNumbers};
-use crate::store::postgres::{PgDb, PostgresStore};
+use crate::store::postgres::{PgDb, PgSearch, PostgresStore};
 use crate::store::sqlite::private::directory_of;
-use crate::store::sqlite::{Db, OpenError, SqliteStore, agreed_message_ids, put_message_ids};
-use crate::store::{Directory, MessageStore, StoreError, TableStore};
+use crate::store::sqlite::{Db, OpenError, SqliteSearch, SqliteStore, agreed_message_ids, put_message_ids};
+use crate::store::{Directory, MessageStore, SearchIndex, StoreError, TableStore};
 use crate::transfer::AHEAD;
 
 /// Names of people that are kept in memory.
@@ -204,6 +205,14 @@ impl Storage {
         }
     }
 
+    /// The index of words of the rows of this history.
+    pub(super) async fn search_index(&self, history: HistoryId) -> Result<Arc<dyn SearchIndex>, BootError> {
+        match &self.database {
+            Database::Sqlite(db) => Ok(Arc::new(SqliteSearch::open(db.path(), history).await?)),
+            Database::Postgres(db) => Ok(Arc::new(PgSearch::new(Arc::clone(db)))),
+        }
+    }
+
     /// Waits until PostgreSQL can be connected to, and for `[storage] start_seconds` at most: a server may start together with its
     /// database. Errors that waiting does not cure are returned at once.
     ///
@@ -226,6 +235,28 @@ impl Storage {
                 db.close().await;
                 Ok(())
             }
+        }
+    }
+}
+
+/// The index of words of an installation, for a command beside its servers, and what is to be closed after it; `None`: there is none yet.
+///
+/// # Errors
+/// When there is no installation, or the database does not answer.
+pub async fn search_index_beside(
+    config: &Config,
+) -> Result<Option<(Arc<dyn SearchIndex>, Option<Storage>)>, BootError> {
+    match config.storage.database_url.kind() {
+        DatabaseKind::Sqlite => {
+            check_installed(config)?;
+            let index = SqliteSearch::open_beside(&config.storage.file()?).await?;
+            Ok(index.map(|index| (Arc::new(index) as Arc<dyn SearchIndex>, None)))
+        }
+        DatabaseKind::Postgres => {
+            let storage = Storage::open_existing(config).await?;
+            let Database::Postgres(db) = &storage.database else { return Ok(None) };
+            let index: Arc<dyn SearchIndex> = Arc::new(PgSearch::new(Arc::clone(db)));
+            Ok(Some((index, Some(storage))))
         }
     }
 }

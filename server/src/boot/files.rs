@@ -18,7 +18,9 @@ use super::error::BootError;
 use crate::config::{Config, MessageIds, SequenceSource};
 use crate::store::sqlite::private::{self, directory_of, sync_directory_of};
 use crate::store::sqlite::stamp::{self, FileKind, Opened, Stamp, Start};
-use crate::store::sqlite::{Db, Identity, Journal, LogError, check_log, forget_log, restoring_at};
+use crate::store::sqlite::{
+    Db, Identity, Journal, LogError, SqliteSearch, check_log, forget_log, restoring_at,
+};
 
 const SEQUENCE: &str = "sequence";
 const IDS: &str = "ids";
@@ -97,6 +99,8 @@ fn all_files(config: &Config) -> Result<Vec<PathBuf>, BootError> {
     let with = |path: &Path, ending: &str| PathBuf::from(format!("{}{ending}", path.display()));
     let mut all: Vec<PathBuf> =
         databases.flat_map(|path| [with(&path, "-wal"), with(&path, "-shm"), path]).collect();
+    let words = SqliteSearch::beside(&main);
+    all.extend([with(&words, "-wal"), with(&words, "-shm"), words]);
     all.extend([with(&main, ".lock"), key]);
     all.extend(Journal::paths_beside(&main));
     Ok(all)

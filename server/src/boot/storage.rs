@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::domain::{Clock, HistoryId};
 use crate::seq::{Ids, Numbers, Sequences};
 use crate::store::sqlite::head_behind;
-use crate::store::{MessageStore, TableStore};
+use crate::store::{MessageStore, SearchIndex, TableStore};
 
 /// The oldest accounts, and as many of the newest, whose latest ids a start compares with their rows.
 const SAMPLE: u32 = 500;
@@ -26,6 +26,7 @@ pub(super) struct Bottom {
     pub(super) clock: Clock,
     pub(super) messages: Arc<dyn MessageStore>,
     pub(super) tables: Arc<dyn TableStore>,
+    pub(super) search_index: Arc<dyn SearchIndex>,
     pub(super) history: HistoryId,
     /// `None`: the database assigns the ids of messages.
     pub(super) sequences: Option<Sequences>,
@@ -44,6 +45,7 @@ pub(super) async fn open(config: &Config, own: Clock) -> Result<Bottom, BootErro
     let (messages, tables) = storage.rows(config).await?;
     storage.check_heads().await?;
     let history = messages.history().await?;
+    let search_index = storage.search_index(history).await?;
     info!(%history, "the rows are there");
 
     // Side by side: neither needs the other.
@@ -58,7 +60,7 @@ pub(super) async fn open(config: &Config, own: Clock) -> Result<Bottom, BootErro
         }
         None => info!("the database assigns the ids of messages"),
     }
-    Ok(Bottom { storage, clock, messages, tables, history, sequences, numbers, ids })
+    Ok(Bottom { storage, clock, messages, tables, search_index, history, sequences, numbers, ids })
 }
 
 impl Bottom {
@@ -77,6 +79,7 @@ impl Bottom {
             sequences.shutdown().await;
         }
         self.ids.shutdown().await;
+        self.search_index.close().await;
         self.messages.close().await;
         if let Err(error) = self.storage.close().await {
             error!(%error, "the database did not close well");

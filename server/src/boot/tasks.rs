@@ -7,8 +7,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::warn;
 
+use super::chance::random_uuid;
 use super::storage::Bottom;
-use crate::app::{Deletions, Follow, Others, Retention};
+use crate::app::{Deletions, Due, Follow, Indexer, IndexerOptions, Others, Retention};
 use crate::config::Config;
 use crate::http::UseCases;
 use crate::notify::Local;
@@ -42,13 +43,14 @@ impl Tasks<'_> {
 
     /// Clears deleted accounts.
     pub(super) fn of_deletions(&self, bottom: &Bottom, queues: &Queues, is_among_others: bool) {
-        let UseCases { accounts, people, moments, .. } = self.use_cases.clone();
+        let UseCases { accounts, people, moments, search, .. } = self.use_cases.clone();
         let deletions = Deletions {
             accounts,
             directory: Arc::clone(&bottom.storage.directory),
             store: Arc::clone(&bottom.messages),
             people,
             moments,
+            search,
             queues: queues.clone(),
             clock: bottom.clock.clone(),
             settles: if is_among_others { SETTLES_AMONG_OTHERS } else { SETTLES },
@@ -64,6 +66,21 @@ impl Tasks<'_> {
             kept: config.retention.keep_seconds().map(Duration::from_secs),
         };
         self.tasks.spawn(retention.run(self.stopping.clone()));
+    }
+
+    /// Indexes words, unless the configuration says otherwise.
+    pub(super) fn of_search(&self, config: &Config, bottom: &Bottom, due: &Arc<Due>) {
+        if config.search.index {
+            let expires = config.retention.keep_seconds().is_some();
+            let indexer = Indexer {
+                store: Arc::clone(&bottom.messages),
+                index: Arc::clone(&bottom.search_index),
+                due: Arc::clone(due),
+                new_uuid: Arc::new(random_uuid),
+                options: IndexerOptions { expires, ..IndexerOptions::default() },
+            };
+            self.tasks.spawn(indexer.run(self.stopping.clone()));
+        }
     }
 
     /// Follows what other servers do or, where there are none, what an operator's commands do.

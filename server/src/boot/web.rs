@@ -15,7 +15,7 @@ use super::storage::Bottom;
 use crate::config::Config;
 use crate::http::{Dependencies, Fitness, HttpServer, Tables};
 use crate::seq::RequestIds;
-use crate::telemetry::{Metrics, Overtaken, QueueDepths, SequenceMetrics, StoreHealth};
+use crate::telemetry::{IndexLag, Metrics, Overtaken, QueueDepths, SequenceMetrics, StoreHealth};
 
 /// The HTTP side at work.
 pub(super) struct Web {
@@ -47,6 +47,7 @@ pub(super) async fn start(
         Box::new(SequenceMetrics(bottom.sequences.clone())),
         Box::new(Overtaken(bottom.numbers.clone())),
         Box::new(StoreHealth(Arc::clone(&bottom.messages))),
+        Box::new(IndexLag(Arc::clone(&core.due))),
     ];
     let (request_ids, store) =
         (RequestIds::open(config.server.machine_id).await?, Arc::clone(&bottom.messages));

@@ -21,6 +21,7 @@ mod progress;
 mod reports;
 mod restore;
 mod restored;
+mod search;
 mod serve;
 mod status;
 mod table;
@@ -43,6 +44,7 @@ Examples:
   tidemark import backup.jsonl --data-dir new       into an empty data directory
   tidemark status                                   the database, its servers, and what is waiting
   tidemark verify                                   check all files for damage, also while it serves
+  tidemark search rebuild                           make the index of words anew, while it serves
   tidemark table key create --instance shop         an access key for tables, also while it serves
 
 Every key of the configuration file can also be set as TIDEMARK_SECTION__KEY,
@@ -91,6 +93,9 @@ enum Command {
     /// List and close reports of messages and people, also while the server serves
     #[command(after_help = reports::EXAMPLES)]
     Reports(reports::ReportArguments),
+    /// Rebuild the index of words, while the server serves
+    #[command(after_help = search::EXAMPLES)]
+    Search(search::SearchArguments),
     /// Show what operators and administrators of groups have done, also while the server serves
     Audit(audit::AuditArguments),
     /// Manage tables and their access keys
@@ -131,6 +136,7 @@ impl Cli {
             Some(Command::Ids(what)) => ids::run(what, &config).await,
             Some(Command::User(what)) => user::run(what, &config).await,
             Some(Command::Reports(what)) => reports::run(what, &config).await,
+            Some(Command::Search(what)) => search::run(what, &config).await,
             Some(Command::Audit(what)) => audit::run(what, &config).await,
             Some(Command::Table(what)) => table::run(what, &config).await,
             Some(Command::Manual(what)) => Ok(what.write::<Cli>(version)?),

@@ -21,6 +21,7 @@ mod metrics;
 mod names;
 mod queues;
 mod retention;
+mod search;
 mod sequence;
 mod server;
 mod storage;
@@ -37,6 +38,7 @@ pub use messages::{MessageIds, MessageIdsSetting, MessagesSection};
 pub use metrics::MetricsSection;
 pub use queues::QueuesSection;
 pub use retention::RetentionSection;
+pub use search::SearchSection;
 pub use sequence::{SequenceSection, SequenceSource};
 pub use server::ServerSection;
 pub use storage::StorageSection;
@@ -57,6 +59,8 @@ pub struct Config {
     pub messages: MessagesSection,
     /// How long rows are kept.
     pub retention: RetentionSection,
+    /// The index of words.
+    pub search: SearchSection,
     /// How writes are queued.
     pub queues: QueuesSection,
     /// Where numbers come from.

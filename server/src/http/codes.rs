@@ -29,6 +29,8 @@ pub(super) const CODES: &[Code] = &[
     final_( 400, "body_incomplete", "the body did not arrive whole"),
     final_( 400, "invalid_query", "the address or a parameter is invalid for this call"),
     final_( 400, "bad_range", "start and end do not match the direction, or the limit is 0"),
+    final_( 400, "search_empty", "a search needs a letter, a digit or an emoji, a conversation, a sender or a time"),
+    final_( 400, "search_too_long", "a search has at most 200 characters and 20 words"),
     final_( 401, "unauthorized", "the token is missing, wrong, expired or ended"),
     final_( 401, "wrong_credentials", "name or password is wrong, or the account is disabled; the current password is wrong"),
     final_( 401, "wrong_recovery_code", "the name or the recovery code is wrong, the code was used already, or the account is disabled"),

@@ -61,7 +61,7 @@ pub use table::Tables;
 
 use api::{
     accounts, amendments, conversations, data, friends, groups, invites, keep, messages, moderation, moments,
-    people, range, readers, recovery, reports, sessions, settings, sign_up_invites,
+    people, range, readers, recovery, reports, search, sessions, settings, sign_up_invites,
 };
 use budget::Budget;
 use concurrency::ConcurrencyLimiter;
@@ -126,6 +126,7 @@ fn calls() -> OpenApiRouter<HttpState> {
         .routes(routes!(messages::send_batch).layer(batch_body))
         .routes(routes!(range::range))
         .routes(routes!(range::seq))
+        .routes(routes!(search::search))
         .routes(routes!(conversations::list))
         .routes(routes!(conversations::messages))
         .routes(routes!(amendments::edit))
@@ -266,6 +267,7 @@ impl HttpServer {
             messages,
             sync,
             conversations,
+            search,
             people,
             moments,
             groups,
@@ -295,6 +297,7 @@ impl HttpServer {
             messages,
             sync,
             conversations,
+            search,
             people,
             moments,
             groups,

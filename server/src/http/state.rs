@@ -17,7 +17,7 @@ use super::proxy::Caller;
 use super::turns::Turns;
 use crate::app::{
     Accounts, Conversations, Ephemerals, Groups, Ids, InboxSync, Invites, Messages, Moments, Operators,
-    People, RememberedKeys, Reports, SignUp,
+    People, RememberedKeys, Reports, Search, SignUp,
 };
 use crate::config::{Config, LimitsSection, RetentionSection, ServerSection};
 use crate::domain::{Clock, Uid};
@@ -35,6 +35,8 @@ pub struct UseCases {
     pub sync: InboxSync,
     /// Lists and histories.
     pub conversations: Conversations,
+    /// Messages and moments by their words.
+    pub search: Search,
     /// Settings, friends and profiles.
     pub people: People,
     /// Moments, shared among friends.
@@ -155,6 +157,7 @@ pub(super) struct AppState {
     pub(super) messages: Messages,
     pub(super) sync: InboxSync,
     pub(super) conversations: Conversations,
+    pub(super) search: Search,
     pub(super) people: People,
     pub(super) moments: Moments,
     pub(super) groups: Groups,
@@ -194,6 +197,7 @@ parts! {
     messages: Messages,
     sync: InboxSync,
     conversations: Conversations,
+    search: Search,
     people: People,
     moments: Moments,
     groups: Groups,

@@ -11,6 +11,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use seqsvr_client::{Client, ClientMetrics};
 use seqsvr_core::alloc::{Embedded, RAISE_BUCKETS};
 
+use crate::app::{Due, IndexState};
 use crate::queue::Queues;
 use crate::seq::{Numbers, Sequences};
 use crate::store::MessageStore;
@@ -107,6 +108,36 @@ impl Collector for StoreHealth {
             }
         }
         Ok(())
+    }
+}
+
+/// `tidemark_search_indexed_total`, `tidemark_search_waiting` and `tidemark_search_lag_seconds`: rows that this server has indexed,
+/// inboxes with rows enough for the index, and for how long the first of them has waited; `tidemark_search_walked`: how far the walk over
+/// all inboxes is that finds what nobody told of.
+pub struct IndexLag(pub Arc<Due>);
+
+impl fmt::Debug for IndexLag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("IndexLag")
+    }
+}
+
+impl Collector for IndexLag {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let IndexState { waiting, behind, indexed, walked } = self.0.now();
+        counter(&mut encoder, "tidemark_search_indexed", "Messages that this server has indexed", indexed)?;
+        let waiting = ConstGauge::<i64>::new(i64::try_from(waiting).unwrap_or(i64::MAX));
+        gauge(&mut encoder, "tidemark_search_waiting", "Inboxes that wait to be indexed", waiting)?;
+        let walked = ConstGauge::<f64>::new(walked);
+        let help = "Share of all inboxes that the indexer has come through on its last walk";
+        gauge(&mut encoder, "tidemark_search_walked", help, walked)?;
+        let behind = ConstGauge::<f64>::new(behind);
+        gauge(
+            &mut encoder,
+            "tidemark_search_lag_seconds",
+            "For how long the first of them has waited",
+            behind,
+        )
     }
 }
 

@@ -17,6 +17,7 @@ pub(super) mod readers;
 pub(super) mod reading;
 pub(super) mod recovery;
 pub(super) mod reports;
+pub(super) mod search;
 pub(super) mod sessions;
 pub(super) mod settings;
 pub(super) mod sign_up_invites;

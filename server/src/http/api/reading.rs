@@ -56,6 +56,12 @@ impl Reads {
 }
 
 impl Reading {
+    /// So many bytes were read beside those of the answer.
+    pub(in crate::http) fn looked_through(self, bytes: usize) -> Reading {
+        self.rates.has_read(self.uid, bytes);
+        self
+    }
+
     /// The answer.
     pub(in crate::http) fn answer(self, text: String) -> Result<Response, Problem> {
         self.rates.has_read(self.uid, text.len());

@@ -21,8 +21,9 @@ use uuid::Uuid;
 use super::session::{SocketSession, run};
 use crate::app::messages::OutgoingMessage;
 use crate::app::{
-    AccountOptions, Accounts, Audit, Consent, Conversations, EphemeralOptions, Ephemerals, Groups, Ids,
-    InboxSync, Invites, LiveSession, Messages, Moments, Operators, People, Presence, Reports, SignUp, Token,
+    AccountOptions, Accounts, Audit, Consent, Conversations, Due, EphemeralOptions, Ephemerals, Groups, Ids,
+    InboxSync, Invites, LiveSession, Messages, Moments, Operators, People, Presence, Reports, Search,
+    SearchOptions, SignUp, Token,
 };
 use crate::config::Config;
 use crate::domain::{ClientId, Clock, Conversation, Mentions, MessageId, PageLimit, Timestamp, Uid};
@@ -37,6 +38,7 @@ use crate::queue::{DailyLimit, Options, QueueParts, Queues, Watermarks};
 use crate::seq::Numbers;
 use crate::store::faulty::{Fault, FaultyStore};
 use crate::store::memory::MemoryStore;
+use crate::store::search::MemoryIndex;
 use crate::store::{Directory, MessageStore, NewAccount, Session as Stored};
 use crate::telemetry::Metrics;
 
@@ -226,6 +228,12 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Direc
             PageLimit { rows: ROWS, bytes: 1 << 20 },
         ),
         conversations: Conversations::new(store.clone(), directory.clone(), 10),
+        search: Search::new(
+            store.clone(),
+            Arc::new(MemoryIndex::default()),
+            Arc::new(Due::new(9)),
+            SearchOptions::default(),
+        ),
         moments: Moments::new(store.clone(), people.clone(), queues.clone(), 8_000),
         people,
         groups: groups.clone(),

@@ -20,7 +20,7 @@ pub(in crate::store) async fn run(index: &dyn SearchIndex) {
     assert_eq!(index.indexed(&[ann, bob]).await.expect("asked"), [Indexed::default(); 2]);
 
     let first = segment(70, (1, 9), 3);
-    let second = segment(u64::MAX >> 1, (10, (1 << 53) - 1), 5_000);
+    let second = segment(u64::MAX >> 1, (10, (1 << 53) - 1), 20_000);
     assert!(second.parts.len() > 5);
     for new in [&first, &second] {
         assert_eq!(index.replace(ann, &[], Some(new.clone())).await, Ok(true));

@@ -23,7 +23,7 @@ pub fn build(rebuilds: u64) -> u64 {
 }
 
 /// Bytes at which a part ends: of terms, and of postings beside them.
-const TERMS: usize = 8 << 10;
+const TERMS: usize = 32 << 10;
 const POSTINGS: usize = 64 << 10;
 
 /// Milliseconds that a document's time is exact to.

@@ -206,6 +206,7 @@ async fn every_described_call_answers_as_described() {
         let path = match call.operation.as_str() {
             "findUsers" => format!("{}?name=b", call.path),
             "profiles" => format!("{}?uids=10001", call.path),
+            "search" => format!("{}?q=hello", call.path),
             _ => world.path(call),
         };
         // A session of its own: some calls end it.

@@ -28,6 +28,7 @@ mod recovery;
 mod reports;
 mod retention;
 mod roles;
+mod search;
 mod settings;
 mod stars;
 pub(crate) mod transfer;

@@ -11,4 +11,5 @@ mod operation;
 mod operator;
 mod presence;
 mod restored;
+mod search;
 mod status;

@@ -45,13 +45,13 @@ fn segments_stay_as_they_are_stored() {
 
 #[test]
 fn the_parts_that_may_have_a_term_are_found() {
-    let words: Vec<String> = (0..5_000).map(|n| format!("word{n:05}")).collect();
+    let words: Vec<String> = (0..20_000).map(|n| format!("word{n:05}")).collect();
     let mut builder = Builder::default();
     builder.document(Document { id: 1, minute: 0 });
     words.iter().for_each(|word| builder.term(TermClass::Word, word));
     let NewSegment { head, parts } = builder.finish(making((1, 1)));
     assert!(head.first_terms.len() > 3 && parts.len() == 1 + 2 * head.first_terms.len());
-    for word in [&words[0], &words[2_500], &words[4_999]] {
+    for word in [&words[0], &words[10_000], &words[19_999]] {
         let term = format!("W{word}");
         let [part] = head.parts_between(&term, &term)[..] else { panic!("{term}") };
         assert!(terms(&parts[part as usize]).expect("whole").split('\0').any(|one| one == term), "{term}");
