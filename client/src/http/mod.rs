@@ -22,7 +22,7 @@ use crate::servers::Servers;
 use crate::wire::{
     Account, BatchAnswer, BatchOutcome, BatchRequest, Conversation, ConversationPage, ConversationPlace,
     ConversationSummary, Direction, Draft, Group, GroupMade, Me, Person, RangePage, RangeQuery, Readers,
-    Role, SeenLast, Sent, Seq, Ticket,
+    Role, SearchPage, SearchQuery, SeenLast, Sent, Seq, Ticket,
 };
 use call::HttpCall;
 
@@ -257,6 +257,29 @@ impl Http {
                 call.query("sender", sender).query("client_id", client_id)
             }
         };
+        if let Some(limit) = limit {
+            call = call.query("limit", limit);
+        }
+        self.read(call).await
+    }
+
+    /// A page of what is found among the caller's own messages and moments, newest first. A page may be short, or empty, and have a next one.
+    pub async fn search(&self, query: &SearchQuery) -> Result<SearchPage, Error> {
+        let SearchQuery { words, conversation, sender, from, to, before, limit } = query;
+        let mut call = HttpCall::new(Method::GET, "search");
+        if let Some(words) = words {
+            call = call.query("q", words);
+        }
+        if let Some(conversation) = conversation {
+            call = call.query("conversation", conversation);
+        }
+        for (name, number) in
+            [("from", *from), ("to", *to), ("before", *before), ("sender", sender.map(u64::from))]
+        {
+            if let Some(number) = number {
+                call = call.query(name, number);
+            }
+        }
         if let Some(limit) = limit {
             call = call.query("limit", limit);
         }

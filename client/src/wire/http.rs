@@ -76,6 +76,45 @@ pub enum BatchOutcome {
     },
 }
 
+/// What is looked for among one's own messages and moments; at least one of the first five is given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SearchQuery {
+    /// Words and parts of words, each of which the text has; case and accents do not matter.
+    pub words: Option<String>,
+    /// In this conversation alone.
+    pub conversation: Option<Conversation>,
+    /// Of this user alone.
+    pub sender: Option<u32>,
+    /// Sent then or later, in milliseconds since 1970-01-01 UTC.
+    pub from: Option<u64>,
+    /// Sent before then.
+    pub to: Option<u64>,
+    /// With smaller ids: `next_before` of the page before.
+    pub before: Option<u64>,
+    /// The largest number of hits, 1 to 200 (the server's default when `None`).
+    pub limit: Option<u32>,
+}
+
+/// A page of what was found.
+#[derive(Clone, Debug, Deserialize)]
+pub struct SearchPage {
+    /// Newest first.
+    pub hits: Vec<SearchHit>,
+    /// Where the next page begins; `None`: there is nothing more.
+    pub next_before: Option<u64>,
+    /// `false`: messages that were edited lately may be missing on this page.
+    pub complete: bool,
+}
+
+/// A row that was found.
+#[derive(Clone, Debug, Deserialize)]
+pub struct SearchHit {
+    /// The row.
+    pub row: Entry,
+    /// Where the words stand in its text: from which character (`char`) up to before which.
+    pub marks: Vec<(u32, u32)>,
+}
+
 /// One end of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangeEnd {
