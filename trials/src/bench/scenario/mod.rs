@@ -14,6 +14,7 @@ mod issuer;
 mod page;
 mod postgres;
 mod retention;
+mod search;
 mod send;
 mod send_few;
 mod send_latency;
@@ -54,6 +55,8 @@ pub(super) const ALL: &[Scenario] = &[
     scenario::<catch_up::CatchUp>(),
     scenario::<start::Start>(),
     scenario::<retention::Retention>(),
+    scenario::<search::Search>(),
+    scenario::<search::SendSearch>(),
     scenario::<backup::Backup>(),
     scenario::<disk::Disk>(),
     scenario::<retention::RetentionPeriods>(),
@@ -62,6 +65,7 @@ pub(super) const ALL: &[Scenario] = &[
     scenario::<ids::IdSources>(),
     scenario::<postgres::SendPostgres>(),
     scenario::<postgres::Servers>(),
+    scenario::<search::SearchPostgres>(),
     scenario::<table::TablePut>(),
     scenario::<table::TableRange>(),
     scenario::<cluster::Stream>(),
