@@ -15,13 +15,15 @@ export class Refusal extends Error {
 
 /**
  * Calls `method path` under /api/v1; answers the JSON, or null when there is none. A list that goes on has `next`, the path of its next page.
- * Throws a Refusal. `key`: the idempotency key of a call that makes something, where that takes one.
+ * Throws a Refusal. `key`: the idempotency key of a call that makes something, where that takes one; `signal`: ends the call, whose answer
+ * nobody waits for any more.
  */
-export async function call(method, path, body, key) {
+export async function call(method, path, body, key, signal) {
   let answer;
   let json = null;
   const patience = new AbortController();
   const timer = setTimeout(() => patience.abort(), PATIENCE_MS);
+  signal?.addEventListener("abort", () => patience.abort());
   try {
     answer = await fetch("/api/v1" + path, {
       method,

@@ -1,6 +1,6 @@
 // The pages beside the conversations: moments and contacts. Their scripts are fetched when one is opened.
 
-import { $ } from "./dom.js";
+import { $, isSearching } from "./dom.js";
 import { MOMENTS } from "./state.js";
 import { many } from "./store.js";
 import { t } from "./texts.js";
@@ -10,7 +10,7 @@ const PAGES = { moments: () => import("./moments.js"), contacts: () => import(".
 export class Beside {
   constructor(store, call) {
     Object.assign(this, { store, call });
-    // The page that is open: {name, render}.
+    // The page that is open: {name, render, lead}.
     this.page = null;
     store.watch(() => {
       this.marks();
@@ -20,11 +20,16 @@ export class Beside {
 
   get isOpen() { return Boolean(this.page); }
 
-  /** Shows the page of this name; none: closes the one that is open. */
-  async show(name) {
+  /** Shows the page of this name, and on it what has the id `at`; none: closes the one that is open. */
+  async show(name, at) {
     $("page").hidden = !name;
     if (!name) this.page = null;
-    if (!name || this.page?.name === name) return;
+    if (!name) return;
+    if (this.page?.name !== name) await this.open(name);
+    if (at && this.page?.name === name) await this.page.lead?.(at);
+  }
+
+  async open(name) {
     const page = { name, render: () => {} };
     this.page = page;
     const { title, open } = await PAGES[name]();
@@ -32,9 +37,9 @@ export class Beside {
     if (this.page !== page) return;
     const { store, call } = this;
     $("page-title").textContent = title();
-    page.render = open(store, { call, body: $("page-body"), limit: store.self.textCharacters }).render;
+    Object.assign(page, open(store, { call, body: $("page-body"), limit: store.self.textCharacters }));
     page.render();
-    $("page-body").focus();
+    if (!isSearching()) $("page-body").focus();
   }
 
   /** How much is new on each. */

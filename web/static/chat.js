@@ -9,9 +9,10 @@ import { Beside } from "./beside.js";
 import { Composer } from "./composer.js";
 import { openDb } from "./db.js";
 import { dateDialog } from "./date.js";
-import { findDialog, groupDialog } from "./dialogs.js";
+import { groupDialog } from "./dialogs.js";
 import { $, hues, paint } from "./dom.js";
 import { emojiPicker } from "./emoji.js";
+import { findDialog } from "./find.js";
 import { forwardDialog } from "./forward.js";
 import { fragments } from "./fragments.js";
 import { hearKeys } from "./keys.js";
@@ -30,6 +31,7 @@ import { tellRefusals } from "./refusals.js";
 import { remind } from "./reminder.js";
 import { reportDialog } from "./report.js";
 import { Route } from "./route.js";
+import { searchPanel } from "./search_panel.js";
 import { sessionEnd } from "./session.js";
 import { settingsDialog } from "./settings.js";
 import { starredDialog } from "./starred.js";
@@ -112,7 +114,20 @@ const date = dateDialog(async (time) => {
   const row = await pane.firstSince(time);
   if (row) lead(row);
 });
-const find = findDialog(store, call, go);
+const search = searchPanel(store, call, {
+  lead: (hash, inPlace) => fragment.lead(hash, inPlace), leave: () => fragment.leave("search"), found: (row) => route.found(row),
+});
+const find = findDialog(store, call, {
+  go,
+  lead: (row, sought) => {
+    lead(row);
+    store.seek(sought);
+  },
+  all: (text) => {
+    search.write(text);
+    fragment.lead("#search/all");
+  },
+});
 const newGroup = groupDialog(store, call, go);
 const starred = starredDialog(store, call, lead);
 const settings = settingsDialog(store, call, () => line.state, {
@@ -127,12 +142,17 @@ const fragment = fragments({
     lead: (hash, inPlace) => fragment.lead(hash, inPlace), leave: () => fragment.leave("about"), reveal, mute, date,
     report: report.person,
   }),
+  search,
   settings,
 });
 const route = new Route({ store, list, pane, composer, beside, fragment });
 
 // Keys, fingers, the mouse, and buttons.
-hearKeys({ find, move: (step) => route.move(step), leave: () => pane.toNewest(true) });
+hearKeys({ find, search, move: (step) => route.move(step), leave: () => {
+  if (search.isOpen()) return fragment.leave("search");
+  store.seek(null);
+  pane.toNewest(true);
+} });
 /** Does something with the message of this row, if it is still to be seen. */
 const withMessage = (act) => (id, opener) => {
   const row = pane.message(id);
@@ -161,6 +181,7 @@ function notified(state) {
   banner.tell(state);
   if (state.phase === "waiting" || state.phase === "offline") presence.lost();
   pane.told(state);
+  search.told(state);
   settings.facts();
   if (state.phase === "ended") end.ended();
 }

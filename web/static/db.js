@@ -17,7 +17,7 @@ const KEPT_ROWS = 100_000;
 // Of the object stores below. Data of another version is dropped, and fetched anew.
 const VERSION = 1;
 
-const inConversation = (id, from, to) => IDBKeyRange.bound([id, from], [id, to], true, true);
+export const inConversation = (id, from, to) => IDBKeyRange.bound([id, from], [id, to], true, true);
 
 /** The database of one person. A new installation gives out the same uids, and a name may change, so neither is part of it alone. */
 const called = ({ account }) => `tidemark-${account}`;

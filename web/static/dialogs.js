@@ -1,5 +1,5 @@
-// The dialogs that find people and conversations and make groups. When one closes, the browser
-// gives the focus back to where it was.
+// Finding people and conversations by their names, and the dialog that makes groups. When it closes, the browser gives the focus back to
+// where it was.
 
 import { folded } from "./characters.js";
 import { $, h, isolate } from "./dom.js";
@@ -21,23 +21,6 @@ export const conversations = (store, call) => async (text, show) => {
   const others = await people(call, text);
   return [...known, ...others.filter(({ id }) => !known.some((each) => each.id === id))].slice(0, MOST_FOUND);
 };
-
-/** Ctrl+K. Answers what opens it; `go(id)` opens the conversation that was chosen. */
-export function findDialog(store, call, go) {
-  const picker = new Picker($("find-text"), $("find-list"), {
-    note: (text) => { $("find-note").textContent = text; },
-    find: conversations(store, call),
-    take: async ({ id, title }) => {
-      $("find").close();
-      if (id.startsWith("u:")) await store.write(id, (db) => db.learn([{ uid: numberOf(id), name: title }]));
-      go(id);
-    },
-  });
-  return () => {
-    $("find").showModal();
-    picker.reset();
-  };
-}
 
 /** The dialog for a new group. */
 export function groupDialog(store, call, go) {

@@ -30,6 +30,16 @@ export function place(popover, opener) {
   popover.style.left = `${Math.max(4, Math.min(beside, innerWidth - width - 4))}px`;
 }
 
+// How long something that somebody was led to is marked.
+const MARKED_MS = 2_000;
+
+/** Lights something up to which somebody was led. */
+export const light = (element) =>
+  element.animate([{ background: getComputedStyle(element).getPropertyValue("--accent-soft") }, {}], MARKED_MS);
+
+/** Whether somebody types in the search, who keeps the focus there. */
+export const isSearching = () => Boolean(document.activeElement?.closest("#search"));
+
 export const icon = (name) => h(`i.icon.${name}`, { "aria-hidden": "true" });
 
 // Characters that are written from right to left (Unicode's bidirectional classes R and AL, by their blocks).

@@ -15,7 +15,7 @@ export function showHeader(store, id) {
   const { left } = store.conversations.get(id) ?? {};
   $("open-mute").hidden = $("pin").hidden = store.nobody.has(id) || Boolean(left);
   $("pin").ariaPressed = String(Boolean(store.setting("pin", id)));
-  $("open-about").hidden = store.nobody.has(id);
+  $("open-about").hidden = $("open-search").hidden = store.nobody.has(id);
   $("open-about").title = t("about.title", { name: isolate(title) });
   showMute(store, id, $("open-mute"));
   showPins(store, id);

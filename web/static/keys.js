@@ -10,19 +10,28 @@ function writes({ key, ctrlKey, metaKey, altKey, target }) {
   return isLetter && !box.disabled && box.checkVisibility() && !target.isContentEditable;
 }
 
-/** `find()` opens the search, `move(step)` the next conversation, `leave()` marks the open one as read and goes to its end. */
-export function hearKeys({ find, move, leave }) {
+// The key of shortcuts; on a Mac, Ctrl+F moves the caret.
+const isMac = /Mac/.test(navigator.platform);
+
+/**
+ * `find()` opens the search for anything, `search.begin()` the one in the conversation (false: the browser's own is wanted) and
+ * `search.step(by)` goes on in it; `move(step)` opens the next conversation, `leave()` marks the open one as read and goes to its end.
+ */
+export function hearKeys({ find, search, move, leave }) {
   const sheet = $("keys");
   document.addEventListener("keydown", (event) => {
-    const { key, target, altKey } = event;
+    const { key, target, altKey, shiftKey } = event;
     if (event.defaultPrevented) return;
     const isField = target.closest("input, textarea, select");
     const isOver = document.querySelector("dialog[open]");
     if ((event.ctrlKey || event.metaKey) && key.toLowerCase() === "k") find();
     else if (isOver) return;
+    else if ((isMac ? event.metaKey : event.ctrlKey) && !altKey && !shiftKey && key.toLowerCase() === "f") {
+      if (!search.begin()) return;
+    } else if (key === "F3" && search.isOpen()) search.step(shiftKey ? -1 : 1);
     else if (altKey && key === "ArrowUp") move(-1);
     else if (altKey && key === "ArrowDown") move(1);
-    else if (key === "Escape" && !$("open").hidden) leave();
+    else if (key === "Escape" && (!$("open").hidden || search.isOpen())) leave();
     else if (isField || document.querySelector("[popover]:popover-open:not(.tip)")) return;
     else if (key === "?") sheet.showModal();
     else if (writes(event)) return $("text").focus();

@@ -1,7 +1,7 @@
 // The log: puts the elements of items (rows.js) into the document, so that what is being read stays where it is. Owns the place to which
 // it is scrolled.
 
-import { $, append, h, keep } from "./dom.js";
+import { $, append, h, isSearching, keep, light } from "./dom.js";
 import { fill, make } from "./rows.js";
 import { t } from "./texts.js";
 
@@ -11,8 +11,6 @@ const NEAR = 600;
 const AT_END = 40;
 // Pixels that a line, and a page, of a wheel stand for.
 const WHEEL = [1, 16, 400];
-// How long a message that somebody was led to is marked.
-const MARKED_MS = 2_000;
 
 export class Log {
   /** `acts`: what the buttons of a message do (rows.js); `scrolled()`: somebody has scrolled, or the size has changed. */
@@ -109,8 +107,8 @@ export class Log {
     if (!row) return false;
     this.isFollowing = false;
     row.scrollIntoView({ block: "center" });
-    row.querySelector(".more")?.focus({ preventScroll: true });
-    row.animate([{ background: getComputedStyle(row).getPropertyValue("--accent-soft") }, {}], MARKED_MS);
+    if (!isSearching()) row.querySelector(".more")?.focus({ preventScroll: true });
+    light(row);
     return true;
   }
 

@@ -223,12 +223,14 @@ function wordsOf(node) {
 export const elements = (nodes) => nodes.map((node) => {
   if (typeof node === "string") return node;
   const { kind, text, children, href, language, values, person } = node;
+  // Those with a text have children where some of it is marked.
+  const words = () => (children ? elements(children) : [text]);
   switch (kind) {
     case "ul": return h("ul", {}, ...children.map((item) => h("li", {}, ...elements(item))));
     case "ol": return h("ol", {}, ...children.map((item, at) => h("li", { value: values[at] }, ...elements(item))));
-    case "pre": return h("pre", {}, language ? h("small.language", {}, language) : null, h("code", {}, text));
-    case "code": return h("code", {}, text);
-    case "mention": return h(`span.mention${person.me ? ".me" : ""}`, { "data-person": person.uid }, text);
+    case "pre": return h("pre", {}, language ? h("small.language", {}, language) : null, h("code", {}, ...words()));
+    case "code": return h("code", {}, ...words());
+    case "mention": return h(`span.mention${person.me ? ".me" : ""}`, { "data-person": person.uid }, ...words());
     case "quote": return h("blockquote", {}, ...elements(children));
     case "link": return h("a", { href, target: "_blank", rel: "noopener noreferrer", title: href, dir: "auto" }, ...elements(children));
     default: return h(kind, {}, ...elements(children));

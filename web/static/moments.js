@@ -2,9 +2,10 @@
 
 import { ask } from "./ask.js";
 import { cut } from "./characters.js";
-import { disc, h, icon, isolate, keep } from "./dom.js";
+import { disc, h, icon, isSearching, isolate, keep, light } from "./dom.js";
 import { elements, lineOf, parse } from "./markdown.js";
 import { item as menuItem, openMenu } from "./menu.js";
+import { marked } from "./sought.js";
 import { MOMENTS, characters, nameOf } from "./state.js";
 import { listOf, momentOf, refused, sinceOf, t } from "./texts.js";
 
@@ -15,7 +16,7 @@ const AGAIN_MS = 60_000;
 
 export const title = () => t("moments.title");
 
-/** Fills `body`. Answers {render}, which shows what is there now. */
+/** Fills `body`. Answers {render, lead}: what shows what is there now, and the moment with an id, which is fetched if need be. */
 export function open(store, { body, limit }) {
   let most = PAGE;
   const text = h("textarea", { id: "moment-text", rows: "2", dir: "auto", placeholder: t("moments.write"), "aria-label": t("moments.write") });
@@ -54,7 +55,7 @@ export function open(store, { body, limit }) {
     // A later one has begun, and knows more.
     if (own !== turn) return;
     // A moment with a refused call is shown, even if its author is no longer a friend.
-    const rows = all.filter(({ sender, message_id }) => sender === store.self.uid || isFriend(store, sender)
+    const rows = all.filter(({ sender, message_id }) => sender === store.self.uid || store.isFriend(sender)
       || store.outbox.some(({ call, state }) => state === "failed" && call?.path.startsWith(`/moments/${message_id}/`)));
     const items = [...waiting(store), ...rows].map((row) => itemOf(store, row));
     feed.toggleAttribute("data-loading", !items.length && !store.isSynced);
@@ -69,14 +70,20 @@ export function open(store, { body, limit }) {
     if (newest && store.unread(MOMENTS) && !document.hidden) await store.markRead(MOMENTS, newest.message_id);
   };
   const clock = setInterval(() => (feed.isConnected ? render() : clearInterval(clock)), AGAIN_MS);
-  return { render };
+  const lead = async (id) => {
+    await store.history.around(MOMENTS, id).catch(() => {});
+    most = Math.max(most, 1 + (await store.db.moments(Infinity)).findIndex(({ message_id }) => message_id === id));
+    await render();
+    const moment = feed.querySelector(`[data-row="${id}"]`)?.closest(".moment");
+    if (!moment) return;
+    moment.scrollIntoView({ block: "center" });
+    if (!isSearching()) moment.focus({ preventScroll: true });
+    light(moment);
+  };
+  return { render, lead };
 }
 
-const isFriend = (store, uid) => {
-  const { mine, theirs } = store.friend(uid);
-  return mine && theirs;
-};
-const friendsOf = (store) => [...store.friends.keys()].filter((uid) => isFriend(store, uid));
+const friendsOf = (store) => [...store.friends.keys()].filter((uid) => store.isFriend(uid));
 
 /** Moments that are on their way, newest first. */
 const waiting = (store) => store.outbox.filter(({ call }) => call?.path === "/moments")
@@ -107,15 +114,15 @@ function itemOf(store, row) {
   ].map((comment) => ({ ...comment, name: nameFor(store, comment.sender) }));
   const unsettled = row.item ?? deletion ?? refusedLike;
   return { key: row.client_id, row, name: nameFor(store, row.sender), liked, likes: likes.map((uid) => store.name(uid)), comments, unsettled,
-    since: row.sent_at ? sinceOf(row.sent_at) : "", hue: store.profile(row.sender).hue };
+    since: row.sent_at ? sinceOf(row.sent_at) : "", sought: store.sought, hue: store.profile(row.sender).hue };
 }
 
 /** Comments that are on their way or were refused are shown in any case, since the typed text is nowhere else; and afterwards, too. */
 function withFold(item, unfolded) {
   if (item.comments.some((comment) => comment.item)) unfolded.add(item.key);
   const isOpen = unfolded.has(item.key);
-  const { row, name, liked, likes, comments, unsettled, since, hue } = item;
-  return { ...item, isOpen, sig: JSON.stringify([row.message_id, row.body, name, liked, likes, comments, unsettled, since, hue, isOpen]) };
+  const { row, name, liked, likes, comments, unsettled, since, hue, sought } = item;
+  return { ...item, isOpen, sig: JSON.stringify([row.message_id, row.body, name, liked, likes, comments, unsettled, since, hue, sought?.key, isOpen]) };
 }
 
 /** The last call at a path that is on its way or was refused. */
@@ -136,7 +143,7 @@ function make(store) {
   return h("article.moment", { tabindex: "0" }, h("div.said", {}), form);
 }
 
-function fill(store, { key, row, name, liked, likes, comments, unsettled, since, isOpen }, element, toggle) {
+function fill(store, { key, row, name, liked, likes, comments, unsettled, since, sought, isOpen }, element, toggle) {
   const own = row.sender === store.self.uid;
   const { message_id } = row;
   const [said, form] = element.children;
@@ -158,7 +165,7 @@ function fill(store, { key, row, name, liked, likes, comments, unsettled, since,
   said.replaceChildren(...[
     h("div.by", {}, disc(`u:${row.sender}`, own ? store.self.name : name),
       h("p.who", {}, h("b", { dir: "auto" }, name), " ", time || null, unsettled ? state(store, unsettled) : null), menu),
-    h("div.words", { dir: "auto" }, ...elements(parse(row.body.text))),
+    h("div.words", { dir: "auto" }, ...elements(marked(parse(row.body.text), sought))),
     message_id && h("p.acts", {}, like, talk),
     isOpen && count && h("p.quiet", {}, t("moments.likes", { count }), likes.length ? ` (${listOf(likes.map(isolate))})` : ""),
     isOpen && lines.length && h("ul.comments", { role: "list" }, ...lines),

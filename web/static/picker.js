@@ -10,10 +10,11 @@ const SETTLE_MS = 150;
 export class Picker {
   /**
    * `find(text, show)` answers [{id, title}], and may `show` some of them at once; `take(choice)` gets the one that
-   * was chosen; `note(text)` says why there is nothing; `first`: the one that is marked by itself, -1: none.
+   * was chosen; `note(text)` says why there is nothing; `none()`: Enter where nothing was found; `first`: the one that is marked by itself,
+   * -1: none.
    */
-  constructor(input, list, { find, take, note = () => {}, first = 0 }) {
-    Object.assign(this, { input, list, find, take, note, first, found: [], at: first, turn: 0 });
+  constructor(input, list, { find, take, note = () => {}, none = () => {}, first = 0 }) {
+    Object.assign(this, { input, list, find, take, note, none, first, found: [], at: first, turn: 0 });
     input.addEventListener("input", () => {
       // Choices that no longer fit are gone at once: Enter takes a shown one.
       const text = folded(input.value.trim());
@@ -73,6 +74,7 @@ export class Picker {
     if (!choice && !this.found.length) await this.asked();
     choice ??= this.found[this.at];
     if (choice) this.take(choice);
+    else if (!this.found.length) this.none();
   }
 
   /** A mark that was moved stays on the same one. */

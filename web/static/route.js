@@ -2,7 +2,8 @@
 
 import { hasRoom } from "./about.js";
 import { isOwn, named, pathOf } from "./address.js";
-import { $ } from "./dom.js";
+import { $, isSearching } from "./dom.js";
+import { MOMENTS } from "./state.js";
 import { uuid } from "./store.js";
 import { isTouch } from "./touch.js";
 
@@ -37,10 +38,12 @@ export class Route {
     document.querySelector(":popover-open")?.hidePopover();
     const { id, at, page } = named(location.pathname);
     // Back at an address, one is where one was.
-    const { place, isLed, key } = history.state ?? {};
+    const { place, isLed, key, moment } = history.state ?? {};
+    // Words that are marked are those of a search here.
+    if (id !== store.open && !location.hash.startsWith("#search")) store.seek(null);
     store.open = id;
     $("app").dataset.view = id || page ? "conversation" : "list";
-    this.beside.show(page);
+    this.beside.show(page, moment);
     $("open").hidden = !id;
     $("pane-blank").hidden = Boolean(id || page);
     $("skip").hidden = !id;
@@ -51,7 +54,7 @@ export class Route {
     else if (at) pane.lead(at);
     else if (isBack) pane.toNewest();
     $("jump-back").hidden = !isLed;
-    if (id && !isTouch() && matchMedia("(min-width: 720px)").matches) $("text").focus();
+    if (id && !isSearching() && !isTouch() && matchMedia("(min-width: 720px)").matches) $("text").focus();
     this.followed = key;
     this.fragment.follow();
   }
@@ -73,15 +76,15 @@ export class Route {
     this.visit(link.pathname);
   }
 
-  /** Opens an address of this page. `isLed`: to another message of the conversation that is open. */
-  visit(path, isLed = false) {
+  /** Opens an address of this page. `isLed`: to another message of the conversation that is open; `moment`: the id of the one to show. */
+  visit(path, { isLed = false, moment } = {}) {
     this.fragment.whenLeft(() => {
       // Where there is room for both, the panel stays beside the message.
       const to = isLed && hasRoom() ? path + location.hash : path;
       if (to !== location.pathname + location.hash) {
         this.rested(this.pane.place());
-        history.pushState({ fromList: !this.store.open && !this.beside.isOpen, isLed, key: uuid() }, "", to);
-      } else history.replaceState({ ...history.state, place: null }, "");
+        history.pushState({ fromList: !this.store.open && !this.beside.isOpen, isLed, moment, key: uuid() }, "", to);
+      } else history.replaceState({ ...history.state, place: null, moment }, "");
       this.follow();
     });
   }
@@ -105,7 +108,24 @@ export class Route {
   }
 
   /** Shows a message: {message_id} or {sender, client_id}. The browser's back button leads back to where one was. */
-  lead(id, of) { this.visit(pathOf(id, of), id === this.store.open); }
+  lead(id, of) {
+    if (id === MOMENTS) this.visit("/moments", { moment: of.message_id });
+    else this.visit(pathOf(id, of), { isLed: id === this.store.open });
+  }
+
+  /** Shows what a search has found, and keeps that open. The first one alone is a step for the browser's back button. */
+  found({ conversation, message_id }) {
+    this.fragment.whenLeft(() => {
+      const { isFound, steps } = history.state ?? {};
+      const isFirst = !isFound || Boolean(steps);
+      if (isFirst) this.rested(this.pane.place());
+      const isMoment = conversation === MOMENTS;
+      const path = isMoment ? "/moments" : pathOf(conversation, { message_id });
+      const state = { isFound: true, isLed: !isMoment, moment: isMoment ? message_id : undefined, key: uuid() };
+      isFirst ? history.pushState(state, "", path + location.hash) : history.replaceState(state, "", path + location.hash);
+      this.follow();
+    });
+  }
 
   /** Somebody rests there in the open conversation (log.js); null: at its end. The entry of the browser's history keeps that. */
   rested(place) {

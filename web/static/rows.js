@@ -6,6 +6,7 @@ import { eventOf } from "./groups.js";
 import { elements, lineOf, parse, words } from "./markdown.js";
 import { named } from "./mentions.js";
 import { counts, isEvent, mentions, nameOf, shown, withoutText } from "./state.js";
+import { marked } from "./sought.js";
 import { isStarred } from "./starred.js";
 import { dayOf, listOf, momentOf, refused, t, timeOf } from "./texts.js";
 
@@ -76,8 +77,9 @@ function messageOf(store, row, first, quotes, { readers, inWords }) {
   const starred = Boolean(row.message_id) && isStarred(store, row);
   const names = named(store, row);
   const recalled = kind === "recalled" && store.recalled(row);
-  const sig = JSON.stringify([recalled, names, from, hue, starred, readBy, brief, state, first, name, row.reason, row.code, kind, body, said, smileys, change?.state, change?.reason, change?.frame.body]);
-  return { key, id: row.message_id, sig, row, own, first, starred, state, readBy, brief, name, said, from, smileys, names, isToMe: mentions(row, store.self.uid), recalled };
+  const sought = row.body?.text && store.sought?.areIn(row.body.text) ? store.sought : null;
+  const sig = JSON.stringify([sought?.key, recalled, names, from, hue, starred, readBy, brief, state, first, name, row.reason, row.code, kind, body, said, smileys, change?.state, change?.reason, change?.frame.body]);
+  return { key, id: row.message_id, sig, row, own, first, starred, state, readBy, brief, name, said, from, smileys, names, sought, isToMe: mentions(row, store.self.uid), recalled };
 }
 
 /** The author and the text that a reply quotes; only the author of a message that is not in this browser. */
@@ -165,7 +167,7 @@ export function fill(item, element, acts) {
   }
   if (item.said) parts.push(quote(item.said, acts));
   if (item.from) parts.push(h("p.forwarded", {}, item.from));
-  const said = h(`div.words${isEmojiAlone(row.body?.text ?? "") ? ".alone" : ""}`, { dir: "auto", "data-by": first ? null : `${name}:` }, ...elements(tree));
+  const said = h(`div.words${isEmojiAlone(row.body?.text ?? "") ? ".alone" : ""}`, { dir: "auto", "data-by": first ? null : `${name}:` }, ...elements(marked(tree, item.sought)));
   if (row.body?.edited) said.append(" ", h("small.edited", {}, t("row.edited")));
   if (item.starred) said.append(" ", h("i.icon.star", { role: "img", "aria-label": t("star.starred") }));
   // Above the first of several stands when that was; a screen reader would say it twice.

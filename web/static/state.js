@@ -92,6 +92,13 @@ function changeMessage(message, { kind, body }) {
   else if (message.kind === "message") Object.assign(message, kind === "recall" ? { kind: "recalled", body } : { body });
 }
 
+/** The row as it is after such a change. */
+export function changed(row, change) {
+  const copy = { ...row };
+  changeMessage(copy, change);
+  return copy;
+}
+
 /**
  * Applies the row to its message or moment, and answers that as it was before. A change to one that is not here is kept until it is.
  * `last`: the same message, as the list of conversations has it.

@@ -30,6 +30,8 @@ export class Store extends Listed {
     this.base = 0;
     // The id of the open conversation.
     this.open = null;
+    // What is looked for (sought.js): it is marked wherever it stands in messages and moments; null: nothing is.
+    this.sought = null;
     this.asked = new Set();
     // People whose profile was asked for, and when; and people to ask for.
     this.profiled = new Map();
@@ -76,6 +78,13 @@ export class Store extends Listed {
 
   /** Shows again what is in memory. */
   show(ids = []) { for (const watcher of this.watchers) watcher(ids); }
+
+  /** Marks other words; null: none. */
+  seek(sought) {
+    if (sought?.key === this.sought?.key) return;
+    this.sought = sought;
+    this.show([this.open]);
+  }
 
   /** Writes with `work`, then shows it here and tells the others. */
   async write(id, work) {
@@ -282,6 +291,12 @@ export class Store extends Listed {
     if (!waiting || waiting.state === "failed") return known;
     const { wanted } = waiting.call.body;
     return { ...known, mine: wanted, declined: !wanted };
+  }
+
+  /** Whether somebody is a friend, whose moments one sees. */
+  isFriend(uid) {
+    const { mine, theirs } = this.friend(uid);
+    return mine && theirs;
   }
 
   /** People who want to be friends and wait for an answer. */

@@ -190,7 +190,7 @@ const LIST: &str = "navigation “Conversations”
 toolbar “Tools”
 link “Ada” – Profile
 button “Settings” hasPopup=dialog
-button “Find a person or conversation (Ctrl+K)” hasPopup=dialog
+button “Find people, conversations and messages (Ctrl+K)” hasPopup=dialog
 button “New group” hasPopup=dialog
 button “Starred messages” hasPopup=dialog
 list

@@ -180,6 +180,7 @@ menuitem “Mute always”";
 const TOOLS: &str = "toolbar “Tools of this conversation”
 button “Keep at the top of the list” pressed=true
 button “Muted” hasPopup=menu
+link “Search in this conversation (Ctrl+F)”
 link “About Ben”";
 
 const PERSON: &str = "menu “Actions”

@@ -51,7 +51,10 @@ async fn menus_and_dialogs_say_what_they_are_and_what_is_in_them() {
     assert_eq!(said(&window, "alertdialog").await, QUESTION);
     window.press(ESCAPE).await;
     for (dialog, begins) in [
-        ("find", "dialog “Find a person or conversation”\ncombobox “Name of a person or conversation”"),
+        (
+            "find",
+            "dialog “Find people, conversations and messages”\ncombobox “Find people, conversations and messages”",
+        ),
         ("new-group", "dialog “New group”\nform\nheading “New group”"),
         ("starred", "dialog “Starred messages”\nheading “Starred messages”"),
         ("keys", "dialog “Keyboard”\nheading “Keyboard”\nEnter\nSend the message"),

@@ -49,6 +49,7 @@ mod presence;
 mod recovery;
 mod refusals;
 mod refused;
+mod search;
 mod settings;
 mod social;
 mod starred;

@@ -18,6 +18,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(25);
 pub(crate) const ENTER: &str = "\u{E007}";
 pub(crate) const SHIFT_ENTER: &str = "\u{E008}\u{E007}\u{E008}";
 pub(crate) const CONTROL_K: &str = "\u{E009}k\u{E009}";
+pub(crate) const CONTROL_F: &str = "\u{E009}f\u{E009}";
 pub(crate) const ALT_DOWN: &str = "\u{E00A}\u{E015}\u{E00A}";
 pub(crate) const DOWN: &str = "\u{E015}";
 pub(crate) const UP: &str = "\u{E013}";
