@@ -88,6 +88,12 @@ async fn every_page_can_be_pictured() {
         window.sees("I bring coffee").await;
         window.until("!document.getElementById('pins').hidden").await;
         show(&window, language, "conversation").await;
+        window.click("#open-search").await;
+        window.write("#search-text", "nine").await;
+        window.until("document.querySelectorAll('#search-hits mark').length > 1").await;
+        show(&window, language, "search").await;
+        window.click("#search-close").await;
+        window.until("!location.hash").await;
         window.click("#pins").await;
         window.until("document.querySelectorAll('#actions button').length === 2").await;
         show(&window, language, "pins").await;
