@@ -74,6 +74,7 @@ pub use store::{FileStore, MemoryStore, Store};
 pub use wire::{
     Account, BatchOutcome, ClientFrame, Consumed, Conversation, ConversationPage, ConversationPlace,
     ConversationSummary, Direction, Draft, Entries, Entry, Group, History, Kind, Me, Member, Mentions,
-    MessageKey, Muted, Person, Progress, RangeEnd, RangePage, RangeQuery, ReadCount, Reason, Recipient,
-    Report, ReportPage, ReportedMessage, Role, SearchHit, SearchPage, SearchQuery, Sent, Seq, ServerFrame,
+    MessageKey, Muted, NamedFile, Person, Progress, RangeEnd, RangePage, RangeQuery, ReadCount, Reason,
+    Recipient, Report, ReportPage, ReportedMessage, Role, SearchHit, SearchPage, SearchQuery, Sent, Seq,
+    ServerFrame,
 };

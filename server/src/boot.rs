@@ -39,7 +39,7 @@ pub use others::{Hinting, begin_another_life};
 pub use running::{RunningServer, Unfinished};
 pub use sequences::{as_installed, sequencer};
 pub use status::status;
-pub use transfer::{export_snapshot, files_to_back_up, place_to_restore};
+pub use transfer::{directory_of_files, export_snapshot, files_to_back_up, place_to_restore};
 pub use verify::{Verified, verify};
 
 /// Starts everything, in the order in which a message comes back up.

@@ -16,6 +16,7 @@ pub mod boot;
 pub mod cli;
 pub mod config;
 pub mod domain;
+pub mod files;
 pub mod http;
 pub mod lifecycle;
 mod log_limit;

@@ -6,6 +6,7 @@
 
 mod call;
 mod changes;
+mod files;
 mod reports;
 
 use std::cmp::Reverse;

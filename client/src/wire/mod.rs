@@ -4,11 +4,13 @@
 //! ignored and unknown kinds kept as text, so that a newer server does not break an older client.
 
 mod entry;
+mod file;
 mod frame;
 mod group_message;
 mod http;
 
 pub use entry::{Conversation, Draft, Entry, Kind, MessageKey, Recipient, Sent};
+pub use file::NamedFile;
 pub use frame::{ClientFrame, Entries, Progress, ServerFrame};
 pub use group_message::{Mentions, ReadCount};
 pub use http::{

@@ -151,6 +151,8 @@ impl Deletions {
             }
         }
         self.search.forget(uid).await?;
+        // Those that others' rows name stay.
+        self.directory.check_files_of(uid, self.clock.now()).await?;
         self.directory.mark_cleared(uid).await?;
         Ok(true)
     }
@@ -247,7 +249,7 @@ impl Deletions {
         others: Vec<Uid>,
     ) -> Result<(), Stopped> {
         let client_id = name(uid, &format!("take back {}", row.message_id));
-        let publish = Publish { client_id, kind, target, body, others };
+        let publish = Publish { client_id, kind, target, body, files: Vec::new(), others };
         settled(uid, self.queues.submit(uid, Request::Publish(publish)).await.map(drop))
     }
 }

@@ -5,11 +5,14 @@
 
 pub mod access_keys;
 pub mod accounts;
+mod attachments;
 pub mod audit;
 pub mod consent;
 mod conversations;
 pub mod deletions;
 pub mod ephemeral;
+mod file_walk;
+mod files;
 pub mod follow;
 pub mod groups;
 pub mod invites;
@@ -32,11 +35,14 @@ pub use accounts::{
     AccountError, AccountOptions, Accounts, Attempt, DeviceToken, KnownDevice, LABEL_CHARACTERS,
     NewSignUpInvite, OpenSignUpInvite, Others, RecoveryCodes, SignUp, SignedIn,
 };
+pub use attachments::Attachments;
 pub use audit::{Audit, Audited, NamedAuditLine};
 pub use consent::Consent;
 pub use conversations::{Conversations, History, NamedConversation, Place, ReadersError};
 pub use deletions::Deletions;
 pub use ephemeral::{EphemeralOptions, Ephemerals};
+pub use file_walk::FileWalk;
+pub use files::{FileError, FileOptions, Files, Incoming, Readable, Upload};
 pub use follow::Follow;
 pub use groups::Groups;
 pub use invites::{InviteError, Invites};

@@ -6,9 +6,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::People;
+use super::{Attachments, People};
 use crate::domain::{
-    Body, ClientId, Content, Conversation, IdempotencyKey, Kind, MessageId, RangeQuery, Uid,
+    Attached, Body, ClientId, Content, Conversation, IdempotencyKey, Kind, MessageId, RangeQuery, Uid,
 };
 use crate::queue::{Publish, Queues, Request, SendAck, SendError};
 use crate::store::{KeyState, MessageStore, Page, PendingKey, StoreError};
@@ -32,6 +32,7 @@ pub struct Moments {
     store: Arc<dyn MessageStore>,
     people: People,
     queues: Queues,
+    attachments: Attachments,
     text_characters: usize,
 }
 
@@ -41,27 +42,31 @@ impl Moments {
         store: Arc<dyn MessageStore>,
         people: People,
         queues: Queues,
+        attachments: Attachments,
         text_characters: usize,
     ) -> Moments {
-        Moments { store, people, queues, text_characters }
+        Moments { store, people, queues, attachments, text_characters }
     }
 
     /// Tells all friends of `who` but those in `except`.
     ///
     /// # Errors
-    /// When the text breaks a rule; those of storing.
+    /// When the text breaks a rule, or there is no such file; those of storing.
     pub async fn post(
         &self,
         who: Uid,
         client_id: ClientId,
         text: &str,
+        mut files: Vec<Attached>,
         except: &[Uid],
     ) -> Result<SendAck, SendError> {
-        let body = Body::text(text, self.limit(who, client_id, text).await?)?;
+        let limit = self.limit(who, client_id, text).await?;
+        let body = if files.is_empty() { Body::text(text, limit)? } else { Body::caption(text, limit)? };
         let except: HashSet<Uid> = except.iter().copied().collect();
         let list = self.people.friend_list(who).await.map_err(unavailable)?;
-        let others = list.hearing.iter().copied().filter(|uid| !except.contains(uid)).collect();
-        self.publish(who, client_id, Kind::Moment, body, others).await
+        let others: Vec<Uid> = list.hearing.iter().copied().filter(|uid| !except.contains(uid)).collect();
+        self.attachments.attach((who, client_id), Conversation::MOMENTS, &others, &mut files).await?;
+        self.publish(who, client_id, Kind::Moment, body, files, others).await
     }
 
     /// Says whether `who` likes a moment, by its row in the own inbox.
@@ -76,7 +81,7 @@ impl Moments {
         liked: bool,
     ) -> Result<SendAck, SendError> {
         let (of, others) = self.circle(who, client_id, moment).await?;
-        self.publish(who, client_id, Kind::Like, Body::like(of, liked), others).await
+        self.publish(who, client_id, Kind::Like, Body::like(of, liked), Vec::new(), others).await
     }
 
     /// Says something about a moment.
@@ -92,7 +97,7 @@ impl Moments {
     ) -> Result<SendAck, SendError> {
         let (of, others) = self.circle(who, client_id, moment).await?;
         let body = Body::comment(of, text, self.limit(who, client_id, text).await?)?;
-        self.publish(who, client_id, Kind::Comment, body, others).await
+        self.publish(who, client_id, Kind::Comment, body, Vec::new(), others).await
     }
 
     /// Deletes a moment or a comment of `who` for everybody who has it.
@@ -109,7 +114,7 @@ impl Moments {
         let (mut known, former) = self.people.current_and_former_friends(who).await.map_err(unavailable)?;
         known.extend(former);
         let holders = self.holders(of, known).await?;
-        self.publish(who, client_id, Kind::Delete, Body::deletion(of), holders).await
+        self.publish(who, client_id, Kind::Delete, Body::deletion(of), Vec::new(), holders).await
     }
 
     /// Moments and rows about them, newest first, with ids below `before`.
@@ -208,10 +213,11 @@ impl Moments {
         client_id: ClientId,
         kind: Kind,
         body: Body,
+        files: Vec<Attached>,
         others: Vec<Uid>,
     ) -> Result<SendAck, SendError> {
-        let target = Conversation::MOMENTS;
-        self.queues.submit(who, Request::Publish(Publish { client_id, kind, target, body, others })).await
+        let publish = Publish { client_id, kind, target: Conversation::MOMENTS, body, files, others };
+        self.queues.submit(who, Request::Publish(publish)).await
     }
 }
 

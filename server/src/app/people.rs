@@ -80,7 +80,14 @@ impl People {
     ) -> Result<Request, SendError> {
         let body = Body::of_setting(setting, value)?;
         let others = Vec::new();
-        Ok(Request::Publish(Publish { client_id, kind: Kind::Setting, target, body, others }))
+        Ok(Request::Publish(Publish {
+            client_id,
+            kind: Kind::Setting,
+            target,
+            body,
+            files: Vec::new(),
+            others,
+        }))
     }
 
     /// Sets a setting.
@@ -148,7 +155,7 @@ impl People {
         }
         // The queue knows what holds so far.
         let body = Body::of_keep(Keep { seconds, gone_before: 0 });
-        let publish = Publish { client_id, kind: Kind::Keep, target, body, others };
+        let publish = Publish { client_id, kind: Kind::Keep, target, body, files: Vec::new(), others };
         self.queues.submit(who, Request::Publish(publish)).await
     }
 
@@ -197,7 +204,7 @@ impl People {
         // The queue tells nobody of a request that is declined.
         let others = vec![other];
         let target = Conversation::User(other);
-        let publish = Publish { client_id, kind: Kind::Friend, target, body, others };
+        let publish = Publish { client_id, kind: Kind::Friend, target, body, files: Vec::new(), others };
         self.queues.submit(who, Request::Publish(publish)).await
     }
 

@@ -8,17 +8,18 @@ use tracing::info;
 
 use super::chance::random_uuid;
 use super::error::BootError;
-use super::options::{ephemeral_options, queue_options};
+use super::options::{ephemeral_options, file_options, queue_options};
 use super::others::Hinting;
 use super::storage::Bottom;
 use super::tasks::Tasks;
 use crate::app::{
-    Audit, Consent, Conversations, Due, DueNotices, ENTRIES_BYTES, Ephemerals, Groups, InboxSync,
-    IndexerOptions, Invites, Messages, Moments, Operators, Others, People, Presence, Reports, Search,
-    SearchOptions,
+    Attachments, Audit, Consent, Conversations, Due, DueNotices, ENTRIES_BYTES, Ephemerals, Files, Groups,
+    InboxSync, IndexerOptions, Invites, Messages, Moments, Operators, Others, People, Presence, Reports,
+    Search, SearchOptions,
 };
-use crate::config::Config;
+use crate::config::{Config, ConfigError, DatabaseKind};
 use crate::domain::PageLimit;
+use crate::files::FilePlace;
 use crate::http::{Rates, UseCases};
 use crate::notify::{Local, Notifier, SharedNotifier};
 use crate::queue::{DailyLimit, QueueParts, Queues, Watermarks};
@@ -77,16 +78,33 @@ pub(super) async fn start(config: &Config, bottom: &Bottom) -> Result<Core, Boot
         Arc::clone(&due),
         SearchOptions::default(),
     );
-    let use_cases = use_cases(config, bottom, &queues, notifier, watermarks.clone(), others.clone(), search);
+    let place = files_place(config)?;
+    let use_cases =
+        use_cases(config, bottom, &queues, notifier, watermarks.clone(), others.clone(), (search, place));
     let (stopping, tasks) = (CancellationToken::new(), TaskTracker::new());
     let running = Tasks { use_cases: &use_cases, stopping: &stopping, tasks: &tasks };
     running.of_every_server();
     running.of_deletions(bottom, &queues, others.is_some());
     running.of_retention(config, bottom);
     running.of_search(config, bottom, &due);
+    running.of_files();
     running.of_others(config, watermarks, local, others);
     let rates = Arc::new(Rates::new(&config.limits));
     Ok(Core { use_cases, rates, queues, due, stopping, tasks, hints })
+}
+
+/// Where files lie.
+fn files_place(config: &Config) -> Result<FilePlace, BootError> {
+    let refuse = |why| BootError::Config(ConfigError::Value { section: "files", key: "store", why });
+    let store = &config.files.store;
+    if let Some(url) = store.bucket() {
+        return FilePlace::bucket(url).map_err(refuse);
+    }
+    let path = store.directory(&config.storage.place()).unwrap_or_default();
+    if config.storage.database_url.kind() == DatabaseKind::Postgres {
+        info!(path = %path.display(), "files lie in this directory, which every server of the database must have");
+    }
+    FilePlace::directory(&path).map_err(|why| BootError::File { path, why })
 }
 
 fn use_cases(
@@ -96,7 +114,7 @@ fn use_cases(
     notifier: Arc<dyn Notifier>,
     watermarks: Watermarks,
     others: Option<Others>,
-    search: Search,
+    (search, place): (Search, FilePlace),
 ) -> UseCases {
     let (storage, limits) = (&bottom.storage, &config.limits);
     let store = || Arc::clone(&bottom.messages);
@@ -116,6 +134,9 @@ fn use_cases(
         Groups::new(store(), directory(), queues.clone(), ids.clone(), consent, Arc::new(random_uuid));
     let accounts = storage.accounts_beside(config, clock.clone(), others);
     let audit = Audit::new(directory(), clock.clone());
+    let attachments = Attachments::new(directory(), store(), clock.clone());
+    let (new_uuid, of_files) = (Arc::new(random_uuid), file_options(config));
+    let files = Files::new(directory(), store(), place, clock.clone(), of_files, new_uuid);
     UseCases {
         operators: Operators::new(accounts.clone(), directory(), audit, clock.clone()),
         accounts,
@@ -123,7 +144,15 @@ fn use_cases(
         sync: InboxSync::new(store(), watermarks, notifier, bottom.history, pull),
         conversations: Conversations::new(store(), directory(), limits.conversations),
         search,
-        moments: Moments::new(store(), people.clone(), queues.clone(), limits.text_characters),
+        moments: Moments::new(
+            store(),
+            people.clone(),
+            queues.clone(),
+            attachments.clone(),
+            limits.text_characters,
+        ),
+        files,
+        attachments,
         people,
         invites: Invites::new(directory(), groups.clone(), ids.clone(), clock.clone()),
         reports: Reports::new(directory(), store(), groups.clone(), clock),

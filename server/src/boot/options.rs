@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::app::{AccountOptions, EphemeralOptions};
+use crate::app::{AccountOptions, EphemeralOptions, FileOptions};
 use crate::config::Config;
 use crate::queue::Options;
 use crate::table;
@@ -23,6 +23,15 @@ pub(super) fn ephemeral_options(config: &Config) -> EphemeralOptions {
         typing: config.messages.typing,
         presence: config.messages.presence,
         group_members: config.limits.typing_group_members,
+    }
+}
+
+pub(super) fn file_options(config: &Config) -> FileOptions {
+    let section = &config.files;
+    FileOptions {
+        most_bytes: u64::from(section.file_mib) << 20,
+        account_bytes: u64::from(section.account_mib) << 20,
+        refused: section.refused.clone(),
     }
 }
 

@@ -9,7 +9,7 @@ use tracing::warn;
 
 use super::chance::random_uuid;
 use super::storage::Bottom;
-use crate::app::{Deletions, Due, Follow, Indexer, IndexerOptions, Others, Retention};
+use crate::app::{Deletions, Due, FileWalk, Follow, Indexer, IndexerOptions, Others, Retention};
 use crate::config::Config;
 use crate::http::UseCases;
 use crate::notify::Local;
@@ -81,6 +81,12 @@ impl Tasks<'_> {
             };
             self.tasks.spawn(indexer.run(self.stopping.clone()));
         }
+    }
+
+    /// Removes files that nobody needs.
+    pub(super) fn of_files(&self) {
+        let walk = FileWalk(self.use_cases.files.clone());
+        self.tasks.spawn(walk.run(self.stopping.clone()));
     }
 
     /// Follows what other servers do or, where there are none, what an operator's commands do.

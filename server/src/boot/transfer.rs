@@ -85,6 +85,11 @@ pub fn place_to_restore(config: &Config) -> Result<Place, BootError> {
     Ok(Place { main: config.storage.file()?, ids: issuer_files(config)?.0 })
 }
 
+/// The directory of the files of messages, unless they lie in a bucket.
+pub fn directory_of_files(config: &Config) -> Option<PathBuf> {
+    config.files.store.directory(&config.storage.place())
+}
+
 fn only_sqlite_files(config: &Config) -> Result<(), BootError> {
     match config.storage.database_url.kind() {
         DatabaseKind::Sqlite => Ok(()),

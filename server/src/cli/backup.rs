@@ -11,7 +11,7 @@ use crate::boot;
 use crate::config::Config;
 use crate::domain::{Clock, Timestamp};
 use crate::store::sqlite::note_backup;
-use crate::transfer::backup::{self, Taken, Taking};
+use crate::transfer::backup::{self, Copied, Taken, Taking};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,9 +61,21 @@ pub(super) fn run(what: BackupArguments, config: &Config, version: Version) -> R
         bar.finish_and_clear();
         return done.map(|_| ()).map_err(ExitError::failed);
     }
-    let done = backup::take(&taking, &what.directory, what.full, &bar);
+    let files = boot::directory_of_files(config);
+    let copy = || match &files {
+        Some(files) => backup::copy_files(files, &what.directory, taking.clock.now(), &bar),
+        None => Ok(Copied::default()),
+    };
+    // Before the moment, since what a row names then may go soon after it; and after it, for what came in between.
+    let done = copy().and_then(|before| {
+        let taken = backup::take(&taking, &what.directory, what.full, &bar)?;
+        let after = copy()?;
+        backup::forget_files(&what.directory)?;
+        Ok((taken, before.objects + after.objects, before.bytes + after.bytes))
+    });
     bar.finish_and_clear();
-    let Taken { moment, file, length, written, full_because } = done.map_err(ExitError::failed)?;
+    let (taken, objects, bytes) = done.map_err(ExitError::failed)?;
+    let Taken { moment, file, length, written, full_because } = taken;
     note_backup(&taking.main, moment).map_err(|why| {
         ExitError::failed(format!(
             "the backup {} is good, and its time cannot be noted: {why}",
@@ -78,6 +90,9 @@ pub(super) fn run(what: BackupArguments, config: &Config, version: Version) -> R
         length as f64 / MIB,
         written as f64 / MIB
     );
+    if objects > 0 {
+        println!("files: {:.1} MiB are new", bytes as f64 / MIB);
+    }
     Ok(())
 }
 

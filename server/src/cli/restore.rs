@@ -56,7 +56,12 @@ pub(super) async fn run(what: Restore, config: &Config) -> Result<(), ExitError>
         SequenceSource::Embedded => transfer::without_ceilings(Clock::system().now()),
         SequenceSource::Cluster => 0,
     };
-    let done = restored::renew_files(&config, what.ahead, least).await?;
+    let backups = match what.from.is_dir() {
+        true => Some(&*what.from),
+        false if is_stream => None,
+        false => what.from.parent(),
+    };
+    let done = restored::renew_files(&config, what.ahead, least, backups).await?;
     note_backup(&place.main, moment).map_err(|why| {
         ExitError::failed(format!(
             "the time of the backup cannot be noted beside {}: {why}",

@@ -1,13 +1,20 @@
 //! `tidemark restored`: to be run after files or a database were restored, before serving.
 
+use std::path::Path;
+
 use clap::Args;
 
 use super::ExitError;
 use crate::boot::{self, BootError, Storage};
 use crate::config::{Config, DatabaseKind, MessageIds};
+use crate::files::objects_of;
 use crate::store::MessageStore;
 use crate::store::sqlite::{rename_history, skip_ids};
+use crate::transfer::backup::{Copied, restore_files};
 use crate::transfer::{self, TransferError};
+
+/// Files that are asked for at a time.
+const PAGE: usize = 500;
 
 const EXAMPLES: &str = "\
 Examples, after restoring files or a database and before the first start:
@@ -33,14 +40,27 @@ pub(super) async fn run(what: Restored, config: &Config) -> Result<(), ExitError
         );
         return Ok(());
     }
-    println!("{}", renew_files(config, what.ahead, 0).await?);
+    println!("{}", renew_files(config, what.ahead, 0, None).await?);
     Ok(())
 }
 
-/// Makes restored files of SQLite good. Ceilings go on beyond `least`. Returns what was done.
-pub(super) async fn renew_files(config: &Config, ahead: u32, least: u64) -> Result<String, ExitError> {
+/// Makes restored files of SQLite good. Ceilings go on beyond `least`. With `backups`, the files of messages come from there. Returns what
+/// was done.
+pub(super) async fn renew_files(
+    config: &Config,
+    ahead: u32,
+    least: u64,
+    backups: Option<&Path>,
+) -> Result<String, ExitError> {
     let storage = Storage::open_restored(config).await?;
-    let done = renew(&storage, config, ahead, least).await;
+    let done = async {
+        let files = match backups {
+            Some(backups) => files_from(backups, &storage, config).await?,
+            None => String::new(),
+        };
+        Ok(renew(&storage, config, ahead, least).await? + &files)
+    };
+    let done = done.await;
     storage.close().await.map_err(BootError::from)?;
     done
 }
@@ -64,6 +84,29 @@ async fn renew(storage: &Storage, config: &Config, ahead: u32, least: u64) -> Re
          links of earlier invitations no longer work; the history is {history}",
         transfer::MARGIN
     ))
+}
+
+/// Brings back the objects of all files that the database knows.
+async fn files_from(backups: &Path, storage: &Storage, config: &Config) -> Result<String, ExitError> {
+    let Some(directory) = boot::directory_of_files(config) else { return Ok(String::new()) };
+    let (mut copied, mut after) = (Copied::default(), None);
+    loop {
+        let files = storage.directory.all_files(after, PAGE).await.map_err(BootError::from)?;
+        let objects =
+            files.iter().flat_map(|file| objects_of(file.facts.id, &file.segments, &file.facts.previews));
+        let more = restore_files(backups, &directory, objects).map_err(ExitError::failed)?;
+        copied.bytes += more.bytes;
+        copied.missing += more.missing;
+        after = match files.last() {
+            Some(last) if files.len() == PAGE => Some(last.facts.id),
+            _ => break,
+        };
+    }
+    let missing = match copied.missing {
+        0 => String::new(),
+        missing => format!(", and {missing} parts are missing in {}", backups.display()),
+    };
+    Ok(format!("; {} MiB of files are back{missing}", copied.bytes >> 20))
 }
 
 /// Raises all ceilings as far as the latest ids, and lets them be ahead of those whatever they were.

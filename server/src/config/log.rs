@@ -38,12 +38,13 @@ const LIBRARIES: [&str; 14] = [
 ];
 
 /// The parts of the server, which stand behind `tidemark::`.
-const PARTS: [&str; 16] = [
+const PARTS: [&str; 17] = [
     "app",
     "boot",
     "cli",
     "config",
     "domain",
+    "files",
     "http",
     "lifecycle",
     "log_limit",

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 mod accounts;
 mod cidr;
 mod database_url;
+mod files;
 mod limits;
 mod listen;
 mod load;
@@ -30,6 +31,7 @@ mod table;
 pub use accounts::AccountsSection;
 pub use cidr::Cidr;
 pub use database_url::{DatabaseKind, DatabaseUrl};
+pub use files::{FileStore, FilesSection};
 pub use limits::LimitsSection;
 pub use listen::Listen;
 pub use load::Flags;
@@ -57,6 +59,8 @@ pub struct Config {
     pub storage: StorageSection,
     /// How messages are made.
     pub messages: MessagesSection,
+    /// Where files lie, and how large they may be.
+    pub files: FilesSection,
     /// How long rows are kept.
     pub retention: RetentionSection,
     /// The index of words.
@@ -123,6 +127,7 @@ impl Config {
     pub fn check(&self) -> Result<(), ConfigError> {
         self.server.check()?;
         self.storage.check()?;
+        self.files.check()?;
         self.retention.check()?;
         self.queues.check()?;
         self.sequence.check()?;

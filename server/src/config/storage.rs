@@ -105,6 +105,13 @@ impl StorageSection {
         SqliteOptions { flush_rows: self.flush_rows, ..SqliteOptions::default() }
     }
 
+    /// Where what belongs to the installation lies: beside the database of SQLite, else in `data_dir`.
+    pub fn place(&self) -> PathBuf {
+        let file = self.database_url.file().ok().flatten();
+        let beside = file.and_then(|file| Some(file.parent()?.to_owned()));
+        beside.unwrap_or_else(|| self.data_dir.clone())
+    }
+
     /// The database file of SQLite.
     ///
     /// # Errors

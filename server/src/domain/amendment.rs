@@ -126,16 +126,14 @@ struct Amending<'a> {
 }
 
 impl Body {
-    /// A person's reply to `quoted`, a message in the same conversation. It names that message and does not carry its text,
-    /// which may be edited or taken back. `limit` counts the characters of the text.
-    ///
-    /// # Errors
-    /// As [`Body::text`].
-    pub fn reply(text: &str, limit: usize, quoted: &Content) -> Result<Body, TextError> {
-        let plain = Body::text(text, limit)?;
-        let Some((sender, client_id)) = quoted.key() else { return Ok(plain) };
+    /// This body of a person's reply to `quoted`, a message in the same conversation. It names that message and does not carry its
+    /// text, which may be edited or taken back.
+    pub fn replying(self, quoted: &Content) -> Body {
+        let Some((sender, client_id)) = quoted.key() else { return self };
         let of = Of { sender: sender.0, client_id: client_id.0 };
-        Ok(Body::from_stored(json!({ "text": text, "reply_to": { "of": of } }).to_string()))
+        let mut body: serde_json::Map<_, _> = serde_json::from_str(self.as_json()).unwrap_or_default();
+        body.insert("reply_to".to_owned(), json!({ "of": of }));
+        Body::from_stored(serde_json::Value::Object(body).to_string())
     }
 
     /// The body of an amendment of the message `amended`, which has the key `of`. `limit` counts the characters of a new text.
@@ -151,7 +149,10 @@ impl Body {
         let of = Of { sender: of.0.0, client_id: of.1.0 };
         let body = match amendment {
             Amendment::Edit(text) => {
-                Body::text(text, limit)?;
+                match amended.body.files().is_empty() {
+                    true => Body::text(text, limit)?,
+                    false => Body::caption(text, limit)?,
+                };
                 let mut body: serde_json::Map<_, _> =
                     serde_json::from_str(amended.body.as_json()).unwrap_or_default();
                 body.insert("text".to_owned(), json!(text));
@@ -326,7 +327,7 @@ mod tests {
         assert_eq!(star.body.starred(), Some(copy));
         let unstar = amendment(&message, 2, &Amendment::Star { copy, starred: false });
         assert_eq!((unstar.body.starred(), unstar.of()), (None, message.key()));
-        let reply = Body::reply("ho", 9, &message).expect("short");
+        let reply = Body::text("ho", 9).expect("short").replying(&message);
         assert_eq!(reply.as_json(), format!(r#"{{"reply_to":{{"of":{of}}},"text":"ho"}}"#));
         let marker = Content { client_id: None, kind: Kind::ReadMarker, ..message.clone() };
         assert_eq!(marker.compaction_key(Uid(1)).as_deref(), Some("read u:2"));
@@ -336,7 +337,7 @@ mod tests {
     #[test]
     fn an_edit_keeps_what_the_message_replied_to_and_a_recall_is_the_last_word() {
         let quoted = said("first");
-        let reply = content(Kind::Message, 1, Body::reply("second", 9, &quoted).expect("short"));
+        let reply = content(Kind::Message, 1, Body::text("second", 9).expect("short").replying(&quoted));
         let edit = amendment(&reply, 1, &Amendment::Edit("2nd".to_owned()));
         let edited = reply.amended(&edit).expect("changed");
         assert_eq!(edited.body.said().as_deref(), Some("2nd"));

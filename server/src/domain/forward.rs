@@ -15,13 +15,13 @@ struct Forwarded {
 }
 
 impl Body {
-    /// The body of a message that forwards `message`: it names the author, also where that one is forwarded itself.
+    /// The body of a message that forwards `message`: it names the author, also where that one is forwarded itself, and the same files.
     pub fn forwarding(self, message: &Content) -> Body {
         let stored: Option<Forwarded> = serde_json::from_str(message.body.as_json()).ok();
         let first = stored.and_then(|stored| stored.forwarded_from).map(Uid);
         let mut body: serde_json::Map<_, _> = serde_json::from_str(self.as_json()).unwrap_or_default();
         body.insert(FORWARDED_FROM.to_owned(), json!(first.unwrap_or(message.sender).0));
-        Body::from_stored(serde_json::Value::Object(body).to_string())
+        Body::from_stored(serde_json::Value::Object(body).to_string()).with_files_of(&message.body)
     }
 }
 

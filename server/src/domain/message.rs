@@ -72,6 +72,11 @@ impl Body {
         if text.trim().is_empty() {
             return Err(TextError::Empty);
         }
+        Body::caption(text, limit)
+    }
+
+    /// The same of a message that has more to say than its text, which may be empty.
+    pub fn caption(text: &str, limit: usize) -> Result<Body, TextError> {
         if text.contains('\0') {
             return Err(TextError::Nul);
         }

@@ -8,6 +8,7 @@ pub mod compaction;
 pub mod conversation;
 pub mod emoji;
 pub mod entry;
+pub mod file;
 pub mod forward;
 pub mod group;
 pub mod ids;
@@ -24,6 +25,7 @@ pub mod range;
 pub mod relation;
 pub mod report;
 pub mod search;
+pub mod segments;
 pub mod setting;
 pub mod social;
 pub mod time;
@@ -33,6 +35,10 @@ pub use compaction::{FRIENDS, SETTINGS, STARS, amendment_key, friend_key, pins, 
 pub use conversation::Conversation;
 pub use emoji::{EmojiError, check_emoji, normal_emoji};
 pub use entry::{Content, Entry, IdempotencyKey};
+pub use file::{
+    Attached, BadFileName, FileFacts, FileId, LONGEST_FILE_NAME, MOST_FILES, Preview, SaidOfFile, ShownFile,
+    file_name,
+};
 pub use group::{
     Group, GroupChange, GroupSetting, GroupSettings, GroupStep, History, MOST_MUTED, Member, MembershipEpoch,
     Mute, Muted, Role, SLOWEST, Standing,
@@ -53,6 +59,7 @@ pub use range::{Bound, Direction, PageLimit, RangeError, RangeQuery};
 pub use relation::Relation;
 pub use report::{Complaint, LONGEST_REPORT, NewReport, REPORTS_A_DAY, Reason, Report, ReportedMessage};
 pub use search::{SearchError, SearchWords};
+pub use segments::{MOST_SEGMENTS, Segment, Segments};
 pub use setting::{FoundBy, Privacy, PrivacyLevel, Profile, Setting, SettingError};
 pub use social::{
     Friendship, MOST_COUNTED, Progress, ReadCount, SocialError, grown, read_counts_key, seen_key,

@@ -52,6 +52,7 @@ pub(super) const CODES: &[Code] = &[
     final_( 404, "not_found", "there is no such call"),
     final_( 404, "unknown_user", "no account has this uid"),
     final_( 404, "unknown_group", "there is no such group, or the caller is not in it"),
+    final_( 404, "unknown_file", "there is no such file, or no row of the caller names it, or it is not uploaded to its end"),
     final_( 404, "not_member", "that user is not in the group"),
     final_( 404, "unknown_invite", "there is no such invitation"),
     final_( 404, "unknown_moment", "there is no such moment or comment among those that the caller can see"),
@@ -66,16 +67,29 @@ pub(super) const CODES: &[Code] = &[
     final_( 409, "already_member", "that user is in the group already"),
     final_( 409, "owner_stays", "that user owns the group, and cannot be removed, banned, muted or given another role"),
     passing(409, "group_changed", "others changed the group at the same moment"),
+    final_( 409, "file_named", "a message names the file"),
+    passing(409, "upload_elsewhere", "the upload has come to another byte by now"),
     final_( 410, "expired_invite", "the invitation has ended"),
     final_( 410, "used_up_invite", "the invitation is used up"),
     final_( 410, "account_deleted", "the account of that user is deleted; what it sent can still be read"),
     final_( 410, "recalled", "the message was recalled"),
+    final_( 412, "tus_version", "the header `Tus-Resumable` is missing or not 1.0.0"),
     final_( 413, "body_too_large", "the body has more than 131,072 bytes, or 4 MiB for a batch"),
+    final_( 413, "file_too_large", "a file is larger than `[files] file_mib` (100 MiB where nothing is set), or more came than its sender had said"),
+    final_( 415, "wrong_body_type", "the body of an upload has another type than `application/offset+octet-stream`"),
+    final_( 416, "no_such_range", "the file has no bytes in that range"),
     final_( 422, "invalid_body", "a field is missing or has the wrong type"),
     final_( 422, "bad_name", "a name has 1 to 40 characters, all of them visible, and single spaces between them"),
     final_( 422, "bad_password", "a password has 8 to 200 characters"),
     final_( 422, "common_password", "the password is too easy to guess, or is the name"),
     final_( 422, "bad_device_name", "the name of a device has 1 to 60 visible characters"),
+    final_( 422, "bad_file_name", "a file's name has 1 to 255 characters, no slashes, and none that is invisible or turns the direction of the text"),
+    final_( 422, "bad_picture", "the bytes are not those of a whole picture, though they begin like one"),
+    final_( 422, "picture_too_large", "a picture has at most 50 megapixels, 16,384 of them in a row, and 32 MiB"),
+    final_( 422, "file_empty", "a file has at least one byte"),
+    final_( 422, "file_type_refused", "the operator takes no files of this type (`[files] refused`)"),
+    final_( 422, "files_full", "the files of the account have no room for it (`[files] account_mib`)"),
+    final_( 422, "too_many_uploads", "an account has at most 20 unfinished uploads, and an upload has at most 2,000 parts"),
     final_( 422, "too_many_invites", "an account has at most 5 open invitations to sign up"),
     final_( 422, "text_empty", "a text has at least one character"),
     final_( 422, "text_too_long", "a text is longer than `[limits] text_characters` (8,000 where nothing is set)"),
@@ -112,10 +126,12 @@ pub(super) const CODES: &[Code] = &[
     final_( 500, "rejected", "this message cannot be stored; the log says why"),
     passing(503, "busy", "too many writes are waiting"),
     passing(503, "unavailable", "storage or the sequence service does not answer"),
+    passing(503, "files_unavailable", "files cannot be stored or read right now"),
     passing(503, "out_of_order", "an earlier message of the batch was refused temporarily"),
     passing(503, "stopping", "the server stops"),
     passing(503, "too_many_connections", "too many open connections, in all or from this address, or too many sockets of this account"),
     passing(503, "not_ready", "`/ready`: nothing can be stored right now, and why"),
+    passing(507, "no_room", "the server has no room for more files"),
 ];
 
 /// The entry of `code` in [`CODES`].
@@ -141,7 +157,7 @@ mod tests {
     }
 
     /// Codes that no page shows to people: mistakes of programs, and of the page itself.
-    const OF_PROGRAMS: [&str; 11] = [
+    const OF_PROGRAMS: [&str; 15] = [
         "malformed_json",
         "invalid_utf8",
         "body_incomplete",
@@ -153,6 +169,10 @@ mod tests {
         "websocket_only",
         "too_many_tickets",
         "not_ready",
+        "upload_elsewhere",
+        "tus_version",
+        "wrong_body_type",
+        "no_such_range",
     ];
 
     #[test]

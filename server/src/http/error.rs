@@ -290,6 +290,7 @@ impl From<SendError> for Problem {
             SendError::UnknownUser(_)
             | SendError::UnknownGroup
             | SendError::UnknownMoment
+            | SendError::UnknownFile
             | SendError::NotMember => StatusCode::NOT_FOUND,
             SendError::Text(_)
             | SendError::NotInConversation

@@ -12,6 +12,7 @@ use tracing::Instrument as _;
 
 use super::error::{Problem, REQUEST_ID, REQUEST_ID_HEADER};
 use super::extract::caller;
+use super::files::tus;
 use super::origin;
 use super::refusals;
 use super::state::HttpState;
@@ -47,7 +48,10 @@ pub(super) async fn request_context(
     let route = request.extensions().get::<MatchedPath>().cloned();
     let route = route.as_ref().map_or("none", MatchedPath::as_str);
     let span = tracing::info_span!("request", id, %method, path);
-    let limit = Duration::from_secs(state.settings.server.request_seconds.into());
+    let limit = match tus::brings_bytes(route, &method) {
+        true => tus::LONGEST,
+        false => Duration::from_secs(state.settings.server.request_seconds.into()),
+    };
     let began = Instant::now();
     let mut response = REQUEST_ID
         .scope(id.clone(), async {

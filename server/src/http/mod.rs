@@ -32,6 +32,7 @@ mod cookies;
 mod device_name;
 mod error;
 mod extract;
+mod files;
 mod heads;
 mod health;
 mod invite_pages;
@@ -158,6 +159,15 @@ fn calls() -> OpenApiRouter<HttpState> {
         .routes(routes!(openapi::document))
 }
 
+/// Uploads and downloads of files.
+fn file_calls() -> OpenApiRouter<HttpState> {
+    OpenApiRouter::new()
+        .routes(routes!(files::tus::begin))
+        .routes(routes!(files::tus::state, files::tus::add, files::tus::end))
+        .routes(routes!(files::download::whole))
+        .routes(routes!(files::download::preview))
+}
+
 /// What is described beside them: sockets, and what operators ask.
 fn services() -> OpenApiRouter<HttpState> {
     OpenApiRouter::new()
@@ -200,6 +210,7 @@ fn pages() -> Router<HttpState> {
 
 fn router(state: HttpState) -> Router {
     let (api, _) = calls().split_for_parts();
+    let (of_files, _) = file_calls().split_for_parts();
     let (services, _) = services().split_for_parts();
     let wrong_method = async || Problem::method_not_allowed();
     pages()
@@ -208,6 +219,12 @@ fn router(state: HttpState) -> Router {
         .merge(
             api.method_not_allowed_fallback(wrong_method)
                 .layer(origin::cross_origin(&state.settings.origins)),
+        )
+        .merge(
+            of_files
+                .method_not_allowed_fallback(wrong_method)
+                .layer(origin::cross_origin_of_files(&state.settings.origins))
+                .layer(from_fn_with_state(state.clone(), files::tus::version)),
         )
         .fallback(pages::not_found)
         .layer(DefaultBodyLimit::max(BODY_BYTES))
@@ -270,6 +287,8 @@ impl HttpServer {
             search,
             people,
             moments,
+            files,
+            attachments,
             groups,
             invites,
             reports,
@@ -300,6 +319,8 @@ impl HttpServer {
             search,
             people,
             moments,
+            files,
+            attachments,
             groups,
             invites,
             reports,

@@ -16,6 +16,13 @@ use super::proxy::Caller;
 /// The header with the name that a caller gives to what it makes.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
+/// The headers of uploads (`files/tus.rs`), as pages of other sites may send and read them.
+pub(super) const TUS_RESUMABLE: HeaderName = HeaderName::from_static("tus-resumable");
+pub(super) const UPLOAD_LENGTH: HeaderName = HeaderName::from_static("upload-length");
+pub(super) const UPLOAD_OFFSET: HeaderName = HeaderName::from_static("upload-offset");
+pub(super) const UPLOAD_METADATA: HeaderName = HeaderName::from_static("upload-metadata");
+pub(super) const UPLOAD_EXPIRES: HeaderName = HeaderName::from_static("upload-expires");
+
 /// How long a browser remembers what another site may ask.
 const PREFLIGHT: Duration = Duration::from_secs(3_600);
 
@@ -65,6 +72,32 @@ pub(super) fn cross_origin(origins: &Origins) -> CorsLayer {
         .allow_headers([header::AUTHORIZATION, header::CONTENT_TYPE, IDEMPOTENCY_KEY])
         .expose_headers([header::RETRY_AFTER, REQUEST_ID_HEADER])
         .max_age(PREFLIGHT)
+}
+
+/// The same of files: with the headers of tus.
+pub(super) fn cross_origin_of_files(origins: &Origins) -> CorsLayer {
+    cross_origin(origins)
+        .allow_methods([Method::GET, Method::HEAD, Method::POST, Method::PATCH, Method::DELETE])
+        .allow_headers([
+            header::AUTHORIZATION,
+            header::CONTENT_TYPE,
+            header::RANGE,
+            TUS_RESUMABLE,
+            UPLOAD_LENGTH,
+            UPLOAD_METADATA,
+            UPLOAD_OFFSET,
+        ])
+        .expose_headers([
+            header::RETRY_AFTER,
+            REQUEST_ID_HEADER,
+            header::LOCATION,
+            header::CONTENT_RANGE,
+            header::CONTENT_DISPOSITION,
+            TUS_RESUMABLE,
+            UPLOAD_EXPIRES,
+            UPLOAD_LENGTH,
+            UPLOAD_OFFSET,
+        ])
 }
 
 fn is_own(origin: &HeaderValue, headers: &HeaderMap, caller: Caller, origins: &Origins) -> bool {

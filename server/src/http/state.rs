@@ -16,8 +16,8 @@ use super::origin::Origins;
 use super::proxy::Caller;
 use super::turns::Turns;
 use crate::app::{
-    Accounts, Conversations, Ephemerals, Groups, Ids, InboxSync, Invites, Messages, Moments, Operators,
-    People, RememberedKeys, Reports, Search, SignUp,
+    Accounts, Attachments, Conversations, Ephemerals, Files, Groups, Ids, InboxSync, Invites, Messages,
+    Moments, Operators, People, RememberedKeys, Reports, Search, SignUp,
 };
 use crate::config::{Config, LimitsSection, RetentionSection, ServerSection};
 use crate::domain::{Clock, Uid};
@@ -41,6 +41,10 @@ pub struct UseCases {
     pub people: People,
     /// Moments, shared among friends.
     pub moments: Moments,
+    /// Uploads and downloads.
+    pub files: Files,
+    /// Lets messages name files.
+    pub attachments: Attachments,
     /// Groups.
     pub groups: Groups,
     /// Invitations into groups.
@@ -160,6 +164,8 @@ pub(super) struct AppState {
     pub(super) search: Search,
     pub(super) people: People,
     pub(super) moments: Moments,
+    pub(super) files: Files,
+    pub(super) attachments: Attachments,
     pub(super) groups: Groups,
     pub(super) invites: Invites,
     pub(super) reports: Reports,
@@ -200,6 +206,8 @@ parts! {
     search: Search,
     people: People,
     moments: Moments,
+    files: Files,
+    attachments: Attachments,
     groups: Groups,
     invites: Invites,
     reports: Reports,

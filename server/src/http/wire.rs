@@ -16,6 +16,7 @@ use super::error::Problem;
 use crate::domain::{Conversation, Entry, GroupId, Uid};
 
 mod body;
+mod file;
 mod group;
 
 /// Bytes that a row takes beside its body, about.

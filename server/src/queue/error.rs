@@ -47,6 +47,11 @@ pub enum SendError {
     /// The message to forward has another text.
     #[error("the message that is forwarded has another text by now; forward it as it is")]
     OtherText,
+    /// A file is not there, or not whole, or not one that the sender may name.
+    #[error(
+        "one of the files does not exist any more, is not uploaded to its end, or is not yours; upload it again"
+    )]
+    UnknownFile,
     /// The message was taken back.
     #[error("this message was recalled")]
     Recalled,
@@ -201,6 +206,7 @@ impl SendError {
             SendError::UnknownUser(_) => "unknown_user",
             SendError::AccountDeleted(_) => "account_deleted",
             SendError::UnknownGroup => "unknown_group",
+            SendError::UnknownFile => "unknown_file",
             SendError::Text(TextError::Empty) => "text_empty",
             SendError::Text(TextError::TooLong { .. }) => "text_too_long",
             SendError::Text(TextError::Nul) => "text_nul",

@@ -101,6 +101,7 @@ mod tests {
             text: "hi".into(),
             reply_to: None,
             forward: None,
+            files: Vec::new(),
             mentions: Mentions::default(),
         })
     }

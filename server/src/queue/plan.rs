@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use crate::domain::message::Person;
 use crate::domain::{
-    Amendment, Body, ClientId, Content, Conversation, Digest, Group, GroupId, IdempotencyKey, Keep, Kind,
-    MembershipEpoch, Mentions, MessageId, Progress, ReadCount, Timestamp, Uid, check_emoji,
+    Amendment, Attached, Body, ClientId, Content, Conversation, Digest, Group, GroupId, IdempotencyKey, Keep,
+    Kind, MembershipEpoch, Mentions, MessageId, Progress, ReadCount, ShownFile, Timestamp, Uid, check_emoji,
 };
 use crate::store::{Accept, IdempotencyRecord, KeyState, Recipient, Unused};
 
@@ -140,33 +140,42 @@ impl Planner {
     }
 
     fn message(&mut self, at: usize, who: Uid, message: &OutgoingMessage) -> Result<Accept, NoWrite> {
-        let OutgoingMessage { client_id, to, ref text, reply_to, forward, ref mentions } = *message;
+        let OutgoingMessage { client_id, to, ref text, reply_to, forward, ref files, ref mentions } =
+            *message;
         let (key, digest) = ((who, client_id), message.digest());
         let unused = self.unused(key, digest)?;
         let (recipients, group_version) = self.recipients(who, to)?;
         self.pass(who, to)?;
         self.may_speak(who, to)?;
         self.may_say_now(who, to)?;
-        let body = match reply_to {
-            None => Body::text(text, self.limits.text_characters),
-            Some(row) => Body::reply(text, self.limits.text_characters, self.message_in(who, to, row)?),
+        let body = match files.is_empty() {
+            true => Body::text(text, self.limits.text_characters),
+            false => Body::caption(text, self.limits.text_characters),
         };
         let mut body = body.map_err(SendError::from)?.with_mentions(&self.members_among(to, mentions));
-        if let Some(row) = forward {
-            body = body.forwarding(self.forwarded(who, row, text)?);
+        if let Some(row) = reply_to {
+            body = body.replying(self.message_in(who, to, row)?);
         }
+        body = match forward {
+            Some(row) => body.forwarding(self.forwarded(who, row, message)?),
+            None => body.with_files(known(files)?),
+        };
         self.used.insert(key, (at, digest));
         self.spoken(who, to);
         let content = self.content(Kind::Message, who, to, Some(client_id), body);
         Ok(Accept { group_version, unused, ..unnumbered(content, digest, recipients) })
     }
 
-    /// The row of the caller's inbox, if it is a message with this text, in whatever conversation.
-    fn forwarded(&self, who: Uid, row: MessageId, text: &str) -> Result<&Content, SendError> {
+    /// The row of the caller's inbox, if it is a message with the text and the files of `message`, in whatever conversation.
+    fn forwarded(&self, who: Uid, row: MessageId, message: &OutgoingMessage) -> Result<&Content, SendError> {
         let content = self.facts.rows.get(&(who, row)).ok_or(SendError::NotInConversation)?;
         match content.kind {
             Kind::Recalled => Err(SendError::Recalled),
-            Kind::Message if content.body.said().as_deref() == Some(text) => Ok(content),
+            Kind::Message if content.body.said().as_deref() == Some(&*message.text) => {
+                let known = known(&message.files)?;
+                let is_kept = |file: &ShownFile| known.iter().any(|kept| kept.id == file.id());
+                content.files().iter().all(is_kept).then_some(&**content).ok_or(SendError::UnknownFile)
+            }
             Kind::Message => Err(SendError::OtherText),
             _ => Err(SendError::NoMessage),
         }
@@ -229,7 +238,7 @@ impl Planner {
     }
 
     fn publish(&mut self, at: usize, who: Uid, publish: &Publish) -> Result<Accept, NoWrite> {
-        let Publish { client_id, kind, target, ref body, ref others } = *publish;
+        let Publish { client_id, kind, target, ref body, ref files, ref others } = *publish;
         let (key, digest) = ((who, client_id), publish.digest());
         let unused = self.unused(key, digest)?;
         match target {
@@ -256,6 +265,7 @@ impl Planner {
         let others = others.iter().copied().filter(|uid| is_there(uid) && is_told);
         let everybody = std::iter::once(who).chain(others);
         let recipients = everybody.map(|uid| Recipient { uid, epoch: MembershipEpoch(0) }).collect();
+        let body = body.with_files(known(files)?);
         let content = self.content(kind, who, target, Some(client_id), body);
         Ok(Accept { unused, ..unnumbered(content, digest, recipients) })
     }
@@ -384,6 +394,11 @@ impl Planner {
     ) -> Arc<Content> {
         Arc::new(Content { kind, sender, target, client_id, body, sent_at: self.now })
     }
+}
+
+/// These files, if the server knows each.
+fn known(files: &[Attached]) -> Result<&[Attached], SendError> {
+    files.iter().all(|file| file.facts.is_some()).then_some(files).ok_or(SendError::UnknownFile)
 }
 
 /// The members of `group`, `who` first; refused unless `who` is one.

@@ -10,8 +10,8 @@ use tokio::sync::oneshot;
 use super::SendError;
 use super::pipeline::PipelinePlace;
 use crate::domain::{
-    Amendment, Body, ClientId, Conversation, Digest, GroupId, GroupSetting, Kind, Mentions, MessageId,
-    Progress, ReadCount, Role, Timestamp, Uid,
+    Amendment, Attached, Body, ClientId, Conversation, Digest, GroupId, GroupSetting, Kind, Mentions,
+    MessageId, Progress, ReadCount, Role, Timestamp, Uid,
 };
 
 /// A request to write something.
@@ -125,6 +125,8 @@ pub struct OutgoingMessage {
     pub reply_to: Option<MessageId>,
     /// The row of the sender's own inbox that it forwards: a message with this text.
     pub forward: Option<MessageId>,
+    /// The files that it names; of a forwarded message those of that row.
+    pub files: Vec<Attached>,
     /// Mentioned users. Those that are not members are dropped.
     pub mentions: Mentions,
 }
@@ -137,8 +139,13 @@ impl OutgoingMessage {
         if let Some(row) = self.reply_to {
             text = Cow::Owned(format!("\0reply\0{row}\0{text}"));
         }
-        if let Some(row) = self.forward {
-            text = Cow::Owned(format!("\0forward\0{row}\0{text}"));
+        match self.forward {
+            Some(row) => text = Cow::Owned(format!("\0forward\0{row}\0{text}")),
+            None if !self.files.is_empty() => {
+                let files: Vec<String> = self.files.iter().map(Attached::words).collect();
+                text = Cow::Owned(format!("\0files\0{}\0{text}", files.join("\n")));
+            }
+            None => {}
         }
         if !self.mentions.is_empty() {
             let Mentions { users, all } = &self.mentions;
@@ -178,18 +185,21 @@ pub struct Publish {
     pub kind: Kind,
     /// In which conversation, from the sender's side.
     pub target: Conversation,
-    /// The body of the row.
+    /// The body of the row, without its files.
     pub body: Body,
+    /// The files that it names.
+    pub files: Vec<Attached>,
     /// The receivers beside the sender; each of them exists.
     pub others: Vec<Uid>,
 }
 
 impl Publish {
-    /// Leaves out the receivers: they may have changed before a repetition.
+    /// Leaves out the receivers, and what the server knows of the files: they may have changed before a repetition.
     pub(super) fn digest(&self) -> Digest {
-        let Publish { kind, body, .. } = self;
+        let Publish { kind, body, files, .. } = self;
+        let files: Vec<String> = files.iter().map(|file| format!("\0{}", file.words())).collect();
         // No text of a person begins with a zero byte.
-        Digest::of(self.target, &format!("\0publish\0{}\0{}", kind.code(), body.as_json()))
+        Digest::of(self.target, &format!("\0publish\0{}\0{}{}", kind.code(), body.as_json(), files.concat()))
     }
 }
 

@@ -103,6 +103,7 @@ mod tests {
         conformance::deletions::run(directory).await;
         conformance::invites::run(directory).await;
         conformance::reports::run(directory).await;
+        conformance::files::run(directory).await;
         conformance::access_keys::run(directory).await;
         conformance::renames::run(directory).await;
         conformance::last_seen::run(directory).await;

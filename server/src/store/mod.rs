@@ -31,6 +31,7 @@ pub mod error;
 mod expiry;
 #[cfg(any(test, feature = "test-support"))]
 pub mod faulty;
+mod files;
 mod group_settings;
 mod health;
 mod invites;
@@ -63,6 +64,7 @@ pub use credentials::{CodeHash, SignUpInvite, SignedUp};
 pub use directory::Directory;
 pub use error::StoreError;
 pub use expiry::{Expired, Keeping};
+pub use files::{FileBegun, FileState, FileUse, NewFile, StoredFile};
 pub use health::{Health, PoolUse};
 pub use operators::ListedAccount;
 pub use page::{Filling, Page};

@@ -11,6 +11,7 @@ mod api;
 mod client;
 mod compose;
 mod distributed;
+mod files;
 mod haproxy;
 mod ordering;
 mod postgres;

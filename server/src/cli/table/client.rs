@@ -11,9 +11,9 @@ use hyper_util::rt::TokioIo;
 use tidemark_table::client::{Credentials, path};
 use tokio::time::timeout;
 
-use super::address::Address;
 use crate::cli::ExitError;
 use crate::domain::Clock;
+use crate::files::Address;
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -54,7 +54,7 @@ impl TableServer {
     /// Connects to it.
     pub(super) async fn connect(self) -> Result<TableConnection, ExitError> {
         let TableServer { endpoint, instance, access_key_id, access_key_secret } = self;
-        let address = Address::of(&endpoint).map_err(ExitError::usage)?;
+        let address = Address::of(&endpoint).map_err(|why| ExitError::usage(format!("--endpoint {why}")))?;
         let unreachable = |why: &dyn std::fmt::Display| {
             ExitError::failed(format!(
                 "{endpoint} cannot be reached ({why}); is it where a server serves tables ([table] enabled)?"

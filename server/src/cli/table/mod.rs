@@ -7,7 +7,6 @@ use clap::{Args, Subcommand};
 use super::ExitError;
 use crate::config::Config;
 
-mod address;
 mod client;
 mod key;
 mod rows;

@@ -32,8 +32,8 @@ pub(in crate::http) struct Edit {
 /// The body of an edit.
 #[derive(Deserialize, ToSchema)]
 struct EditedText {
-    /// Without the character U+0000.
-    #[schema(min_length = 1, max_length = 8_000, example = "Low tide is at ten")]
+    /// Without the character U+0000. It may be empty where the message has files.
+    #[schema(max_length = 8_000, example = "Low tide is at ten")]
     text: String,
 }
 

@@ -11,7 +11,7 @@ use futures_util::stream;
 use serde_json::{Value, json};
 
 use crate::app::{LiveSession, OpenSession};
-use crate::domain::{Bound, Direction, MessageId, RangeQuery, Report, Uid};
+use crate::domain::{Bound, Direction, FileId, MessageId, RangeQuery, Report, Uid};
 use crate::http::budget::Charge;
 use crate::http::error::Problem;
 use crate::http::extract::Session;
@@ -33,6 +33,7 @@ enum DownloadPart {
     Sessions,
     Friends(Option<Uid>),
     Reports(u64),
+    Files(Option<FileId>),
     Conversations(Option<MessageId>),
     Rows(u64),
     Foot,
@@ -61,7 +62,7 @@ impl From<Problem> for Cut {
 
 /// Download all that is kept of the caller.
 ///
-/// Lines of JSON, described in `docs/EXPORT.md`: the account, its sessions, friends, reports and conversations, then every row of the
+/// Lines of JSON, described in `docs/EXPORT.md`: the account, its sessions, friends, reports, files and conversations, then every row of the
 /// inbox. The last line has `"type":"end"`; without it the file is not whole. An account may ask ten times a day.
 #[utoipa::path(
     get, path = "/api/v1/me/data", operation_id = "data", tag = "Accounts",
@@ -169,7 +170,20 @@ impl Download {
                         "message": complaint.message.map(|message| message.text),
                     }))
                 });
-                let next = last.map_or(DownloadPart::Conversations(None), DownloadPart::Reports);
+                let next = last.map_or(DownloadPart::Files(None), DownloadPart::Reports);
+                (lines.collect(), Some(next))
+            }
+            DownloadPart::Files(after) => {
+                let files = state.files.own_files(uid, after, AT_ONCE).await?;
+                let last = files.last().filter(|_| files.len() == AT_ONCE).map(|file| file.facts.id);
+                let lines = files.into_iter().map(|file| {
+                    text(json!({
+                        "type": "file", "id": file.facts.id.0, "name": file.facts.name, "length": file.length,
+                        "made_at": file.made_at.to_rfc3339(),
+                    }))
+                });
+                let next =
+                    last.map_or(DownloadPart::Conversations(None), |last| DownloadPart::Files(Some(last)));
                 (lines.collect(), Some(next))
             }
             DownloadPart::Conversations(before) => {

@@ -13,9 +13,11 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::json;
-use crate::app::Messages;
 use crate::app::messages::{OutgoingMessage, Request, SendAck};
-use crate::domain::{ClientId, MOST_MENTIONS, Mentions, MessageId, Uid};
+use crate::app::{Attachments, Messages};
+use crate::domain::{
+    Attached, ClientId, FileId, MOST_FILES, MOST_MENTIONS, Mentions, MessageId, SaidOfFile, Uid,
+};
 use crate::http::BATCH;
 use crate::http::error::{Document, Problem};
 use crate::http::extract::{Json, Session};
@@ -42,9 +44,13 @@ pub(in crate::http) struct NewMessage {
 /// The body of a message that is sent.
 #[derive(Deserialize, ToSchema)]
 struct NewText {
-    /// Without the character U+0000.
-    #[schema(min_length = 1, max_length = 8_000, example = "Low tide is at nine")]
+    /// Without the character U+0000. It may be empty where there are files.
+    #[schema(max_length = 8_000, example = "Low tide is at nine")]
     text: String,
+    /// Files that the sender has uploaded to their end, each once. A message that forwards another one has the files of that.
+    #[serde(default)]
+    #[schema(max_items = 9)]
+    files: Vec<NewAttachment>,
     /// The message that this one replies to: the id of its row in the sender's own inbox, of the same conversation.
     #[schema(nullable = false, example = 40)]
     reply_to: Option<u64>,
@@ -55,6 +61,47 @@ struct NewText {
     #[serde(default, deserialize_with = "optional_object")]
     #[schema(nullable = false, value_type = Option<MentionsForm>)]
     mentions: Option<NewMentions>,
+}
+
+/// A file of a message or a moment. Its name, size, type and previews are known to the server.
+#[derive(Deserialize, ToSchema)]
+pub(super) struct NewAttachment {
+    /// The last part of the address of the upload.
+    id: Uuid,
+    /// The width of a film, in pixels; the server knows that of a picture.
+    #[schema(nullable = false, minimum = 1, maximum = 65_535)]
+    width: Option<u32>,
+    /// The height, likewise.
+    #[schema(nullable = false, minimum = 1, maximum = 65_535)]
+    height: Option<u32>,
+    /// How long it plays, in milliseconds.
+    #[schema(nullable = false, maximum = 360_000_000)]
+    duration_ms: Option<u64>,
+    /// The heights of a recording over its time, as Base64 of up to 100 bytes.
+    #[schema(nullable = false, max_length = 136, example = "AAgQGCA=")]
+    waveform: Option<String>,
+}
+
+impl NewAttachment {
+    /// The files of one message or moment.
+    pub(super) fn read(files: Vec<NewAttachment>) -> Result<Vec<Attached>, Problem> {
+        if files.len() > MOST_FILES {
+            let detail = format!("a message has at most {MOST_FILES} files; this one has {}", files.len());
+            return Err(Problem::invalid_body(detail));
+        }
+        let mut read: Vec<Attached> = Vec::with_capacity(files.len());
+        for NewAttachment { id, width, height, duration_ms, waveform } in files {
+            let said = SaidOfFile { sides: width.zip(height), duration_ms, waveform };
+            let (id, is_once) = (FileId(id), read.iter().all(|other| other.id.0 != id));
+            if !said.is_good() || !is_once {
+                let detail = "a file is named once; its sides have 1 to 65,535 pixels, it plays for at most 100 hours, and its \
+                              waveform has at most 136 characters of Base64";
+                return Err(Problem::invalid_body(detail));
+            }
+            read.push(Attached::said(id, said));
+        }
+        Ok(read)
+    }
 }
 
 /// Mentions of a message. Users that are not members are dropped when it is accepted.
@@ -79,12 +126,18 @@ impl NewMentions {
 
 impl NewMessage {
     pub(in crate::http) fn outgoing(self) -> Result<OutgoingMessage, Problem> {
-        let NewText { text, reply_to, forward, mentions } = self.body;
+        let NewText { text, files, reply_to, forward, mentions } = self.body;
         let reply_to = reply_to.map(row).transpose()?;
         let forward = forward.map(row).transpose()?;
         let mentions = mentions.map(NewMentions::read).transpose()?.unwrap_or_default();
+        let files = NewAttachment::read(files)?;
+        if forward.is_some() && !files.is_empty() {
+            return Err(Problem::invalid_body(
+                "a message that forwards another one has the files of that; name none",
+            ));
+        }
         let (client_id, to) = (ClientId(self.client_id), self.to.conversation()?);
-        Ok(OutgoingMessage { client_id, to, text, reply_to, forward, mentions })
+        Ok(OutgoingMessage { client_id, to, text, reply_to, forward, files, mentions })
     }
 }
 
@@ -119,18 +172,20 @@ impl From<SendAck> for Sent {
         (status = 201, body = Sent, description = "Accepted: it survives a power cut"),
         (status = 200, body = Sent, description = "It was sent before under this `client_id`: the first answer"),
     ),
-    extensions(("x-codes" = json!(sending(["rate_limited", "not_in_conversation", "no_message", "recalled", "other_text"])))),
+    extensions(("x-codes" = json!(sending(["rate_limited", "not_in_conversation", "no_message", "recalled", "other_text", "unknown_file"])))),
 )]
 pub(in crate::http) async fn send(
     State(messages): State<Messages>,
+    State(attachments): State<Attachments>,
     State(rates): State<Arc<Rates>>,
     State(metrics): State<Arc<Metrics>>,
     Session(session): Session,
     Json(message): Json<NewMessage>,
 ) -> Result<Response, Problem> {
-    let message = message.outgoing()?;
+    let mut message = message.outgoing()?;
     rates.send(session.uid, 1)?;
     let began = Instant::now();
+    attachments.attach_to(session.uid, &mut message).await?;
     let ack = messages.submit(session.uid, message).await?;
     metrics.send_seconds.observe(began.elapsed().as_secs_f64());
     if !ack.repeated {
@@ -178,6 +233,7 @@ enum Outcome<'a> {
 )]
 pub(in crate::http) async fn send_batch(
     State(messages): State<Messages>,
+    State(attachments): State<Attachments>,
     State(rates): State<Arc<Rates>>,
     State(metrics): State<Arc<Metrics>>,
     Session(session): Session,
@@ -194,17 +250,27 @@ pub(in crate::http) async fn send_batch(
     // All are submitted before the first answer is awaited, so they share commits and keep their order: what comes behind one that
     // is refused for the moment is refused, too.
     let pipeline = messages.pipeline();
-    let submitted: Vec<_> = batch
-        .iter()
-        .map(|raw| {
-            let message: NewMessage = from_text(raw.get()).map_err(|error| Problem::from_json(&error))?;
-            Ok::<_, Problem>(messages.submit_in(
-                &pipeline,
-                session.uid,
-                Request::Message(message.outgoing()?),
-            ))
-        })
-        .collect();
+    let read = |raw: &RawValue| -> Result<OutgoingMessage, Problem> {
+        let message: NewMessage = from_text(raw.get()).map_err(|error| Problem::from_json(&error))?;
+        message.outgoing()
+    };
+    let mut submitted = Vec::with_capacity(batch.len());
+    for raw in &batch {
+        let mut message = match read(raw) {
+            Ok(message) => message,
+            Err(problem) => {
+                submitted.push(Err(problem));
+                continue;
+            }
+        };
+        submitted.push(match attachments.attach_to(session.uid, &mut message).await {
+            Ok(()) => Ok(messages.submit_in(&pipeline, session.uid, Request::Message(message))),
+            Err(error) => {
+                pipeline.refuse(message.client_id);
+                Err(Problem::from(error))
+            }
+        });
+    }
     let answers = join_all(submitted.into_iter().map(async |submitted| Ok(submitted?.await?))).await;
     metrics.send_seconds.observe(began.elapsed().as_secs_f64());
     let answers: Vec<Result<SendAck, Problem>> = answers;

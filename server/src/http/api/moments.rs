@@ -9,7 +9,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::conversations::page_rows;
-use super::messages::{Sent, row};
+use super::messages::{NewAttachment, Sent, row};
 use super::reading::Reads;
 use super::settings::answer;
 use crate::app::Moments;
@@ -28,9 +28,13 @@ use crate::workers::aside;
 pub(in crate::http) struct NewMoment {
     /// The idempotency key, a new one for each moment: the same again gets the first answer.
     client_id: Uuid,
-    /// Without the character U+0000.
-    #[schema(min_length = 1, max_length = 8_000, example = "Low tide is at ten")]
+    /// Without the character U+0000. It may be empty where there are files.
+    #[schema(max_length = 8_000, example = "Low tide is at ten")]
     text: String,
+    /// Files that the caller has uploaded to their end, each once.
+    #[serde(default)]
+    #[schema(max_items = 9)]
+    files: Vec<NewAttachment>,
     /// Friends who are not told.
     #[serde(default)]
     #[schema(max_items = 5_000, example = json!([10_003]))]
@@ -71,17 +75,18 @@ pub(in crate::http) struct Deletion {
         (status = 201, body = Sent, description = "Accepted: it survives a power cut"),
         (status = 200, body = Sent, description = "It was accepted before under this `client_id`: the first answer"),
     ),
-    extensions(("x-codes" = json!(writing(["rate_limited", "client_id_reused", "text_empty", "text_too_long", "text_nul"])))),
+    extensions(("x-codes" = json!(writing(["rate_limited", "client_id_reused", "unknown_file", "text_empty", "text_too_long", "text_nul"])))),
 )]
 pub(in crate::http) async fn post(
     State(moments): State<Moments>,
     State(rates): State<Arc<Rates>>,
     Session(session): Session,
-    Json(NewMoment { client_id, text, except }): Json<NewMoment>,
+    Json(NewMoment { client_id, text, files, except }): Json<NewMoment>,
 ) -> Result<Response, Problem> {
+    let files = NewAttachment::read(files)?;
     rates.send(session.uid, 1)?;
     let except: Vec<Uid> = except.into_iter().map(Uid).collect();
-    answer(moments.post(session.uid, ClientId(client_id), &text, &except).await?)
+    answer(moments.post(session.uid, ClientId(client_id), &text, files, &except).await?)
 }
 
 /// Like a moment, or no longer.

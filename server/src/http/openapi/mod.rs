@@ -42,6 +42,7 @@ pub(super) mod refusals;
         (name = "Groups", description = "Making groups, members and invitations."),
         (name = "Reports", description = "Telling administrators and operators what is wrong."),
         (name = "Moments", description = "Posts that friends share."),
+        (name = "Files", description = "Uploads, by tus 1.0, and downloads."),
         (name = "Settings", description = "The caller's settings."),
         (name = "WebSocket", description = "New rows at once, and sending, over one connection."),
         (name = "Operation", description = "For operators, load balancers and programs that read this description."),
@@ -101,7 +102,8 @@ pub(super) async fn websocket() -> Html<&'static str> {
 /// The whole document.
 fn describe(limits: &LimitsSection) -> Value {
     let described = OpenApiRouter::with_openapi(Described::openapi());
-    let described = described.merge(super::calls()).merge(super::services()).into_openapi();
+    let described =
+        described.merge(super::calls()).merge(super::file_calls()).merge(super::services()).into_openapi();
     let mut document = serde_json::to_value(described).expect("it is JSON");
     document["components"]["securitySchemes"] = json!({
         "bearer": {"type": "http", "scheme": "bearer"},

@@ -60,7 +60,7 @@ pub(super) fn add(document: &mut Value) {
     document["components"]["responses"] = Value::Object(shared);
     // A message of a batch has codes, too.
     let refused = document.pointer_mut(REFUSED_MESSAGE).expect("a field of the results");
-    *refused = of_codes(sending(["out_of_order", "malformed_json", "invalid_body"]));
+    *refused = of_codes(sending(["out_of_order", "malformed_json", "invalid_body", "unknown_file"]));
 }
 
 fn by_status(method: &str, operation: &mut Value) -> BTreeMap<u16, Vec<Code>> {

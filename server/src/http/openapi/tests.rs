@@ -121,7 +121,7 @@ fn the_limits_are_the_configured_ones() {
     let schemas = &document["components"]["schemas"];
     assert_eq!(schemas["NewText"]["properties"]["text"]["maxLength"], 7);
     assert_eq!(schemas["NewGroup"]["properties"]["members"]["maxItems"], 3);
-    assert_eq!(schemas["NewText"]["properties"]["text"]["minLength"], 1);
+    assert_eq!(schemas["NewComment"]["properties"]["text"]["minLength"], 1);
     assert!(!document.to_string().contains("maxLength\":8000"), "the default is not what is in force");
 }
 
@@ -142,7 +142,7 @@ fn the_page_shows_parameters_bodies_answers_and_codes() {
         "<code>POST /api/v1/messages</code>",
         "<code>direction</code> <small>in the query</small>",
         "<code>body.text</code> <small class=\"needed\">required</small>",
-        "text, 1 to 8000 characters",
+        "text, at most 8000 characters",
         "<code>to.user</code>",
         "<a href=\"#type-Sent\">Sent</a>",
         "<code>client_id_reused</code>",

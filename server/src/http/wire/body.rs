@@ -3,6 +3,7 @@
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::file::FileForm;
 use super::{History, Role};
 
 /// The body of a row, by its kind.
@@ -27,6 +28,9 @@ pub(super) enum BodyForm {
         /// Mentions, in a group.
         #[schema(nullable = false)]
         mentions: Option<MentionsForm>,
+        /// Its files; absent: none.
+        #[schema(nullable = false, min_items = 1, max_items = 9)]
+        files: Option<Vec<FileForm>>,
     },
     /// Of an `edit`.
     Edit {

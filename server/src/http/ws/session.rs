@@ -284,13 +284,20 @@ impl SocketSession {
 
     /// Hands a message to its queue at once, so that messages are accepted in the order of their frames (I12); behind one that was
     /// refused for the moment nothing is accepted until that one comes again.
-    async fn submit(&mut self, socket: &mut impl Socket, request: Request) -> SessionStep {
+    async fn submit(&mut self, socket: &mut impl Socket, mut request: Request) -> SessionStep {
         let Some(client_id) = request.client_id() else { return Continue(()) };
         if let Err(problem) = self.count_send() {
             self.pipeline.refuse(client_id);
             return self.refuse(socket, &problem, Some(Subject::Send(client_id))).await;
         }
         let began = Instant::now();
+        // What comes behind it waits, too.
+        if let Request::Message(message) = &mut request
+            && let Err(error) = Box::pin(self.state.attachments.attach_to(self.uid(), message)).await
+        {
+            self.pipeline.refuse(client_id);
+            return self.refuse(socket, &error.into(), Some(Subject::Send(client_id))).await;
+        }
         let (metrics, is_message) = (Arc::clone(&self.state.metrics), matches!(request, Request::Message(_)));
         let stored = self.state.messages.submit_in(&self.pipeline, self.uid(), request);
         self.answers.push(Box::pin(async move {

@@ -21,12 +21,13 @@ use uuid::Uuid;
 use super::session::{SocketSession, run};
 use crate::app::messages::OutgoingMessage;
 use crate::app::{
-    AccountOptions, Accounts, Audit, Consent, Conversations, Due, EphemeralOptions, Ephemerals, Groups, Ids,
-    InboxSync, Invites, LiveSession, Messages, Moments, Operators, People, Presence, Reports, Search,
-    SearchOptions, SignUp, Token,
+    AccountOptions, Accounts, Attachments, Audit, Consent, Conversations, Due, EphemeralOptions, Ephemerals,
+    FileOptions, Files, Groups, Ids, InboxSync, Invites, LiveSession, Messages, Moments, Operators, People,
+    Presence, Reports, Search, SearchOptions, SignUp, Token,
 };
 use crate::config::Config;
 use crate::domain::{ClientId, Clock, Conversation, Mentions, MessageId, PageLimit, Timestamp, Uid};
+use crate::files::FilePlace;
 use crate::http::budget::Budget;
 use crate::http::concurrency::ConcurrencyLimiter;
 use crate::http::limits::{ClientNetwork, Rates};
@@ -132,6 +133,7 @@ impl World {
             text: text.to_owned(),
             reply_to: None,
             forward: None,
+            files: Vec::new(),
             mentions: Mentions::default(),
         };
         self.messages.submit(ANN, message).await.expect("stored").message_id.get()
@@ -211,10 +213,12 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Direc
     let strangers = DailyLimit::new("strangers", 0, clock.clone(), None);
     let consent = Consent::new(store.clone(), strangers);
     let groups =
-        Groups::new(store.clone(), directory.clone(), queues.clone(), ids.clone(), consent, new_uuid);
+        Groups::new(store.clone(), directory.clone(), queues.clone(), ids.clone(), consent, new_uuid.clone());
     let people = People::new(store.clone(), directory.clone(), queues.clone(), 10);
     let accounts = Accounts::new(directory.clone(), accounts, clock.clone());
     let audit = Audit::new(directory.clone(), clock.clone());
+    let attachments = Attachments::new(directory.clone(), store.clone(), clock.clone());
+    let of_files = FileOptions { most_bytes: 1, account_bytes: 1, refused: Vec::new() };
     let state = AppState {
         version: Version::default(),
         operators: Operators::new(accounts.clone(), directory.clone(), audit, clock.clone()),
@@ -234,7 +238,16 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Direc
             Arc::new(Due::new(9)),
             SearchOptions::default(),
         ),
-        moments: Moments::new(store.clone(), people.clone(), queues.clone(), 8_000),
+        moments: Moments::new(store.clone(), people.clone(), queues.clone(), attachments.clone(), 8_000),
+        files: Files::new(
+            directory.clone(),
+            store.clone(),
+            FilePlace::in_memory(),
+            clock.clone(),
+            of_files,
+            new_uuid,
+        ),
+        attachments,
         people,
         groups: groups.clone(),
         invites: Invites::new(directory.clone(), groups.clone(), ids.clone(), clock.clone()),

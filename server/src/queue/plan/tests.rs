@@ -42,6 +42,7 @@ fn say(id: u128, to: Conversation, text: &str) -> Request {
         text: text.into(),
         reply_to: None,
         forward: None,
+        files: Vec::new(),
         mentions: Mentions::default(),
     })
 }
@@ -263,6 +264,7 @@ fn amendments_of_one_batch_build_on_each_other() {
         text: "what?".into(),
         reply_to: Some(row),
         forward: None,
+        files: Vec::new(),
         mentions: Mentions::default(),
     });
     assert_eq!(refusal(planner.decide(4, ANN, &reply)), Some(SendError::Recalled));
@@ -395,7 +397,14 @@ fn a_deleted_account_gets_nothing_and_only_takes_back() {
     let (to_bob, walkers) = (Conversation::User(BOB), Conversation::Group(WALKERS));
     let publish = |id, kind, target, body, others: &[Uid]| {
         let client_id = ClientId(Uuid::from_u128(id));
-        Request::Publish(Publish { client_id, kind, target, body, others: others.to_vec() })
+        Request::Publish(Publish {
+            client_id,
+            kind,
+            target,
+            body,
+            files: Vec::new(),
+            others: others.to_vec(),
+        })
     };
     let friend = |id, with: Uid, wanted| {
         let body = Body::friend(wanted, None).expect("short");

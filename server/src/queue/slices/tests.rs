@@ -39,7 +39,14 @@ fn request(who: Uid, others: u32) -> Queued {
     let others = (100..100 + others).map(Uid).collect();
     let client_id = ClientId(uuid::Uuid::from_u128(1));
     let body = Body::text("hi", 10).expect("short");
-    let publish = Publish { client_id, kind: Kind::Moment, target: Conversation::MOMENTS, body, others };
+    let publish = Publish {
+        client_id,
+        kind: Kind::Moment,
+        target: Conversation::MOMENTS,
+        body,
+        files: Vec::new(),
+        others,
+    };
     Queued { who, request: Request::Publish(publish), place: None, reply: None }
 }
 

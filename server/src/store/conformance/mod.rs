@@ -19,6 +19,7 @@ pub mod credentials;
 pub mod deletions;
 pub mod directory;
 pub mod expiry;
+pub mod files;
 pub mod groups;
 pub mod history;
 pub mod invites;

@@ -12,7 +12,7 @@ use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{AssertSqlSafe, Decode, Postgres, Row as _, Sqlite, Type};
 use uuid::Uuid;
 
-use crate::domain::{ClientId, GroupId, Timestamp, Uid};
+use crate::domain::{ClientId, FileId, GroupId, Timestamp, Uid};
 use crate::store::StoreError;
 
 /// See the module.
@@ -134,6 +134,8 @@ values! {
     text: Option<&str> => Value::Text(text.map(str::to_owned));
     hash: [u8; 32] => Value::Bytes(Some(hash.to_vec()));
     hash: &[u8; 32] => Value::Bytes(Some(hash.to_vec()));
+    id: FileId => Value::Bytes(Some(id.0.as_bytes().to_vec()));
+    ids: &[FileId] => Value::List(List::Hashes(ids.iter().map(|id| id.0.as_bytes().to_vec()).collect()));
     id: ClientId => Value::Bytes(Some(id.0.as_bytes().to_vec()));
     id: Option<ClientId> => Value::Bytes(id.map(|id| id.0.as_bytes().to_vec()));
     uids: &[Uid] => Value::List(List::Numbers(uids.iter().map(|uid| uid.0.into()).collect()));

@@ -7,6 +7,7 @@
 
 mod base_backup;
 mod error;
+mod files;
 mod format;
 mod reader;
 mod restore;
@@ -16,6 +17,7 @@ mod writer;
 
 pub use base_backup::{check_base_backup, is_base_backup};
 pub use error::BackupError;
+pub use files::{Copied, copy_files, forget_files, restore_files};
 pub use reader::Whole;
 pub use restore::{Place, restore, restore_stream};
 pub use series::chosen;

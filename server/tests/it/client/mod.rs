@@ -1,5 +1,6 @@
 //! The Rust client against the real program.
 
+mod files;
 mod search;
 mod servers;
 mod sync;

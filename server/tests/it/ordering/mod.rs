@@ -217,6 +217,7 @@ async fn a_batch_asks_for_all_its_numbers_at_once() {
         text: "hi".into(),
         reply_to: None,
         forward: None,
+        files: Vec::new(),
         mentions: Mentions::default(),
     };
     process.store.script([Fault::Stall]);
@@ -258,6 +259,7 @@ async fn a_line_that_has_ended_silences_its_own_user_and_nobody_else() {
         text: "hi".into(),
         reply_to: None,
         forward: None,
+        files: Vec::new(),
         mentions: Mentions::default(),
     };
     process.messages.submit(ann, message(1)).await.expect("accepted");
@@ -279,6 +281,7 @@ async fn stopping_finishes_what_was_accepted_and_refuses_the_rest() {
         text: "bye".into(),
         reply_to: None,
         forward: None,
+        files: Vec::new(),
         mentions: Mentions::default(),
     };
     let sent: Vec<_> = (1..=20).map(|id| process.messages.submit(person(0), message(id))).collect();
@@ -329,6 +332,7 @@ async fn after_the_row_that_says_you_left_nothing_of_that_epoch_arrives() {
         text: "hello".into(),
         reply_to: None,
         forward: None,
+        files: Vec::new(),
         mentions: Mentions::default(),
     };
     process.insist(ann, say(1)).await;

@@ -87,6 +87,7 @@ async fn a_group_hears_at_once_except_for_those_without_numbers() {
             text: "hi".into(),
             reply_to: None,
             forward: None,
+            files: Vec::new(),
             mentions: Mentions::default(),
         };
         process.refuse_numbers(person(3));

@@ -73,6 +73,7 @@ async fn check(run: Run) {
             text,
             reply_to: None,
             forward: None,
+            files: Vec::new(),
             mentions: Mentions::default(),
         })
     };

@@ -280,6 +280,7 @@ pub(crate) fn to(uid: Uid, id: u128, text: &str) -> OutgoingMessage {
         text: text.into(),
         reply_to: None,
         forward: None,
+        files: Vec::new(),
         mentions: Mentions::default(),
     }
 }
@@ -289,7 +290,7 @@ pub(crate) fn moment(who: Uid, id: u128) -> Request {
     let others = (0..PEOPLE).map(person).filter(|uid| *uid != who).collect();
     let body = Body::text(&format!("moment {id}"), 100).expect("short");
     let (client_id, kind, target) = (name(id), Kind::Moment, Conversation::MOMENTS);
-    Request::Publish(Publish { client_id, kind, target, body, others })
+    Request::Publish(Publish { client_id, kind, target, body, files: Vec::new(), others })
 }
 
 pub(crate) fn ids(entries: &[Entry]) -> Vec<MessageId> {

@@ -2,6 +2,7 @@
 
 mod admin;
 mod backup;
+mod backup_files;
 mod backup_refused;
 mod deletion_killed;
 mod files;
@@ -13,3 +14,4 @@ mod presence;
 mod restored;
 mod search;
 mod status;
+mod upload_killed;

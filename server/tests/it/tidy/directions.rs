@@ -16,6 +16,8 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("axum", &["http"]),
     ("tower_http", &["http"]),
     ("utoipa", &["http"]),
+    ("object_store", &["files"]),
+    ("image", &["files"]),
     // Hints between servers are notifications of PostgreSQL, and nothing that is stored.
     ("sqlx", &["store", "notify"]),
     ("rusqlite", &["store"]),

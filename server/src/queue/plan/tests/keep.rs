@@ -8,7 +8,14 @@ fn two_people_keep_messages_for_the_time_that_one_of_them_says() {
     let request = |id, other, seconds| {
         let (client_id, target) = (ClientId(Uuid::from_u128(id)), Conversation::User(other));
         let body = Body::of_keep(Keep { seconds, gone_before: 0 });
-        Request::Publish(Publish { client_id, kind: Kind::Keep, target, body, others: vec![other] })
+        Request::Publish(Publish {
+            client_id,
+            kind: Kind::Keep,
+            target,
+            body,
+            files: Vec::new(),
+            others: vec![other],
+        })
     };
     let before = Keep { seconds: 0, gone_before: 3 };
     let mut planner = planner(Facts { keeps: HashMap::from([((ANN, BOB), before)]), ..facts() });

@@ -45,6 +45,7 @@ async fn it_keeps_the_contract() {
     conformance::deletions::run(&directory).await;
     conformance::invites::run(&directory).await;
     conformance::reports::run(&directory).await;
+    conformance::files::run(&directory).await;
     conformance::access_keys::run(&directory).await;
     conformance::renames::run(&directory).await;
     conformance::last_seen::run(&directory).await;

@@ -1,9 +1,9 @@
-//! Where a server serves tables, and a connection there: plain, or with TLS where a proxy stands before it. Certificates are those
-//! that the system trusts; `SSL_CERT_FILE` names others.
+//! The address of another server, and a connection there, plain or with TLS. Certificates are those that the system trusts;
+//! `SSL_CERT_FILE` names others.
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -13,20 +13,20 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 /// The byte stream of a connection.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Send {}
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send {}
 impl<S: AsyncRead + AsyncWrite + Send> Stream for S {}
 
 /// An address of a server.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Address {
+pub(crate) struct Address {
     /// The host with the port, where that is not the usual one; as the header `Host` has it.
-    pub(super) host: String,
+    pub(crate) host: String,
     is_tls: bool,
 }
 
 impl Address {
     /// Reads `http://HOST:PORT` or `https://HOST:PORT`, both with or without the port.
-    pub(super) fn of(endpoint: &str) -> Result<Address, String> {
+    pub(crate) fn of(endpoint: &str) -> Result<Address, String> {
         let schemes = [("http://", false), ("https://", true)];
         let found =
             schemes.into_iter().find_map(|(scheme, is_tls)| Some((endpoint.strip_prefix(scheme)?, is_tls)));
@@ -37,7 +37,7 @@ impl Address {
             (is_host && address.port().is_some()).then_some(address)
         });
         address.ok_or_else(|| {
-            format!("--endpoint {endpoint}: an address is http://HOST:PORT or https://HOST:PORT, with nothing behind the port")
+            format!("{endpoint}: an address is http://HOST:PORT or https://HOST:PORT, with nothing behind the port")
         })
     }
 
@@ -58,7 +58,7 @@ impl Address {
     }
 
     /// Connects, and with TLS checks the server's certificate and name.
-    pub(super) async fn connect(&self) -> io::Result<Pin<Box<dyn Stream>>> {
+    pub(crate) async fn connect(&self) -> io::Result<Pin<Box<dyn Stream>>> {
         let name = self.parts().0.trim_matches(['[', ']']);
         let port = self.port().ok_or(io::ErrorKind::InvalidInput)?;
         let stream = TcpStream::connect((name, port)).await?;
@@ -66,11 +66,16 @@ impl Address {
             return Ok(Box::pin(stream));
         }
         let name = ServerName::try_from(name.to_owned()).map_err(io::Error::other)?;
-        Ok(Box::pin(TlsConnector::from(Arc::new(trusting_the_system()?)).connect(name, stream).await?))
+        Ok(Box::pin(TlsConnector::from(trusting_the_system()?).connect(name, stream).await?))
     }
 }
 
-fn trusting_the_system() -> io::Result<ClientConfig> {
+fn trusting_the_system() -> io::Result<Arc<ClientConfig>> {
+    /// The files are read once.
+    static KNOWN: OnceLock<Arc<ClientConfig>> = OnceLock::new();
+    if let Some(known) = KNOWN.get() {
+        return Ok(Arc::clone(known));
+    }
     let mut roots = RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs();
     let (added, _) = roots.add_parsable_certificates(found.certs);
@@ -83,7 +88,8 @@ fn trusting_the_system() -> io::Result<ClientConfig> {
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(io::Error::other)?;
-    Ok(config.with_root_certificates(roots).with_no_client_auth())
+    let config = Arc::new(config.with_root_certificates(roots).with_no_client_auth());
+    Ok(Arc::clone(KNOWN.get_or_init(|| config)))
 }
 
 #[cfg(test)]
