@@ -17,7 +17,7 @@ use tracing::{info, warn};
 use uuid::Uuid;
 
 use self::group_walk::GroupWalk;
-use super::{Accounts, Moments, People, Search};
+use super::{Accounts, Files, Moments, People, Search};
 use crate::domain::{
     Body, ClientId, Clock, Conversation, Entry, FRIENDS, GroupId, Kind, RangeQuery, Timestamp, Uid,
 };
@@ -53,6 +53,8 @@ pub struct Deletions {
     pub moments: Moments,
     /// Has words of their rows.
     pub search: Search,
+    /// Those that the account has uploaded.
+    pub files: Files,
     /// The way to write.
     pub queues: Queues,
     /// Compared with when an account was deleted.
@@ -151,8 +153,7 @@ impl Deletions {
             }
         }
         self.search.forget(uid).await?;
-        // Those that others' rows name stay.
-        self.directory.check_files_of(uid, self.clock.now()).await?;
+        self.files.owner_is_gone(uid).await?;
         self.directory.mark_cleared(uid).await?;
         Ok(true)
     }

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
@@ -49,7 +49,8 @@ impl FileWalk {
                         }
                     }
                 }
-                sleep(EVERY).await;
+                // Woken or not, it looks again.
+                _ = timeout(EVERY, self.0.due.notified()).await;
             }
         };
         stopping.run_until_cancelled(forever).await;

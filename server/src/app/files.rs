@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use uuid::Uuid;
 
 pub use self::error::FileError;
@@ -81,6 +82,8 @@ pub struct Files {
     pub(super) store: Arc<dyn MessageStore>,
     pub(super) place: FilePlace,
     pub(super) clock: Clock,
+    /// Wakes the walk over files that are due.
+    pub(super) due: Arc<Notify>,
     options: Arc<FileOptions>,
     new_uuid: Arc<dyn Fn() -> Uuid + Send + Sync>,
 }
@@ -95,7 +98,8 @@ impl Files {
         options: FileOptions,
         new_uuid: Arc<dyn Fn() -> Uuid + Send + Sync>,
     ) -> Files {
-        Files { directory, store, place, clock, options: Arc::new(options), new_uuid }
+        let (options, due) = (Arc::new(options), Arc::new(Notify::new()));
+        Files { directory, store, place, clock, due, options, new_uuid }
     }
 
     /// Bytes of one file.
@@ -159,6 +163,16 @@ impl Files {
             true => Ok(()),
             false => Err(FileError::Named),
         }
+    }
+
+    /// An account is gone with all its rows: its files go soon, but for those that others' rows name.
+    ///
+    /// # Errors
+    /// The store's errors.
+    pub async fn owner_is_gone(&self, owner: Uid) -> Result<(), StoreError> {
+        self.directory.check_files_of(owner, self.clock.now()).await?;
+        self.due.notify_one();
+        Ok(())
     }
 
     /// The files that `owner` has uploaded or begun to, with ids above `after`, in their order, at most `limit`.

@@ -43,7 +43,7 @@ impl Tasks<'_> {
 
     /// Clears deleted accounts.
     pub(super) fn of_deletions(&self, bottom: &Bottom, queues: &Queues, is_among_others: bool) {
-        let UseCases { accounts, people, moments, search, .. } = self.use_cases.clone();
+        let UseCases { accounts, people, moments, search, files, .. } = self.use_cases.clone();
         let deletions = Deletions {
             accounts,
             directory: Arc::clone(&bottom.storage.directory),
@@ -51,6 +51,7 @@ impl Tasks<'_> {
             people,
             moments,
             search,
+            files,
             queues: queues.clone(),
             clock: bottom.clock.clone(),
             settles: if is_among_others { SETTLES_AMONG_OTHERS } else { SETTLES },

@@ -140,7 +140,7 @@ impl FilePlace {
                 Err(panic) => Err(PlaceError::Unavailable(panic.to_string())),
             }
         };
-        directory.made.get_or_try_init(|| make).await.map(|()| ())
+        directory.made.get_or_try_init(|| make).await.copied()
     }
 
     /// Writes one object, whole.

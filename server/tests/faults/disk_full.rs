@@ -136,6 +136,35 @@ async fn a_full_disk_is_reported_by_ready_and_metrics_and_heals_by_itself() {
     server.process.kill().await.expect("killed");
 }
 
+/// What had come counts, nothing of the part that had no room is left, and a file that fits is taken.
+#[tokio::test]
+async fn an_upload_that_fills_the_disk_is_refused_and_leaves_nothing_half_there() {
+    let mut server = Server::start().await;
+    let http = Http::new(&server.address).expect("an address");
+    let ann = http.sign_up("ann", "correct horse battery").await.expect("signed up");
+    let http = http.with_token(&ann.token);
+    let refused = http.upload("large", &vec![7; 60 << 20]).await.expect_err("full");
+    assert_eq!(refused.code(), Some("no_room"), "{refused}");
+    let (mut left, mut objects) = (vec![server.data.join("files")], 0);
+    while let Some(directory) = left.pop() {
+        for entry in fs::read_dir(&directory).expect("readable") {
+            let path = entry.expect("readable").path();
+            if path.is_dir() {
+                left.push(path);
+                continue;
+            }
+            assert_eq!(fs::metadata(&path).expect("there").len(), 8 << 20, "{}", path.display());
+            objects += 1;
+        }
+    }
+    assert!(objects > 0);
+    let small = http.upload("small", b"low tide").await.expect("it fits");
+    let draft = Draft::text(Recipient::User(ann.uid), "").with_files(&[small]);
+    let row = http.send(&draft).await.expect("sent").message_id;
+    assert_eq!(http.file(row, small).await.expect("read"), b"low tide");
+    server.process.kill().await.expect("killed");
+}
+
 /// Wherever the room ends while the files are made.
 #[tokio::test]
 async fn a_start_on_a_full_disk_says_that_it_is_full() {

@@ -34,13 +34,16 @@ const MOST_PROFILE: usize = 8 << 10;
 /// The sides of the picture as it is shown.
 type Sides = (u32, u32);
 
+/// Previews, as they are encoded.
+type Previews = Vec<(Preview, Vec<u8>)>;
+
 /// The sides of a picture, and its previews. `turn` is that of Exif.
 pub(super) fn make(
     form: PictureForm,
     bytes: &[u8],
     turn: u16,
     memory: &Memory,
-) -> Result<(Sides, Vec<(Preview, Vec<u8>)>), PictureError> {
+) -> Result<(Sides, Previews), PictureError> {
     let format = match form {
         PictureForm::Jpeg => ImageFormat::Jpeg,
         PictureForm::Png => ImageFormat::Png,

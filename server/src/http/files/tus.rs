@@ -38,9 +38,9 @@ const TUS_MAX_SIZE: HeaderName = HeaderName::from_static("tus-max-size");
 
 /// Whether a request brings bytes of a file, for as long as they need.
 pub(in crate::http) fn brings_bytes(route: &str, method: &Method) -> bool {
-    match method {
-        &Method::POST => route == "/files",
-        &Method::PATCH => route == "/files/{id}",
+    match *method {
+        Method::POST => route == "/files",
+        Method::PATCH => route == "/files/{id}",
         _ => false,
     }
 }
@@ -56,9 +56,9 @@ pub(in crate::http) async fn version(
         return next.run(request).await;
     }
     let is_preflight = request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
-    let mut answer = match request.method() {
-        &Method::OPTIONS if !is_preflight => StatusCode::NO_CONTENT.into_response(),
-        &Method::OPTIONS => return next.run(request).await,
+    let mut answer = match *request.method() {
+        Method::OPTIONS if !is_preflight => StatusCode::NO_CONTENT.into_response(),
+        Method::OPTIONS => return next.run(request).await,
         _ if request.headers().get(&TUS_RESUMABLE) == Some(&VERSION) => next.run(request).await,
         _ => {
             let detail = "the header Tus-Resumable is missing or not 1.0.0; uploads go by tus 1.0.0";

@@ -6,12 +6,8 @@ use std::process::{Command, Output};
 use serde_json::json;
 use tidemark_test_support::until::until;
 
-#[path = "../../support/packages.rs"]
-mod registries;
-
-use registries::{from_npm, installed, run};
-
 use crate::support::{Person, TestApp, client_id};
+use crate::table::packages::registries::{from_npm, installed, run};
 
 const BYTES: usize = 5_000_000;
 

@@ -145,25 +145,25 @@ async fn terminate(world: &World) {
 async fn what_a_crash_leaves_behind_is_told_to_nobody_before_the_standby_has_it() {
     let (case, standby) = Box::pin(Case::of(crash)).await;
     case.nobody_is_told().await;
-    case.standby_takes_over(&standby).await;
+    Box::pin(case.standby_takes_over(&standby)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_cancelled_wait_leaves_behind_is_told_to_nobody_before_the_standby_has_it() {
     let (case, standby) = Box::pin(Case::of(cancel)).await;
     case.nobody_is_told().await;
-    case.standby_takes_over(&standby).await;
+    Box::pin(case.standby_takes_over(&standby)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_session_that_was_ended_leaves_behind_is_told_to_nobody_before_the_standby_has_it() {
     let (case, standby) = Box::pin(Case::of(terminate)).await;
     case.nobody_is_told().await;
-    case.standby_takes_over(&standby).await;
+    Box::pin(case.standby_takes_over(&standby)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_standby_has_after_all_was_stored_once() {
     let (case, standby) = Box::pin(Case::of(cancel)).await;
-    case.standby_follows(&standby).await;
+    Box::pin(case.standby_follows(&standby)).await;
 }

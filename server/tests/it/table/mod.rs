@@ -7,7 +7,7 @@ mod export;
 mod inbox;
 mod kills;
 mod node;
-mod packages;
+pub(crate) mod packages;
 mod pages;
 mod python;
 mod raw;

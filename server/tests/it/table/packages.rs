@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::LazyLock;
 
 #[path = "../../support/packages.rs"]
-mod registries;
+pub(crate) mod registries;
 
 use registries::{from_npm, installed, run};
 

@@ -58,3 +58,20 @@ async fn a_file_goes_with_the_last_row_that_names_it() {
     a_day_later(&mut app).await;
     until("nothing is left", async || objects(&app).is_empty()).await;
 }
+
+#[tokio::test]
+async fn the_end_of_an_account_leaves_what_others_have() {
+    // Rows that are still in memory alone go later.
+    let mut app = TestApp::start_with(|config| config.storage.flush_rows = 1).await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    let (sent, note) = (upload(&app, &ann, "a", b"sent").await, upload(&app, &ann, "b", b"note").await);
+    send(&app, &ann, &bob, 1, &[&sent]).await;
+    send(&app, &ann, &ann, 2, &[&note]).await;
+    id_of(&begin(&app, &ann, "c", 9).await);
+    let copy = app.rows(&bob).await[0]["message_id"].as_u64().expect("an id");
+    app.post(&ann, "/api/v1/me/delete", json!({"password": "correct horse"})).await.ok(204);
+    // The rows go once no server writes for the account any more, and files after them.
+    a_day_later(&mut app).await;
+    until("the note is gone", async || objects(&app).len() == 1).await;
+    assert_eq!(read(&app, &bob, copy, &sent).await.text, "sent");
+}
