@@ -35,7 +35,7 @@ export function actionsMenu(store, composer, emoji, { forward, report, readers }
     openMenu(opener, [
       h("div.smileys", { role: "group", "aria-label": t("actions.reactions") }, ...smileys, more),
       item(t("actions.reply"), () => composer.reply(row)),
-      item(t("actions.copy"), () => navigator.clipboard?.writeText(row.body.text)),
+      row.body.text && item(t("actions.copy"), () => navigator.clipboard?.writeText(row.body.text)),
       item(t("actions.link"), () => navigator.clipboard?.writeText(linkTo(row))),
       item(t("actions.forward"), () => forward(row)),
       item(isStarred(store, row) ? t("star.remove") : t("star.add"), () => store.star(row, !isStarred(store, row))),

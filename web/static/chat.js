@@ -6,6 +6,7 @@ import { call } from "./api.js";
 import { Badge } from "./badge.js";
 import { Banner } from "./banner.js";
 import { Beside } from "./beside.js";
+import { Blobs } from "./blobs.js";
 import { Composer } from "./composer.js";
 import { openDb } from "./db.js";
 import { dateDialog } from "./date.js";
@@ -24,6 +25,7 @@ import { muteMenu } from "./mute.js";
 import { Notifier } from "./notify.js";
 import { showOwnName } from "./own_name.js";
 import { Pane } from "./pane.js";
+import { pickFor } from "./picking.js";
 import { pinsBar } from "./pins.js";
 import { Presence } from "./presence.js";
 import { readersDialog } from "./readers.js";
@@ -49,9 +51,10 @@ const db = await openDb(self).catch((problem) => {
 });
 
 // The data, and the line to the server.
-const line = new Line(db);
+const blobs = new Blobs(self);
+const line = new Line(db, blobs);
 const store = new Store({
-  db, call, self,
+  db, blobs, call, self,
   send: (item) => line.send(item),
   hold: (item) => line.hold(item),
   nudge: (ids) => line.nudge(ids),
@@ -78,6 +81,7 @@ const composer = new Composer(store, self.textCharacters, {
 const emoji = emojiPicker();
 const report = reportDialog(store, call);
 const forward = forwardDialog(store, call, go);
+const view = async (message_id, id) => (await import("./viewer.js")).view(store, message_id, id);
 const react = (row, opener) => emoji(opener, (chosen) => toggle(store, row, chosen));
 const menu = actionsMenu(store, composer, emoji, { forward, report: report.message, readers: readersDialog(store, call) });
 const pane = new Pane(store, {
@@ -85,7 +89,11 @@ const pane = new Pane(store, {
   toggle: (row, emoji) => toggle(store, row, emoji),
   retry: store.retry,
   discard: store.discard,
+  view,
+  local: (client_id, n) => blobs.blob(client_id, n),
+  takeBack: (row) => composer.takeBack(row),
 }, (place) => route.rested(place));
+pickFor(composer, store);
 store.sending.posted = (item) => pane.posted(item);
 pinsBar(store, reveal);
 const presence = new Presence(store, {
@@ -196,5 +204,9 @@ line.begin({
   over: () => location.replace("/login"),
 });
 beginWorker();
-setTimeout(() => db.prune(), 5_000);
-setInterval(() => db.prune(), 3_600_000);
+const prune = () => {
+  db.prune();
+  blobs.prune(new Set(store.outbox.map(({ client_id }) => client_id))).catch((problem) => console.error(problem));
+};
+setTimeout(prune, 5_000);
+setInterval(prune, 3_600_000);

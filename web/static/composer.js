@@ -1,4 +1,5 @@
-// The message box: Enter sends and Shift+Enter breaks, but where a finger writes Enter breaks, too. What is typed is kept.
+// The message box, and the files above it: Enter sends and Shift+Enter breaks, but where a finger writes Enter breaks, too. What is typed is
+// kept.
 
 import { Completions, mentioning } from "./completions.js";
 import { $, isolate } from "./dom.js";
@@ -8,7 +9,9 @@ import { lineOf, parse } from "./markdown.js";
 import { ALL, mentionsIn } from "./mentions.js";
 import { characters } from "./state.js";
 import { momentOf, refused, t } from "./texts.js";
+import { thumbnail } from "./thumbnails.js";
 import { isTouch } from "./touch.js";
+import { Tray } from "./tray.js";
 
 const SAVE_MS = 250;
 // Characters left from which on the counter shows.
@@ -22,6 +25,10 @@ export class Composer {
     // `quoted`: the row that is replied to; `edited`: the one that is changed, with the draft that waits meanwhile.
     Object.assign(this, { store, limit, sent, typing, id: null, quoted: null, edited: null, known: "", saving: null });
     this.text = $("text");
+    // By conversation: files that were chosen there and are not sent, as long as the page is open.
+    this.trays = new Map();
+    this.tray = new Tray(store, () => this.measure());
+    $("tray").append(this.tray.element);
     this.text.enterKeyHint = isTouch() ? "enter" : "send";
     this.text.addEventListener("input", () => this.typed());
     const sources = [mentioning(() => this.people()), naming(() => document.activeElement === this.text && this.completions.look())];
@@ -56,10 +63,28 @@ export class Composer {
     this.cancel(false);
     this.save();
     this.id = id;
+    this.showFiles();
     if (id) this.address();
     this.write(id ? this.store.drafts.get(id) ?? "" : "");
     this.lock();
     this.measure();
+  }
+
+  /** The files that were chosen for the open conversation. */
+  showFiles() {
+    if (this.id && !this.trays.has(this.id)) this.trays.set(this.id, []);
+    this.tray.show(this.trays.get(this.id) ?? []);
+  }
+
+  /** Whether files were chosen that are nowhere else. */
+  get hasFiles() { return [...this.trays.values()].some(({ length }) => length > 0); }
+
+  /** Takes files in that were pasted, dropped or picked. */
+  async attach(files) {
+    if (!this.id || this.text.disabled || !files.length) return;
+    if (this.edited) this.cancel();
+    await this.tray.add(files);
+    this.text.focus();
   }
 
   /** The kept draft has changed, by another device perhaps; text that was written here since is left alone. */
@@ -93,8 +118,10 @@ export class Composer {
       : mute.until ? t("composer.muted_until", { when: momentOf(mute.until) }) : t("composer.muted");
     if (mute?.until) this.opens = setTimeout(() => this.lock(), Math.min(Date.parse(mute.until) - Date.now(), LONGEST_MS));
     const nobody = this.store.nobody.has(this.id);
-    this.text.disabled = $("open-emoji").disabled = isLocked || nobody;
-    this.text.hidden = $("send").hidden = $("open-emoji").hidden = isLocked;
+    const tools = [$("open-emoji"), $("open-files")];
+    this.text.disabled = isLocked || nobody;
+    this.text.hidden = $("send").hidden = isLocked;
+    for (const tool of tools) Object.assign(tool, { disabled: isLocked || nobody, hidden: isLocked });
     $("locked").hidden = !isLocked;
     $("archive").hidden = !isOver;
     $("composer").hidden = nobody;
@@ -190,6 +217,7 @@ export class Composer {
     const left = this.limit - characters(this.text.value);
     $("counter").textContent = left > WARN_AT ? "" : left < 0 ? t("composer.over", { count: -left }) : t("composer.left", { count: left });
     $("counter").classList.toggle("over", left < 0);
+    $("tray").hidden = Boolean(this.edited);
     this.pace();
     if (CSS.supports("field-sizing", "content")) return;
     this.text.style.height = "auto";
@@ -199,9 +227,11 @@ export class Composer {
   async send() {
     // The first line keeps its indentation.
     const text = this.text.value.replace(/^(?:\s*\n)+/, "").trimEnd();
-    if (!text || characters(text) > this.limit || this.text.disabled || this.pace()) return;
-    clearTimeout(this.timer);
     const { id, quoted, edited } = this;
+    const mayBeEmpty = edited ? edited.body.files : this.tray.size;
+    if (!edited && this.tray.isTooMany()) return;
+    if (!text && !mayBeEmpty || characters(text) > this.limit || this.text.disabled || this.pace()) return;
+    clearTimeout(this.timer);
     if (edited) {
       if (text !== edited.body.text) {
         try {
@@ -212,33 +242,55 @@ export class Composer {
       }
       return this.cancel();
     }
-    const mentions = id.startsWith("g:") ? mentionsIn(parse(text, [...this.people(), ALL])) : null;
-    const posting = this.store.post(id, text, quoted, mentions);
+    const files = this.tray.take();
+    this.trays.delete(id);
+    this.showFiles();
+    const posting = this.post(id, text, quoted, files);
     this.write("");
     this.cancel();
     this.measure();
+    await posting;
+  }
+
+  /** Sends a message; what cannot be kept comes back. */
+  async post(id, text, quoted, files) {
+    const mentions = id.startsWith("g:") ? mentionsIn(parse(text, [...this.people(), ALL])) : null;
     try {
-      await this.during(posting);
+      await this.during(this.store.post(id, text, quoted, mentions, null, files));
       this.sent(id);
     } catch (problem) {
-      this.comeBack(id, text, quoted, problem.message, t("composer.not_kept", { problem: problem.message }));
+      this.comeBack(id, text, quoted, problem.message, t("composer.not_kept", { problem: problem.message }), files);
     }
+  }
+
+  /** A message whose files are on their way, or were refused, is a draft again. */
+  async takeBack(row) {
+    const item = await this.store.sending.takeBack(row);
+    // It has gone out meanwhile.
+    if (!item) return;
+    const quoted = item.body.reply_to ? await this.store.db.row(item.body.reply_to) : null;
+    const blobs = item.files.map((file, n) => ({ ...file, blob: item.blobs[n] })).filter(({ blob }) => blob);
+    const files = await Promise.all(blobs.map(async (file) => ({ ...file, picture: (await thumbnail(file.blob))?.canvas })));
+    this.comeBack(item.conversation, item.body.text, quoted, "", "", files);
+    if (item.conversation === this.id) this.text.focus();
   }
 
   /**
    * A message that was not sent stands in the box of its conversation again, above what was typed there since. `said`: why, for the
    * conversation that is open.
    */
-  comeBack(id, text, quoted, why, said) {
+  comeBack(id, text, quoted, why, said, files = []) {
     const isHere = id === this.id && !this.edited;
     const since = isHere ? this.text.value : this.store.drafts.get(id) ?? "";
-    const all = since ? `${text}\n${since}` : text;
+    const all = [text, since].filter(Boolean).join("\n");
+    if (files.length) this.trays.set(id, [...files, ...this.trays.get(id) ?? []]);
+    if (files.length && id === this.id) this.showFiles();
     if (isHere) {
       if (quoted && !this.quoted) this.reply(quoted);
       this.text.value = all;
       this.measure();
       this.save();
     } else this.store.draft(id, all).catch((problem) => console.error(problem));
-    $("counter").textContent = id === this.id ? said : t("composer.draft_again", { name: isolate(this.store.title(id)), problem: why });
+    if (why) $("counter").textContent = id === this.id ? said : t("composer.draft_again", { name: isolate(this.store.title(id)), problem: why });
   }
 }

@@ -97,7 +97,7 @@ class Db extends Database {
         if (!isOther) {
           if (item.state === "sent" && item.message_id <= seq) outbox.delete(item.n);
         } else if (item.frame?.message_id || /\/moments\/\d/.test(item.call?.path)) outbox.delete(item.n);
-        else if (!item.frame && !item.call) outbox.put({ ...item, body: { text: item.body.text, mentions: item.body.mentions }, quote: null, state: item.state === "sent" ? "waiting" : item.state });
+        else if (!item.frame && !item.call) outbox.put({ ...item, body: { text: item.body.text, mentions: item.body.mentions }, quote: null, up: null, state: item.state === "sent" ? "waiting" : item.state });
       }
       return isOther;
     });

@@ -1,11 +1,13 @@
 // The line of this tab to the server: its own (sync.js) where the tab leads, else through the tab that leads (tabs.js).
 
+import { showProgress } from "./attached.js";
 import { Sync } from "./sync.js";
 import { Tabs } from "./tabs.js";
 
 export class Line {
-  constructor(db) {
-    this.db = db;
+  /** `blobs`: the bytes of files that wait (blobs.js). */
+  constructor(db, blobs) {
+    Object.assign(this, { db, blobs });
     /** What sync told last, here or in the tab that leads. */
     this.state = { phase: "connecting", cursor: 0, beats: [] };
     // Only in the tab that leads.
@@ -71,7 +73,13 @@ export class Line {
     this.notified(state);
   }
 
-  passed(frame) { frame.type === "renamed" ? this.renamed(frame.name) : this.presence.hear(frame); }
+  passed(frame) {
+    switch (frame.type) {
+      case "renamed": return this.renamed(frame.name);
+      case "uploading": return showProgress(frame.client_id, frame.share);
+      default: return this.presence.hear(frame);
+    }
+  }
 
   /** What another tab says. */
   hear(kind, value) {
@@ -96,9 +104,9 @@ export class Line {
 
   /** This tab leads from now on. Answers how to stop that. */
   lead() {
-    const { db, call, store, pane, presence, notifier } = this;
+    const { db, blobs, call, store, pane, presence, notifier } = this;
     const { sending } = store;
-    this.sync = new Sync({ db, call,
+    this.sync = new Sync({ db, call, blobs,
       changed: (ids, arrived = []) => {
         store.load(ids).then(() => notifier.arrived(arrived));
         if (arrived.length) this.pass({ type: "arrived", rows: arrived.map(({ conversation, sender }) => ({ conversation, sender })) });

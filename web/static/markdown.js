@@ -5,6 +5,7 @@
 import { addressAt, nameSite, namedAt } from "./addresses.js";
 import { after, before, cut, isWordy } from "./characters.js";
 import { h } from "./dom.js";
+import { filesOf, lineOfFiles } from "./files.js";
 import { byName, mentionAt, named } from "./mentions.js";
 
 // Quotes and lists within each other.
@@ -199,10 +200,16 @@ function wholeAt(text, at, unclosed, people) {
 /** The tree of the text of a row, with the people that it names. */
 export const treeOf = (store, row) => parse(row.body?.text ?? "", named(store, row));
 
-/** The beginning of the text of a row without its marks, in one line. */
+/** The beginning of the text of a row without its marks, in one line; the files that it has come first. */
 export function lineOf(store, row) {
   const beginning = { body: { ...row.body, text: String(row.body?.text ?? "").slice(0, MOST_READ) } };
-  return cut(words(treeOf(store, beginning)).replace(/\s+/g, " "), MOST_LINE);
+  return cut(withFiles(row, words(treeOf(store, beginning)).replace(/\s+/g, " ")), MOST_LINE);
+}
+
+/** What a row says, with its files. */
+export function withFiles(row, text) {
+  const files = filesOf(row);
+  return files.length ? [lineOfFiles(files), text].filter(Boolean).join(" · ") : text;
 }
 
 /** The words of a tree, without marks. */

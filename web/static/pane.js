@@ -4,7 +4,7 @@
 import { $ } from "./dom.js";
 import { showAbout, showHeader } from "./header.js";
 import { Log } from "./log.js";
-import { treeOf, words } from "./markdown.js";
+import { treeOf, withFiles, words } from "./markdown.js";
 import { Pages } from "./pages.js";
 import { Reader } from "./reader.js";
 import { nameOf, shown } from "./state.js";
@@ -285,7 +285,7 @@ export class Pane {
   announce(rows) {
     const { store } = this;
     const heard = ofOthers(rows, store.self.uid).slice(-3);
-    const lines = heard.map((row) => t("list.of", { name: store.name(row.sender), text: words(treeOf(store, row)) }));
+    const lines = heard.map((row) => t("list.of", { name: store.name(row.sender), text: withFiles(row, words(treeOf(store, row))) }));
     if (!lines.length) return;
     $("announce").textContent = lines.join("\n");
     // It has been said; whoever searches the page should find the message alone.

@@ -1,9 +1,10 @@
 // From rows to items, and from items to elements: messages, days, groups of one person, the "New" line, states.
 
+import { attached } from "./attached.js";
 import { cut, isEmojiAlone } from "./characters.js";
 import { disc, h, icon, isolate } from "./dom.js";
 import { eventOf } from "./groups.js";
-import { elements, lineOf, parse, words } from "./markdown.js";
+import { elements, lineOf, parse, withFiles, words } from "./markdown.js";
 import { named } from "./mentions.js";
 import { counts, isEvent, mentions, nameOf, shown, withoutText } from "./state.js";
 import { marked } from "./sought.js";
@@ -78,7 +79,7 @@ function messageOf(store, row, first, quotes, { readers, inWords }) {
   const names = named(store, row);
   const recalled = kind === "recalled" && store.recalled(row);
   const sought = row.body?.text && store.sought?.areIn(row.body.text) ? store.sought : null;
-  const sig = JSON.stringify([sought?.key, recalled, names, from, hue, starred, readBy, brief, state, first, name, row.reason, row.code, kind, body, said, smileys, change?.state, change?.reason, change?.frame.body]);
+  const sig = JSON.stringify([sought?.key, recalled, names, from, hue, starred, readBy, brief, state, first, name, row.files, Boolean(row.up), row.reason, row.code, kind, body, said, smileys, change?.state, change?.reason, change?.frame.body]);
   return { key, id: row.message_id, sig, row, own, first, starred, state, readBy, brief, name, said, from, smileys, names, sought, isToMe: mentions(row, store.self.uid), recalled };
 }
 
@@ -136,7 +137,7 @@ export const make = () => h("div");
 
 /**
  * Fills the element of an item. `acts`: what its buttons do: `retry(row)`, `discard(row)`, `menu(row, button)`,
- * `toggle(row, emoji)`, `reveal(of)`.
+ * `toggle(row, emoji)`, `reveal(of)`, and those of attached.js.
  */
 export function fill(item, element, acts) {
   if (item.line) {
@@ -149,8 +150,9 @@ export function fill(item, element, acts) {
   element.className = `msg${own ? " own" : ""}${first ? " first" : ""}${state === "failed" ? " failed" : ""}${item.isToMe ? " to-me" : ""}`;
   element.dataset.row = row.message_id ?? "";
   element.role = "article";
-  const tree = parse(row.body?.text ?? "", item.names);
-  const brief = cut(words(tree).replace(/\s+/g, " "), MOST_BRIEF);
+  const text = row.body?.text ?? "";
+  const tree = parse(text, item.names);
+  const brief = cut(withFiles(row, words(tree).replace(/\s+/g, " ")), MOST_BRIEF);
   element.ariaLabel = row.kind === "recalled" ? item.recalled : t("list.of", { name, text: brief });
   const time = h("time", { datetime: row.sent_at }, timeOf(row.sent_at));
   const parts = [];
@@ -167,12 +169,16 @@ export function fill(item, element, acts) {
   }
   if (item.said) parts.push(quote(item.said, acts));
   if (item.from) parts.push(h("p.forwarded", {}, item.from));
-  const said = h(`div.words${isEmojiAlone(row.body?.text ?? "") ? ".alone" : ""}`, { dir: "auto", "data-by": first ? null : `${name}:` }, ...elements(marked(tree, item.sought)));
-  if (row.body?.edited) said.append(" ", h("small.edited", {}, t("row.edited")));
-  if (item.starred) said.append(" ", h("i.icon.star", { role: "img", "aria-label": t("star.starred") }));
+  const files = attached(row, element.querySelector(":scope > .files"), acts);
+  const marks = [row.body?.edited && h("small.edited", {}, t("row.edited")),
+    item.starred && h("i.icon.star", { role: "img", "aria-label": t("star.starred") })].filter(Boolean);
+  const said = h(`div.words${isEmojiAlone(text) ? ".alone" : ""}${text ? "" : ".marks-alone"}`, { dir: "auto", "data-by": first || files ? null : `${name}:` },
+    ...elements(marked(tree, item.sought)), ...marks.flatMap((mark) => [" ", mark]));
   // Above the first of several stands when that was; a screen reader would say it twice.
-  if (!first) said.title = momentOf(row.sent_at);
-  parts.push(said);
+  if (!first) (files ?? said).title = momentOf(row.sent_at);
+  if (files && !first) files.dataset.by = `${name}:`;
+  if (files) parts.push(files);
+  if (text || marks.length || !files) parts.push(said);
   const isStored = row.message_id && row.client_id;
   if (isStored) {
     parts.push(h("button.more", { type: "button", "data-act": "menu", "aria-haspopup": "menu", "aria-label": t("row.actions", { text: brief }),
@@ -189,6 +195,7 @@ export function fill(item, element, acts) {
     const reason = refused(failed.code, failed.reason);
     parts.push(h("p.trouble", {}, failed === row ? t("row.not_sent", { reason }) : t("row.not_changed", { reason }),
       h("button.link", { type: "button", onclick: () => acts.retry(failed) }, t("row.retry")),
+      failed.files && failed.to ? h("button.link", { type: "button", onclick: () => acts.takeBack(failed) }, t("row.draft")) : null,
       h("button.link", { type: "button", onclick: () => acts.discard(failed) }, t("row.discard"))));
   }
   element.replaceChildren(...parts);

@@ -2,6 +2,7 @@
 // log-out here, or the end of the account, nothing stays.
 
 import { ask } from "./ask.js";
+import { forgetBlobs } from "./blobs.js";
 import { settleCodes } from "./codes.js";
 import { forget } from "./db.js";
 import { forgetEmoji } from "./emoji.js";
@@ -13,7 +14,7 @@ export function sessionEnd(call, { db, store, composer, badge, notifier, line })
 
   /** Whether nothing unsent is lost when this browser forgets it, or the person says that it may be. */
   function mayForget() {
-    const isUnsent = ({ state, body, frame, call }) => state !== "sent" && (body ?? frame?.body ?? call?.body)?.text;
+    const isUnsent = ({ state, files, body, frame, call }) => state !== "sent" && (files || (body ?? frame?.body ?? call?.body)?.text);
     const count = store.outbox.filter(isUnsent).length;
     return !count || ask({ title: t("settings.log_out"), text: t("settings.unsent", { count }), yes: t("settings.log_out") });
   }
@@ -48,6 +49,8 @@ export function sessionEnd(call, { db, store, composer, badge, notifier, line })
       forgetEmoji();
       db.close();
       await forget(store.self);
+      store.blobs.close();
+      await forgetBlobs(store.self);
     } else {
       // Drafts and what waits stay; the next session brings the rest.
       await db.begin(0, undefined, []);
@@ -57,7 +60,7 @@ export function sessionEnd(call, { db, store, composer, badge, notifier, line })
     location.replace(everything ? "/login" : `/login?ended=yes&next=${location.pathname}`);
   }
 
-  addEventListener("beforeunload", (event) => { if (store.sending.onlyHere().length && !isLeaving) event.preventDefault(); });
+  addEventListener("beforeunload", (event) => { if ((store.sending.onlyHere().length || composer.hasFiles) && !isLeaving) event.preventDefault(); });
   return { mayForget, leave, ended };
 }
 

@@ -21,11 +21,11 @@ const MOST_TRIES = 3;
 
 export class Store extends Listed {
   /**
-   * `nudge(conversations)`: something was written here that sync and other tabs should know. `send` and `hold`: those of sending.js.
+   * `blobs`: the bytes of files that wait (blobs.js). `nudge(conversations)`: something was written here that sync and other tabs should know. `send` and `hold`: those of sending.js.
    */
-  constructor({ db, call, self, nudge, send, hold }) {
+  constructor({ db, blobs, call, self, nudge, send, hold }) {
     super();
-    Object.assign(this, { db, call, self, nudge });
+    Object.assign(this, { db, blobs, call, self, nudge });
     // Rows below this id were never synced (db.js).
     this.base = 0;
     // The id of the open conversation.
@@ -229,16 +229,19 @@ export class Store extends Listed {
   }
 
   /**
-   * Sends a message. `quoted`: the row that it replies to; `mentions`: whom it names; `forwarded`: the row whose text it has.
+   * Sends a message. `quoted`: the row that it replies to; `mentions`: whom it names; `forwarded`: the row whose text and files it has; `files`:
+   * [{blob, name, size, type, …}] (tray.js).
    */
-  post(id, text, quoted = null, mentions = null, forwarded = null) {
+  post(id, text, quoted = null, mentions = null, forwarded = null, files = []) {
     const number = Number(id.slice(2));
     const to = id.startsWith("u:") ? { user: number } : { group: number };
     const about = { ...(quoted && { reply_to: quoted.message_id }), ...(forwarded && { forward: forwarded.message_id }) };
     const body = { text, ...about, ...(mentions && { mentions }) };
     const quote = quoted && { of: { sender: quoted.sender, client_id: quoted.client_id } };
-    const item = { client_id: uuid(), conversation: id, to, body, quote, forwarded_from: authorOf(forwarded), sent_at: new Date().toISOString() };
-    return this.sending.post(item, quoted);
+    const carried = forwarded?.body.files && { message_id: forwarded.message_id, files: forwarded.body.files };
+    const item = { client_id: uuid(), conversation: id, to, body, quote, forwarded_from: authorOf(forwarded), sent_at: new Date().toISOString(),
+      ...(carried && { carried }), ...(files.length && { files: files.map(aboutFile) }) };
+    return this.sending.post(item, quoted, files.length ? files.map(({ blob }) => blob) : null);
   }
 
   /** How far an own message has come, as far as the other person tells. */
@@ -305,9 +308,17 @@ export class Store extends Listed {
     return all.filter(({ uid, mine, theirs, declined }) => theirs && !mine && !declined && !this.isDeleted(uid) && !this.setting("block", `u:${uid}`));
   }
 
-  /** A call of the API that is made as soon as there is a connection. */
-  later(conversation, method, path, body) {
-    return this.write(conversation, (db) => db.queue({ client_id: uuid(), conversation, call: { method, path, body } }));
+  /** A call of the API that is made as soon as there is a connection, and as soon as its `files` are up. */
+  later(conversation, method, path, body, files = []) {
+    const item = { client_id: uuid(), conversation, call: { method, path, body },
+      ...(files.length && { files: files.map(aboutFile), sent_at: new Date().toISOString() }) };
+    const keeping = files.length ? this.blobs.keep(item.client_id, files.map(({ blob }) => blob)) : null;
+    return this.write(conversation, async (db) => {
+      await Promise.all([db.queue(item), keeping]).catch(async (problem) => {
+        await this.sending.discard(item);
+        throw problem;
+      });
+    });
   }
 
   /** The messages that are pinned in a conversation, the oldest first, as far as that is known. */
@@ -350,8 +361,11 @@ export class Store extends Listed {
   /** Keeps what somebody writes there. */
   draft(id, text) { return this.box.save(id, text); }
 
-  retry = (item) => this.outgoing(item, { state: "waiting" });
-  discard = (item) => this.outgoing(item, null);
+  retry = (item) => this.outgoing(item, { state: "waiting", ...(item.files && { up: null }) });
+  discard = (item) => {
+    if (item.files) this.blobs.drop(item.client_id).catch((problem) => console.error(problem));
+    return this.outgoing(item, null);
+  };
   outgoing(item, fields) { return this.write(item.conversation, (db) => db.outgoing(item.client_id, fields)); }
 
   async markRead(id, upTo) {
@@ -364,6 +378,9 @@ export class Store extends Listed {
 
 /** Unread messages as they are shown: the server counts up to 1,000. */
 export const many = (count) => (count > 999 ? "999+" : String(count));
+
+/** What the outbox keeps of a file beside its bytes. */
+const aboutFile = ({ blob, picture, ...about }) => about;
 
 /** A random UUID (version 4); `crypto.randomUUID` is missing on plain HTTP off this machine. */
 export function uuid() {

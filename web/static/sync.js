@@ -1,8 +1,10 @@
 // Keeps this browser in step: pulls rows by cursor, sends the outbox, tells how far was read.
 // Owns the connection; all else lives in the database. Knows nothing of the page.
 
+import { conversationsOf, pagesOf } from "./lists.js";
 import { Socket } from "./socket.js";
 import { MOMENTS, counts, keeping } from "./state.js";
+import { Uploads } from "./uploads.js";
 
 // How long the answer to a send may take, before the same is sent again.
 const PATIENCE_MS = 20_000;
@@ -12,10 +14,11 @@ const MOST_TRIES = 6;
 const OF_THE_SERVER = ["unavailable", "stopping"];
 // Messages that are on their way at once; a server takes 64 of a connection.
 const MOST_IN_FLIGHT = 32;
-// Pages of settings, stars or friends that are taken, 500 each.
-const MOST_PAGES = 100;
 // Heartbeats that are kept for those who look.
 const BEATS = 6;
+
+/** Whether it is a message or a moment, rather than something said about one. */
+const isPost = ({ to, call }) => to || call?.path === "/moments";
 
 /**
  * A browser client of its own:
@@ -33,13 +36,19 @@ const BEATS = 6;
  * `notified(state)`: {phase, retryAt, cursor, latest, history, beats}, for whoever is curious.
  * `arriving(rows)`: rows that follow what is in the database. They are stored after this call, or after the promise that it answers;
  * `changed` then tells of them.
+ * `blobs`: the bytes of files that messages of the outbox name (blobs.js).
  * `sent(client_id, message_id)`: the server has stored this message. `notSent(client_id, reason)`: it has refused one that is not in the outbox.
  * `passed(frame)`: who is typing, who is online of those whom one `watch`es, and of whom something else is to be seen; none of it is
  * stored. `watching(people)`: changes of these are told from now on, so what was asked before may have changed unseen.
  */
 export class Sync {
-  constructor({ db, call, changed, notified, arriving = () => {}, sent = () => {}, notSent = () => {}, passed = () => {}, watching = () => {} }) {
+  constructor({ db, call, blobs, changed, notified, arriving = () => {}, sent = () => {}, notSent = () => {}, passed = () => {}, watching = () => {} }) {
     Object.assign(this, { db, call, changed, notified, arriving, passed, watching, notSent, stored: sent });
+    this.uploads = new Uploads({
+      blobs,
+      settled: (client_id, fields) => this.uploaded(client_id, fields),
+      progressed: (client_id, share) => passed({ type: "uploading", client_id, share }),
+    });
     this.state = { phase: "connecting", cursor: 0, beats: [] };
     this.work = Promise.resolve();
     // By client_id: since when it is under way.
@@ -99,7 +108,10 @@ export class Sync {
     this.socket.connect();
   }
 
-  stop() { this.socket.stop(); }
+  stop() {
+    this.socket.stop();
+    this.uploads.stop();
+  }
 
   /** Connects at once instead of waiting. */
   now() { this.socket.connect(); }
@@ -112,10 +124,11 @@ export class Sync {
 
   /**
    * Sends a message that is put into the outbox in the same step, without waiting until it is stored there: if this page dies meanwhile, the
-   * server has the message or nobody has, as without this. Behind others that wait it waits, too, for `nudge`. True: it is under way.
+   * server has the message or nobody has, as without this. Behind others that wait, or for its files, it waits, too, for `nudge`. True: it
+   * is under way.
    */
-  send({ client_id, to, body }) {
-    const waits = this.left > this.flushed || this.pauses || this.inFlight.size >= MOST_IN_FLIGHT;
+  send({ client_id, to, body, files }) {
+    const waits = files || this.left > this.flushed || this.pauses || this.inFlight.size >= MOST_IN_FLIGHT;
     const isOut = !waits && this.socket.send({ type: "send", client_id, to, body });
     isOut ? this.markOut(client_id) : this.left++;
     return isOut;
@@ -207,6 +220,7 @@ export class Sync {
     this.watched = [];
     this.newly = [];
     this.watch(this.people);
+    this.uploads.wake();
     await this.flush();
     if (!this.learned) await this.learn();
   }
@@ -219,40 +233,19 @@ export class Sync {
     const { changed, stale } = await this.db.expire(this.keep && new Date(now - 1_000 * this.keep).toISOString(), asks);
     // Rows may stay there for so much longer.
     if (asks) this.countsFrom = now + 50 * (this.keep ?? 86_400);
-    if (stale) await this.db.recount(await this.conversations());
+    if (stale) await this.db.recount(await conversationsOf(this.call));
     if (changed.length) this.changed(changed);
   }
 
   /** A new browser, or a new life of the data (I14): forget the rows, take the list, go on from what was the latest id before that. */
   async begin(seq, history) {
-    const isOther = await this.db.begin(seq, history, await this.conversations());
+    const isOther = await this.db.begin(seq, history, await conversationsOf(this.call));
     if (isOther) for (const { body } of this.held.values()) delete body.reply_to;
     this.seen.clear();
     this.unproven.clear();
     this.tell({ cursor: seq, history });
     this.learned = false;
     this.changed(null);
-  }
-
-  /**
-   * The list of conversations, page by page. A message moves its conversation to the top, past the pages that are to come, so what is newer
-   * than the top of several pages is taken again.
-   */
-  async conversations() {
-    const all = new Map();
-    for (let done = 0; ;) {
-      let [top, pages] = [0, 0];
-      for (let path = "/conversations"; path; pages++) {
-        const page = await this.call("GET", path);
-        const lines = page.filter(({ last }) => last.message_id > done);
-        if (!lines.length) break;
-        top ||= lines[0].last.message_id;
-        for (const line of lines) all.set(line.id, line);
-        path = page.next;
-      }
-      if (pages < 2) return [...all.values()];
-      done = top;
-    }
   }
 
   /** Takes settings, stars, times for messages, friends and the newest moments, whose rows may lie below the cursor. The next connection retries a failure. */
@@ -269,8 +262,8 @@ export class Sync {
 
   async learnState() {
     const rows = [];
-    for (const list of ["settings", "stars", "keeps"]) rows.push(...await this.pages(list, "rows"));
-    const friends = await this.pages("friends", "friends");
+    for (const list of ["settings", "stars", "keeps"]) rows.push(...await pagesOf(this.call, list, "rows"));
+    const friends = await pagesOf(this.call, "friends", "friends");
     const moments = await this.call("GET", "/moments");
     await this.db.learnState(rows, friends);
     await this.db.keepHistory(MOMENTS, moments.rows, { from: moments.next_before ?? 0, to: Infinity, life: this.state.history });
@@ -280,18 +273,6 @@ export class Sync {
 
   unreadOf({ rows, read_to }) {
     return rows.filter((row) => row.message_id > read_to && counts(row, this.db.uid)).length;
-  }
-
-  /** All pages of a list, as far as a person has so many. */
-  async pages(path, field) {
-    const all = [];
-    for (let after = "", page = 0; page < MOST_PAGES; page++) {
-      const answer = await this.call("GET", `/${path}${after}`);
-      all.push(...answer[field]);
-      if (answer.next_after === null) break;
-      after = `?after=${encodeURIComponent(answer.next_after)}`;
-    }
-    return all;
   }
 
   async alive({ seq, history }) {
@@ -316,7 +297,7 @@ export class Sync {
     await this.received(entries, cursor);
     if (entries.some((row) => keeping({}, row))) await this.expire();
     if (!stale) return;
-    await this.db.recount(await this.conversations());
+    await this.db.recount(await conversationsOf(this.call));
     this.changed(changed);
   }
 
@@ -356,27 +337,37 @@ export class Sync {
 
   /**
    * Sends read markers, and what waits in the outbox, in its order. The server keeps that order: behind a message that it refuses for
-   * the moment it refuses the others (`out_of_order`), and all of them come again.
+   * the moment it refuses the others (`out_of_order`), and all of them come again. Behind one whose files are on their way those of the same
+   * conversation wait, too.
    */
   async flush() {
     const { left } = this;
     let all = !this.pauses;
-    for (const item of this.pauses ? [] : await this.waiting()) {
+    const uploading = new Set();
+    const waiting = this.pauses ? [] : await this.waiting();
+    if (!this.pauses) this.uploads.only(waiting);
+    for (const item of waiting) {
       if (item.state !== "waiting") continue;
+      if (isPost(item) && (uploading.has(item.conversation) || !this.uploads.isUp(item))) {
+        uploading.add(item.conversation);
+        all = false;
+        continue;
+      }
       if (Date.now() - (this.inFlight.get(item.client_id) ?? -Infinity) < PATIENCE_MS) continue;
       if (this.inFlight.size >= MOST_IN_FLIGHT) {
         all = false;
         break;
       }
-      const { client_id, conversation, to, body, frame, call } = item;
+      const { client_id, conversation, to, frame, call, up: files } = item;
       if (call) {
         if (this.socket.phase !== "open") return;
         // One after the other, since each has a way of its own through the server.
         if (this.calling) continue;
         this.inFlight.set(client_id, Date.now());
-        this.ask(client_id, call);
+        this.ask(client_id, { ...call, body: { ...call.body, ...(files && { files }) } });
         continue;
       }
+      const body = { ...item.body, ...(files && { files }) };
       const sent = frame ? { ...frame, client_id, conversation } : { type: "send", client_id, to, body };
       if (!this.socket.send(sent)) return;
       this.markOut(client_id);
@@ -390,6 +381,15 @@ export class Sync {
       if (last?.message_id > acked && !await this.db.isQuiet()) this.see({ type: "seen", conversation: id, message_id: last.message_id, state: "read" });
       if (this.socket.send({ type: "read", conversation: id, message_id: read_to })) this.reported.set(id, read_to);
     }
+  }
+
+  /** The files of a message are up, or refused. Answers the message; nothing: it was taken back. */
+  async uploaded(client_id, fields) {
+    const item = await this.db.outgoing(client_id, fields);
+    if (!item) return;
+    this.changed([item.conversation]);
+    this.nudge();
+    return item;
   }
 
   /** Makes a call that waits in the outbox. Its answer comes as those of frames do. */

@@ -50,6 +50,12 @@ export function lastingOf(seconds) {
   const [unit, length] = [["year", 31_536_000], ["week", 604_800], ["day", 86_400], ["hour", 3_600], ["minute", 60], ["second", 1]].find(([, length]) => seconds % length === 0);
   return new Intl.NumberFormat(locale, { style: "unit", unit, unitDisplay: "long" }).format(seconds / length);
 }
+/** The size of a file, in the largest unit of which it has one: `340 kB`, `2.1 MB`. */
+export function sizeOf(bytes) {
+  const [unit, least] = [["gigabyte", 1e9], ["megabyte", 1e6], ["kilobyte", 1e3], ["byte", 0]].find(([, least]) => bytes >= least);
+  const size = bytes / (least || 1);
+  return new Intl.NumberFormat(locale, { style: "unit", unit, unitDisplay: "short", maximumFractionDigits: least >= 1e6 && size < 100 ? 1 : 0 }).format(size);
+}
 /** When somebody was online last, as a sentence; `time` is a time of the last 24 hours, or a date. */
 export function lastSeenOf(time) {
   if (time.length === 10) return t("presence.seen_on", { day: date.format(new Date(`${time}T12:00`)) });

@@ -181,3 +181,56 @@ test("a server that stays without storage is left, and the message goes to the n
   await settled();
   assert.deepEqual(sends(), ["a1"]);
 });
+
+test("behind a message whose files are on their way those of its conversation wait, and others pass", async () => {
+  await welcome();
+  const begun = [];
+  sync.uploads.isUp = (item) => !item.files || Boolean(item.up) || (begun.push(item.client_id), false);
+  db.post("a1", "u:1");
+  db.outbox[0].files = [{ name: "pier.jpg", size: 3 }];
+  db.post("a2", "u:1");
+  db.post("b1", "u:2");
+  db.outbox.push({ n: 4, client_id: "e1", conversation: "u:1", state: "waiting", frame: { type: "edit", message_id: 4, body: { text: "better" } } });
+  sync.nudge();
+  await settled();
+  assert.deepEqual([sends(), begun], [["b1"], ["a1"]]);
+  assert.equal(world.last.sent.at(-1).type, "edit");
+  assert.equal(sync.send({ client_id: "a3", to: { user: 1 }, body: { text: "hi" } }), false, "it would overtake them");
+  await sync.uploaded("a1", { up: [{ id: "f1" }] });
+  await settled();
+  assert.deepEqual(sends(), ["b1", "a1", "a2"]);
+  assert.deepEqual(world.last.sent.find(({ client_id }) => client_id === "a1").body, { text: "a1", files: [{ id: "f1" }] });
+});
+
+test("behind a file that is refused the others go on", async () => {
+  await welcome();
+  sync.uploads.isUp = (item) => !item.files;
+  db.post("a1", "u:1");
+  db.outbox[0].files = [{ name: "pier.jpg", size: 3 }];
+  db.post("a2", "u:1");
+  sync.nudge();
+  await settled();
+  assert.deepEqual(sends(), []);
+  await sync.uploaded("a1", { state: "failed", code: "file_too_large", reason: "no", up: null });
+  await settled();
+  assert.deepEqual(sends(), ["a2"]);
+});
+
+test("a moment with files is posted when they are up", async () => {
+  await welcome();
+  const calls = [];
+  sync.call = async (method, path, body) => {
+    calls.push([path, body]);
+    return { message_id: 9 };
+  };
+  sync.uploads.isUp = (item) => !item.files || Boolean(item.up);
+  const moment = { n: 1, client_id: "m1", conversation: "u:0", state: "waiting", files: [{ name: "pier.jpg", size: 3 }], call: { method: "POST", path: "/moments", body: { text: "" } } };
+  const like = { n: 2, client_id: "l1", conversation: "u:0", state: "waiting", call: { method: "PUT", path: "/moments/4/like", body: { liked: true } } };
+  db.outbox.push(moment, like);
+  sync.nudge();
+  await settled();
+  assert.deepEqual(calls.map(([path]) => path), ["/moments/4/like"]);
+  await sync.uploaded("m1", { up: [{ id: "f1" }] });
+  await settled();
+  assert.deepEqual(calls.at(-1), ["/moments", { text: "", files: [{ id: "f1" }], client_id: "m1" }]);
+});

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
-import { Sync } from "../static/sync.js";
+import { conversationsOf } from "../static/lists.js";
 import { settled } from "./page.js";
 import { HISTORY, UID, ahead, db, receive, refuse, start, sync, told, welcome, world } from "./syncing.js";
 
@@ -69,10 +69,7 @@ test("a browser that may lack rows which have expired begins anew", async () => 
 });
 
 /** The list of a new browser; `call` answers its requests. */
-const listed = async (call) => {
-  const fresh = new Sync({ db, call, changed: () => {}, notified: () => {} });
-  return (await fresh.conversations()).map(({ id, last }) => [id, last.message_id]);
-};
+const listed = async (call) => (await conversationsOf(call)).map(({ id, last }) => [id, last.message_id]);
 
 test("a new browser takes the list of conversations page by page", async () => {
   const pages = {
