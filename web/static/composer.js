@@ -9,7 +9,7 @@ import { lineOf, parse } from "./markdown.js";
 import { ALL, mentionsIn } from "./mentions.js";
 import { characters } from "./state.js";
 import { momentOf, refused, t } from "./texts.js";
-import { thumbnail } from "./thumbnails.js";
+import { pictured } from "./thumbnails.js";
 import { isTouch } from "./touch.js";
 import { Tray } from "./tray.js";
 
@@ -269,9 +269,7 @@ export class Composer {
     // It has gone out meanwhile.
     if (!item) return;
     const quoted = item.body.reply_to ? await this.store.db.row(item.body.reply_to) : null;
-    const blobs = item.files.map((file, n) => ({ ...file, blob: item.blobs[n] })).filter(({ blob }) => blob);
-    const files = await Promise.all(blobs.map(async (file) => ({ ...file, picture: (await thumbnail(file.blob))?.canvas })));
-    this.comeBack(item.conversation, item.body.text, quoted, "", "", files);
+    this.comeBack(item.conversation, item.body.text, quoted, "", "", await pictured(item));
     if (item.conversation === this.id) this.text.focus();
   }
 

@@ -1,13 +1,17 @@
 // The page of moments: what friends share, newest first.
 
 import { ask } from "./ask.js";
+import { attached } from "./attached.js";
 import { cut } from "./characters.js";
 import { disc, h, icon, isSearching, isolate, keep, light } from "./dom.js";
 import { elements, lineOf, parse } from "./markdown.js";
 import { item as menuItem, openMenu } from "./menu.js";
 import { marked } from "./sought.js";
 import { MOMENTS, characters, nameOf } from "./state.js";
+import { pasteInto, pickWith } from "./picking.js";
 import { listOf, momentOf, refused, sinceOf, t } from "./texts.js";
+import { pictured } from "./thumbnails.js";
+import { Tray } from "./tray.js";
 
 // Moments that are shown at first, and how many more each time.
 const PAGE = 30;
@@ -23,17 +27,39 @@ export function open(store, { body, limit }) {
   const seers = h("div", {});
   const who = h("details", {}, h("summary", {}, t("moments.who")), seers);
   const problem = h("p.problem", { role: "alert" });
+  const tray = new Tray(store, () => {});
+  const add = h("button.tool", { type: "button", title: t("moments.add_pictures") }, icon("clip"));
   const form = h("form.moment-form", { onsubmit: async (event) => {
     event.preventDefault();
     const words = text.value.trim();
-    if (!words) return text.focus();
+    if (!words && !tray.size) return text.focus();
+    if (tray.isTooMany()) return;
     if (characters(words) > limit) return void (problem.textContent = t("moments.too_long", { count: limit }));
     const except = [...seers.querySelectorAll("input:not(:checked)")].map(({ value }) => Number(value));
-    await store.later(MOMENTS, "POST", "/moments", { text: words, ...(except.length && { except }) });
+    const files = tray.take();
+    try {
+      await store.later(MOMENTS, "POST", "/moments", { text: words, ...(except.length && { except }) }, files);
+    } catch (refusal) {
+      tray.show([...files, ...tray.files]);
+      return void (problem.textContent = t("composer.not_kept", { problem: refusal.message }));
+    }
     problem.textContent = text.value = "";
     who.open = false;
     seers.replaceChildren();
-  } }, text, who, problem, h("button.button.primary", {}, t("moments.post")));
+  } }, text, tray.element, who, problem, h("span.pick", {}, add), h("button.button.primary", {}, t("moments.post")));
+  pickWith(add, (files) => tray.add(files), "image/*");
+  pasteInto(text, (files) => tray.add(files));
+  const acts = {
+    view: async (message_id, id) => (await import("./viewer.js")).view(store, message_id, id),
+    local: (client_id, n) => store.blobs.blob(client_id, n),
+    takeBack: async ({ client_id, item }) => {
+      const back = await store.sending.takeBack({ client_id, conversation: MOMENTS });
+      if (!back) return;
+      tray.show([...await pictured(back), ...tray.files]);
+      text.value = [item.call.body.text, text.value].filter(Boolean).join("\n");
+      text.focus();
+    },
+  };
   const feed = h("div.feed", { role: "feed", "aria-label": t("moments.title") });
   const older = h("button.button", { type: "button", onclick: async () => {
     most += PAGE;
@@ -60,7 +86,7 @@ export function open(store, { body, limit }) {
     const items = [...waiting(store), ...rows].map((row) => itemOf(store, row));
     feed.toggleAttribute("data-loading", !items.length && !store.isSynced);
     const toggle = (key) => (unfolded.delete(key) || unfolded.add(key)) && render();
-    keep(feed, items.map((item) => withFold(item, unfolded)), () => make(store), (item, element) => fill(store, item, element, toggle));
+    keep(feed, items.map((item) => withFold(item, unfolded)), () => make(store), (item, element) => fill(store, item, element, toggle, acts));
     keep(lost, withoutPlace(store, rows), () => h("p", {}), ({ item }, element) =>
       element.replaceChildren(...[item.call.body.text && h("bdi", {}, item.call.body.text), state(store, item)].filter(Boolean)));
     empty.hidden = items.length > 0 || !store.isSynced;
@@ -87,7 +113,10 @@ const friendsOf = (store) => [...store.friends.keys()].filter((uid) => store.isF
 
 /** Moments that are on their way, newest first. */
 const waiting = (store) => store.outbox.filter(({ call }) => call?.path === "/moments")
-  .map((item) => ({ item, sender: store.self.uid, client_id: item.client_id, body: item.call.body })).toReversed();
+  .map((item) => {
+    const { client_id, files, state, up, call: { body } } = item;
+    return { item, sender: store.self.uid, client_id, body, files, state, up };
+  }).toReversed();
 
 /** Refused calls about moments and comments that are not shown, such as deleted ones: the typed text is nowhere else. */
 function withoutPlace(store, rows) {
@@ -143,7 +172,7 @@ function make(store) {
   return h("article.moment", { tabindex: "0" }, h("div.said", {}), form);
 }
 
-function fill(store, { key, row, name, liked, likes, comments, unsettled, since, sought, isOpen }, element, toggle) {
+function fill(store, { key, row, name, liked, likes, comments, unsettled, since, sought, isOpen }, element, toggle, acts) {
   const own = row.sender === store.self.uid;
   const { message_id } = row;
   const [said, form] = element.children;
@@ -165,7 +194,8 @@ function fill(store, { key, row, name, liked, likes, comments, unsettled, since,
   said.replaceChildren(...[
     h("div.by", {}, disc(`u:${row.sender}`, own ? store.self.name : name),
       h("p.who", {}, h("b", { dir: "auto" }, name), " ", time || null, unsettled ? state(store, unsettled) : null), menu),
-    h("div.words", { dir: "auto" }, ...elements(marked(parse(row.body.text), sought))),
+    row.body.text && h("div.words", { dir: "auto" }, ...elements(marked(parse(row.body.text), sought))),
+    attached(row, said.querySelector(":scope > .files"), acts),
     message_id && h("p.acts", {}, like, talk),
     isOpen && count && h("p.quiet", {}, t("moments.likes", { count }), likes.length ? ` (${listOf(likes.map(isolate))})` : ""),
     isOpen && lines.length && h("ul.comments", { role: "list" }, ...lines),

@@ -15,6 +15,12 @@ export function thumbnail(blob) {
   return one;
 }
 
+/** The files of a message that was taken back (sending.js), as they stand above the box; those whose bytes are gone are left out. */
+export function pictured({ files, blobs }) {
+  const here = files.map((file, n) => ({ ...file, blob: blobs[n] })).filter(({ blob }) => blob);
+  return Promise.all(here.map(async (file) => ({ ...file, picture: (await thumbnail(file.blob))?.canvas })));
+}
+
 async function draw(blob) {
   if (!blob?.type.startsWith("image/")) return null;
   const bitmap = await createImageBitmap(blob);
