@@ -12,6 +12,7 @@ import { momentOf, refused, t } from "./texts.js";
 import { pictured } from "./thumbnails.js";
 import { isTouch } from "./touch.js";
 import { Tray } from "./tray.js";
+import { voiceButton } from "./voice.js";
 
 const SAVE_MS = 250;
 // Characters left from which on the counter shows.
@@ -29,6 +30,7 @@ export class Composer {
     this.trays = new Map();
     this.tray = new Tray(store, () => this.measure());
     $("tray").append(this.tray.element);
+    this.voice = voiceButton((file) => this.sendVoice(file));
     this.text.enterKeyHint = isTouch() ? "enter" : "send";
     this.text.addEventListener("input", () => this.typed());
     const sources = [mentioning(() => this.people()), naming(() => document.activeElement === this.text && this.completions.look())];
@@ -62,6 +64,7 @@ export class Composer {
   show(id) {
     this.cancel(false);
     this.save();
+    this.voice.cancel();
     this.id = id;
     this.showFiles();
     if (id) this.address();
@@ -120,7 +123,7 @@ export class Composer {
     const nobody = this.store.nobody.has(this.id);
     const tools = [$("open-emoji"), $("open-files")];
     this.text.disabled = isLocked || nobody;
-    this.text.hidden = $("send").hidden = isLocked;
+    this.text.hidden = $("send").hidden = $("record").hidden = isLocked;
     for (const tool of tools) Object.assign(tool, { disabled: isLocked || nobody, hidden: isLocked });
     $("locked").hidden = !isLocked;
     $("archive").hidden = !isOver;
@@ -134,6 +137,7 @@ export class Composer {
     const wait = this.edited || this.text.disabled ? 0 : waitIn(this.store, this.id);
     $("slow-wait").textContent = wait ? t("composer.slow_wait", { count: Math.ceil(wait / 1_000) }) : "";
     $("send").disabled = this.text.disabled || wait > 0;
+    $("record").disabled = $("send").disabled || Boolean(this.edited);
     if (wait) this.ticks = setTimeout(() => this.pace(), wait % 1_000 || 1_000);
     return wait;
   }
@@ -218,6 +222,8 @@ export class Composer {
     $("counter").textContent = left > WARN_AT ? "" : left < 0 ? t("composer.over", { count: -left }) : t("composer.left", { count: left });
     $("counter").classList.toggle("over", left < 0);
     $("tray").hidden = Boolean(this.edited);
+    // On a narrow screen either the microphone or the button that sends has room.
+    $("composer").toggleAttribute("data-empty", !this.text.value && !this.tray.size && !this.edited);
     this.pace();
     if (CSS.supports("field-sizing", "content")) return;
     this.text.style.height = "auto";
@@ -250,6 +256,16 @@ export class Composer {
     this.cancel();
     this.measure();
     await posting;
+  }
+
+  /** Sends a recording; what is in the box stays, and is a draft still. */
+  async sendVoice(file) {
+    const { id, quoted } = this;
+    if (!id || this.pace()) return;
+    this.cancel(false);
+    this.known = "";
+    await this.post(id, "", quoted, [file]);
+    if (id === this.id) this.save();
   }
 
   /** Sends a message; what cannot be kept comes back. */
