@@ -3,7 +3,7 @@
 //! Views are functions from plain data to HTML; [`asset`] finds a static file by the path under
 //! `/static/`. Nothing here knows accounts, messages or axum: the server decides who sees which view.
 //! The page needs no inline script or style and nothing from other hosts, so that it works under
-//! `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';
+//! `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'; connect-src 'self';
 //! manifest-src 'self'`.
 
 mod admin;

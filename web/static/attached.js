@@ -27,21 +27,30 @@ export function attached(row, before, acts) {
   if (!files.length) return null;
   // Until they are stored, the pictures are those of this browser.
   const place = row.body?.files ? row.message_id : row.carried?.message_id ?? null;
-  const isUploading = Boolean(row.files) && row.state === "waiting" && !row.up;
-  const sig = JSON.stringify([place, files, isUploading]);
-  if (before?.sig === sig) return before;
+  const sig = JSON.stringify([place, files]);
+  if (before?.sig === sig) return withProgress(before, row, acts);
   const pictures = files.filter((file) => kindOf(file) === "picture");
   const others = files.filter((file) => kindOf(file) !== "picture");
   const isAlone = pictures.length === 1;
-  const one = (file) => picture(file, { row, place, n: files.indexOf(file), isAlone }, acts);
+  // What this browser has made of an own picture stands there until the server's is loaded.
+  const made = [...before?.querySelectorAll(".picture") ?? []].map((tile) => tile.querySelector("canvas"));
+  const one = (file, at) => picture(file, { row, place, n: files.indexOf(file), isAlone, made: made[at] }, acts);
   const element = h("div.files", {},
     pictures.length ? h(`div.pictures.of-${Math.min(3, pictures.length)}`, {}, ...pictures.map(one)) : null,
-    ...others.map((file) => other(file, place)),
-    isUploading ? sending(row, acts) : null);
-  return Object.assign(element, { sig });
+    ...others.map((file) => other(file, place)));
+  return withProgress(Object.assign(element, { sig }), row, acts);
 }
 
-function picture(file, { row, place, n, isAlone }, acts) {
+/** The same, saying how far it is as long as it is on its way. */
+function withProgress(element, row, acts) {
+  const isUploading = Boolean(row.files) && row.state === "waiting" && !row.up;
+  const shown = element.querySelector(":scope > .sending");
+  if (isUploading && !shown) element.append(sending(row, acts));
+  else if (!isUploading) shown?.remove();
+  return element;
+}
+
+function picture(file, { row, place, n, isAlone, made }, acts) {
   const { name, id } = file;
   const box = isAlone ? fitted(file, MOST) : { width: MOST / 2, height: MOST / 2 };
   if (place === null) {
@@ -58,7 +67,15 @@ function picture(file, { row, place, n, isAlone }, acts) {
   }
   const src = addressOf(place, file, "small");
   const image = h("img", { src, alt: t("files.picture_of", { name }), ...box, decoding: "async", draggable: "false" });
-  const button = h("button.picture", { type: "button", "data-act": `file ${id}`, onclick: () => acts.view(place, id) }, image);
+  const button = h("button.picture", { type: "button", "data-act": `file ${id}`, onclick: () => acts.view(place, id) }, made, image);
+  if (made) {
+    made.ariaHidden = "true";
+    image.hidden = true;
+    image.addEventListener("load", () => {
+      image.hidden = false;
+      made.remove();
+    }, { once: true });
+  }
   image.addEventListener("error", () => {
     const words = h("span", { "aria-hidden": "true" }, t("files.gone_short"));
     button.replaceWith(sized(h("span.picture.broken", { role: "img", "aria-label": t("files.gone", { name }) }, icon("alert"), words), box));

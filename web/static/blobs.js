@@ -44,6 +44,9 @@ export class Blobs extends Database {
         db.createObjectStore("blobs");
         db.createObjectStore("uploads");
       },
+    }).catch((problem) => {
+      this.opening = null;
+      throw problem;
     });
     await this.opening;
     return super.within(...of);

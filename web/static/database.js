@@ -46,7 +46,7 @@ export class Database {
   /** For good. */
   close() {
     this.isClosed = true;
-    this.db.close();
+    this.db?.close();
   }
 
   /** Opens the database again. Everything else that is asked of it waits until `refill(write)` has written what the page still has. */

@@ -26,11 +26,11 @@ export function pickWith(button, take, types = "") {
 /** The files of a paste; those that come with a text, as from an office program, are a picture of it. */
 const filesIn = ({ clipboardData }) => (clipboardData?.types.includes("text/plain") ? [] : [...clipboardData?.files ?? []]);
 
-/** Takes the files that are pasted into an element. */
-export function pasteInto(element, take) {
+/** Takes the files that are pasted into an element, if `isMeant(event)`. */
+export function pasteInto(element, take, isMeant = () => true) {
   element.addEventListener("paste", (event) => {
     const files = filesIn(event);
-    if (!files.length) return;
+    if (!files.length || !isMeant(event)) return;
     event.preventDefault();
     take(files);
   });
@@ -72,6 +72,9 @@ export function dropOn(place, { name, take }) {
 export function pickFor(composer, store) {
   const take = (files) => composer.attach(files);
   pickWith($("open-files"), take);
-  pasteInto($("text"), take);
-  dropOn($("open"), { name: () => ($("open").hidden || $("open-files").disabled ? null : store.title(store.open)), take });
+  const isOpen = () => !$("open").hidden && !$("open-files").disabled;
+  // Wherever the focus is, unless another field has it.
+  pasteInto(document, take, ({ target }) => isOpen() && !document.querySelector("dialog[open]")
+    && (target === $("text") || !target.closest?.("input, textarea")));
+  dropOn($("open"), { name: () => (isOpen() ? store.title(store.open) : null), take });
 }

@@ -17,9 +17,9 @@ const CLICK_MS = 400;
 // How long a tooltip stands there.
 const TIP_MS = 3_000;
 
-// Where a long press is ours; in fields and on links within a text it is the browser's.
+// Where a long press is ours; in fields, on links within a text and on players it is the browser's.
 const HELD = ".msg, .row, [title]";
-const NATIVE = "input, textarea, .words a";
+const NATIVE = "input, textarea, .words a, audio, video, .waves";
 
 /** Whether fingers are the first way to point: keys may be missing, and a keyboard covers half of the page. */
 export const isTouch = () => matchMedia("(pointer: coarse)").matches;

@@ -8,10 +8,12 @@ import { thumbnail } from "./thumbnails.js";
 
 // The largest file that the server takes, in bytes; it is asked when somebody chooses the first one. Null: not known.
 let most = null;
+// A server that does not answer soon says it when the file goes up.
+const PATIENCE_MS = 1_000;
 
 async function learnMost() {
   if (most !== null) return;
-  const answer = await fetch("/files", { method: "OPTIONS" }).catch(() => null);
+  const answer = await fetch("/files", { method: "OPTIONS", signal: AbortSignal.timeout(PATIENCE_MS) }).catch(() => null);
   most = Number(answer?.headers.get("tus-max-size")) || null;
 }
 

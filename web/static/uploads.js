@@ -75,7 +75,8 @@ export class Uploads {
         before += file.size;
       }
     } catch (refusal) {
-      if (signal.aborted) return;
+      // The next session goes on.
+      if (signal.aborted || refusal.status === 401) return;
       await this.settled(client_id, { state: "failed", code: refusal.code ?? "internal", reason: refusal.detail ?? refusal.message, up: null });
       return;
     }

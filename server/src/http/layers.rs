@@ -20,7 +20,7 @@ use crate::workers::watched;
 
 /// Nothing runs in a page but what this server serves.
 const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
-    connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+    media-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /// How long a browser remembers that this server is to be asked by HTTPS.
 const YEAR: &str = "max-age=31536000";

@@ -203,7 +203,9 @@ link “Ben TIME Is the tide in?”";
 
 const COMPOSER: &str = "form “Write a message”
 textbox “Message to Ben”
+button “Add files”
 button “Emoji” hasPopup=dialog
+button “Record a voice message: hold, or press shortly”
 button “Send (Enter)”";
 
 const MOMENT: &str = "feed “Moments”

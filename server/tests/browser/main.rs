@@ -19,6 +19,8 @@ mod ears_walk;
 mod emoji;
 mod engine;
 mod expiry;
+mod files;
+mod files_seen;
 mod fingers;
 mod firefox;
 mod first_run;
