@@ -51,7 +51,7 @@ async fn two_people_with_ten_devices_over_several_servers_end_with_the_same_view
     let (seed, binary, folder) = (20_261_126, program("tidemark").expect("built"), folder());
     let (database, length, bar) = (Database::Postgres, Duration::from_secs(10), ProgressBar::hidden());
     let run = DevicesRun { database, seed, length, bar };
-    held(seed, run.run(&binary, folder.path()).await, |it| it.done.len() == 15);
+    held(seed, run.run(&binary, folder.path()).await, |it| it.done.len() == 16);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -14,7 +14,7 @@ mod write;
 
 pub(crate) use address::Address;
 pub use kind::{OCTETS, SNIFFED, is_inline, media_type};
-pub use picture::{MOST_PICTURE_BYTES, Picture, PictureError, PictureForm, Turn};
+pub use picture::{MOST_PICTURE_BYTES, Picture, PictureError, PictureForm, PictureTurn};
 pub use place::{FilePlace, Lying, PlaceError, objects_of};
 pub use read::FileStream;
 pub use write::SegmentWriter;

@@ -43,7 +43,7 @@ pub struct FilePlace {
     /// Under which name within the bucket; empty: none.
     prefix: Path,
     /// The directory, unless it is a bucket.
-    directory: Option<Arc<Directory>>,
+    directory: Option<Arc<LocalDirectory>>,
     /// Bytes of one object.
     pub(super) segment: usize,
     /// Bytes of one write, which lie in memory meanwhile.
@@ -51,7 +51,7 @@ pub struct FilePlace {
 }
 
 #[derive(Debug)]
-struct Directory {
+struct LocalDirectory {
     path: PathBuf,
     /// Whether it is there.
     made: OnceCell<()>,
@@ -85,7 +85,7 @@ impl FilePlace {
         let prefix = Path::from_absolute_path(&path).map_err(io::Error::other)?;
         let store = Arc::new(LocalFileSystem::new().with_fsync(true));
         let (segment, piece) = IN_DIRECTORY;
-        let directory = Some(Arc::new(Directory { path, made: OnceCell::new() }));
+        let directory = Some(Arc::new(LocalDirectory { path, made: OnceCell::new() }));
         Ok(FilePlace { store, prefix, directory, segment, piece })
     }
 

@@ -80,7 +80,7 @@ async fn axe_finds_nothing_in_requests_and_in_what_is_said_below_a_moment() {
         window.until("document.querySelector('#page-body > div > p > .trouble button')").await;
         connected(&window).await;
         window.click(".moment-form summary").await;
-        window.until("document.querySelectorAll('.moment-form input').length === 2").await;
+        window.until("document.querySelectorAll('.moment-form details input').length === 2").await;
         look(&window, &format!("comments, and who sees a moment, in {language}")).await;
         log_out(&window).await;
         // The page notices, and goes there by itself.

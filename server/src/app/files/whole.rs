@@ -6,7 +6,7 @@ use hyper::body::Bytes;
 
 use super::{FileError, Files, Upload};
 use crate::domain::{FileFacts, Segment, Segments};
-use crate::files::{Lying, MOST_PICTURE_BYTES, PictureError, PictureForm, SNIFFED, Turn, media_type};
+use crate::files::{Lying, MOST_PICTURE_BYTES, PictureError, PictureForm, SNIFFED, PictureTurn, media_type};
 use crate::store::{FileState, StoredFile};
 
 impl Files {
@@ -57,7 +57,7 @@ impl Files {
         if whole.length > MOST_PICTURE_BYTES {
             return Err(FileError::PictureTooLarge);
         }
-        let turn = Turn::wait().await;
+        let turn = PictureTurn::wait().await;
         let bytes = self.place.read_whole(id, &whole.segments, 0..whole.length).await?;
         let picture = turn.look_at(form, bytes).await.map_err(|error| match error {
             PictureError::TooLarge => FileError::PictureTooLarge,

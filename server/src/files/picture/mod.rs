@@ -80,12 +80,12 @@ struct Stripped {
 }
 
 /// A turn to look at a picture: a few do so at a time. Its bytes are read when the turn has come.
-pub struct Turn(threads::Place);
+pub struct PictureTurn(threads::Place);
 
-impl Turn {
+impl PictureTurn {
     /// Waits for one.
-    pub async fn wait() -> Turn {
-        Turn(threads::Place::wait().await)
+    pub async fn wait() -> PictureTurn {
+        PictureTurn(threads::Place::wait().await)
     }
 
     /// Looks at a picture, in a thread of its own.

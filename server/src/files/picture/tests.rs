@@ -91,7 +91,7 @@ fn told_gif(picture: &DynamicImage) -> Vec<u8> {
 }
 
 async fn look_at(form: PictureForm, bytes: Vec<u8>) -> Result<Picture, PictureError> {
-    Turn::wait().await.look_at(form, bytes).await
+    PictureTurn::wait().await.look_at(form, bytes).await
 }
 
 #[tokio::test]

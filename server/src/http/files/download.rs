@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt as _;
 
-use super::range::{Asked, asked};
+use super::range::{RangeAsked, asked};
 use crate::app::{FileError, Files};
 use crate::domain::{FileId, MessageId, Preview, ShownFile};
 use crate::files::{OCTETS, is_inline, media_type};
@@ -62,9 +62,9 @@ pub(in crate::http) async fn whole(
     let may_be_part = headers.get(header::IF_RANGE).is_none_or(|known| known.as_bytes() == tag.as_bytes());
     let range = headers.get(header::RANGE).filter(|_| may_be_part).and_then(|range| range.to_str().ok());
     let (status, range) = match asked(range, shown.size) {
-        Asked::All => (StatusCode::OK, 0..shown.size),
-        Asked::Part(range) => (StatusCode::PARTIAL_CONTENT, range),
-        Asked::Nothing => {
+        RangeAsked::All => (StatusCode::OK, 0..shown.size),
+        RangeAsked::Part(range) => (StatusCode::PARTIAL_CONTENT, range),
+        RangeAsked::Nothing => {
             let detail = format!("the file has {} bytes, and none in that range", shown.size);
             let problem = Problem::new(StatusCode::RANGE_NOT_SATISFIABLE, "no_such_range", detail);
             let mut answer = problem.into_response();

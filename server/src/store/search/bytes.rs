@@ -12,9 +12,9 @@ pub fn put(bytes: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Reads numbers one after the other.
-pub struct Numbers<'a>(pub &'a [u8]);
+pub struct PackedNumbers<'a>(pub &'a [u8]);
 
-impl Numbers<'_> {
+impl PackedNumbers<'_> {
     /// The next one.
     ///
     /// # Errors
@@ -36,7 +36,7 @@ impl Numbers<'_> {
     }
 }
 
-impl<'a> Numbers<'a> {
+impl<'a> PackedNumbers<'a> {
     /// The next `length` bytes.
     ///
     /// # Errors
@@ -62,9 +62,9 @@ mod tests {
         let mut bytes = Vec::new();
         all.into_iter().for_each(|number| put(&mut bytes, number));
         assert_eq!(bytes[..5], [0, 1, 0x7f, 0x80, 1]);
-        let mut numbers = Numbers(&bytes);
+        let mut numbers = PackedNumbers(&bytes);
         assert!(all.into_iter().all(|number| numbers.take() == Ok(number)));
         assert!(numbers.take().is_err());
-        assert!(Numbers(&[0xff; 11]).take().is_err());
+        assert!(PackedNumbers(&[0xff; 11]).take().is_err());
     }
 }

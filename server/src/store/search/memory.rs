@@ -5,16 +5,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::*;
 
-type Segments = BTreeMap<u64, NewSegment>;
+type InboxSegments = BTreeMap<u64, NewSegment>;
 
 /// A [`SearchIndex`] that forgets everything when it is dropped.
 #[derive(Default)]
 pub struct MemoryIndex {
-    state: Mutex<(BTreeMap<Uid, Segments>, Rebuild)>,
+    state: Mutex<(BTreeMap<Uid, InboxSegments>, Rebuild)>,
 }
 
 impl MemoryIndex {
-    fn state(&self) -> MutexGuard<'_, (BTreeMap<Uid, Segments>, Rebuild)> {
+    fn state(&self) -> MutexGuard<'_, (BTreeMap<Uid, InboxSegments>, Rebuild)> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::Indexed;
-use super::bytes::{Numbers, put};
+use super::bytes::{PackedNumbers, put};
 use crate::domain::search::TermClass;
 use crate::domain::{MessageId, Timestamp};
 use crate::store::StoreError;
@@ -309,7 +309,7 @@ impl Builder {
 /// When the part is damaged.
 pub fn documents(part: &[u8]) -> Result<Vec<Document>, StoreError> {
     let part = opened(part)?;
-    let mut numbers = Numbers(part);
+    let mut numbers = PackedNumbers(part);
     let count = numbers.take()? as usize;
     if count > part.len() {
         return Err(StoreError::corrupt("a search index has fewer documents than it says"));
@@ -347,7 +347,7 @@ impl<'a> Postings<'a> {
     /// When it is damaged.
     pub fn new(part: &'a [u8]) -> Result<Postings<'a>, StoreError> {
         let part = opened(part)?;
-        let mut numbers = Numbers(part);
+        let mut numbers = PackedNumbers(part);
         let count = numbers.take()? as usize;
         if count > part.len() {
             return Err(StoreError::corrupt("a search index has fewer postings than it says"));
@@ -374,7 +374,7 @@ impl<'a> Postings<'a> {
             .get(at)
             .ok_or_else(|| StoreError::corrupt("a term of a search index has no postings"))?;
         let start = if at == 0 { 0 } else { self.ends[at - 1] };
-        let (mut numbers, mut next) = (Numbers(&self.bytes[start..end]), 0u64);
+        let (mut numbers, mut next) = (PackedNumbers(&self.bytes[start..end]), 0u64);
         while !numbers.0.is_empty() {
             let number = next.saturating_add(numbers.take()?);
             each(u32::try_from(number).map_err(StoreError::corrupt)?);

@@ -34,7 +34,7 @@ pub(super) fn is_second_copy(error: &dyn DatabaseError) -> bool {
 
 /// A place in the order of the rows: behind this one.
 #[derive(Clone, Debug)]
-struct Place(String, i64, i64);
+struct RowKey(String, i64, i64);
 
 /// Moves the young rows of these inboxes. Says how many `entries` did not take.
 pub(super) async fn settle_inboxes(
@@ -51,7 +51,7 @@ pub(super) async fn settle_inboxes(
     .await?;
     let mut refused = 0;
     for (key, uid) in young {
-        let (after, through) = (Place(key.clone(), uid, -1), Place(key, uid, i64::MAX));
+        let (after, through) = (RowKey(key.clone(), uid, -1), RowKey(key, uid, i64::MAX));
         refused += settle(connection, &after, &through).await?;
     }
     Ok(refused)
@@ -62,7 +62,7 @@ pub(super) struct Settling {
     parts: u32,
     part: u32,
     /// What comes next, and where the part ends.
-    after: Place,
+    after: RowKey,
     end: String,
     chunk: usize,
 }
@@ -77,7 +77,7 @@ impl Settling {
         let part = u32::try_from(turn % u64::from(parts)).expect("less than the parts");
         let border =
             |part: u32| if part == parts { "g".to_owned() } else { format!("{:04x}", part * 65_536 / parts) };
-        let after = Place(border(part), -1, 0);
+        let after = RowKey(border(part), -1, 0);
         Ok(Settling { parts, part, after, end: border(part + 1), chunk: options.flush_chunk.max(1) })
     }
 
@@ -100,10 +100,10 @@ impl Settling {
         .fetch_optional(&mut *tx)
         .await?;
         let through = match through {
-            Some((key, uid, id)) => Place(key, uid, id),
+            Some((key, uid, id)) => RowKey(key, uid, id),
             None => {
                 meta::put(&mut tx, meta::SETTLED, (self.part + 1) % self.parts).await?;
-                Place(self.end.clone(), -1, 0)
+                RowKey(self.end.clone(), -1, 0)
             }
         };
         let refused = settle(&mut tx, &self.after, &through).await?;
@@ -123,8 +123,8 @@ impl Settling {
 /// Moves the young rows behind `after`, `through` among them, in the caller's transaction. Says how many `entries` did not take.
 async fn settle(
     connection: &mut SqliteConnection,
-    after: &Place,
-    through: &Place,
+    after: &RowKey,
+    through: &RowKey,
 ) -> Result<u64, StoreError> {
     let insert = "INSERT INTO entries
             (partition_key, receiver, message_id, kind, conversation, sender, client_id, body, sent_at)
@@ -152,8 +152,8 @@ async fn settle(
 /// The same for rows among which are some that `entries` refuses.
 async fn settle_one_by_one(
     connection: &mut SqliteConnection,
-    after: &Place,
-    through: &Place,
+    after: &RowKey,
+    through: &RowKey,
 ) -> Result<u64, StoreError> {
     let sql = format!(
         "SELECT {ENTRY}, receiver FROM young_entries WHERE {{within}} ORDER BY partition_key, receiver, message_id"
@@ -172,7 +172,7 @@ async fn settle_one_by_one(
 }
 
 /// A statement on the rows behind `after`, `through` among them.
-fn within(sql: &str, after: &Place, through: &Place) -> Binding<'static> {
+fn within(sql: &str, after: &RowKey, through: &RowKey) -> Binding<'static> {
     let condition = "(partition_key, receiver, message_id) > (?1, ?2, ?3)
          AND (partition_key, receiver, message_id) <= (?4, ?5, ?6)";
     let sql = sql.replace("{within}", condition);

@@ -200,9 +200,14 @@ async fn an_installation_moves_to_postgresql_and_back_and_a_device_goes_on() {
     server.stop().await.expect("stopped");
     // The newest rows of an inbox are deleted, as retention does.
     let tables = rusqlite::Connection::open(data.join("tidemark.db")).expect("opened");
-    let newest = "DELETE FROM entries WHERE receiver = ?1 AND message_id IN
-                      (SELECT message_id FROM entries WHERE receiver = ?1 ORDER BY message_id DESC LIMIT 2)";
-    assert_eq!(tables.execute(newest, [people.cem.uid]).expect("deleted"), 2);
+    let deleted = ["entries", "young_entries"].map(|table| {
+        let newest = format!(
+            "DELETE FROM {table} WHERE receiver = ?1 AND message_id IN
+                 (SELECT message_id FROM {table} WHERE receiver = ?1 ORDER BY message_id DESC LIMIT 2)"
+        );
+        tables.execute(&newest, [people.cem.uid]).expect("deleted")
+    });
+    assert_eq!(deleted.iter().sum::<usize>(), 2);
     drop(tables);
     let server = Server::start_at(port, binary(), &data).await.expect("starts");
     let before = Seen::by(&people, &http).await;
