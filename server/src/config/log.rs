@@ -38,7 +38,7 @@ const LIBRARIES: [&str; 14] = [
 ];
 
 /// The parts of the server, which stand behind `tidemark::`.
-const PARTS: [&str; 17] = [
+const PARTS: [&str; 19] = [
     "app",
     "boot",
     "cli",
@@ -49,11 +49,13 @@ const PARTS: [&str; 17] = [
     "lifecycle",
     "log_limit",
     "notify",
+    "push",
     "queue",
     "seq",
     "store",
     "table",
     "telemetry",
+    "tls_roots",
     "transfer",
     "workers",
 ];

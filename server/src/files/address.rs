@@ -3,14 +3,14 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+use crate::tls_roots::trusting_the_system;
 
 /// The byte stream of a connection.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send {}
@@ -68,28 +68,6 @@ impl Address {
         let name = ServerName::try_from(name.to_owned()).map_err(io::Error::other)?;
         Ok(Box::pin(TlsConnector::from(trusting_the_system()?).connect(name, stream).await?))
     }
-}
-
-fn trusting_the_system() -> io::Result<Arc<ClientConfig>> {
-    /// The files are read once.
-    static KNOWN: OnceLock<Arc<ClientConfig>> = OnceLock::new();
-    if let Some(known) = KNOWN.get() {
-        return Ok(Arc::clone(known));
-    }
-    let mut roots = RootCertStore::empty();
-    let found = rustls_native_certs::load_native_certs();
-    let (added, _) = roots.add_parsable_certificates(found.certs);
-    if added == 0 {
-        let why = found.errors.first().map_or_else(String::new, |error| format!(": {error}"));
-        return Err(io::Error::other(format!(
-            "this system trusts no certificate{why}; install ca-certificates, or name a file in SSL_CERT_FILE"
-        )));
-    }
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(io::Error::other)?;
-    let config = Arc::new(config.with_root_certificates(roots).with_no_client_auth());
-    Ok(Arc::clone(KNOWN.get_or_init(|| config)))
 }
 
 #[cfg(test)]

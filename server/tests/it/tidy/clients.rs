@@ -1,7 +1,7 @@
 //! A server fetches nothing from elsewhere, so that no link in a message makes it call anybody: the code that serves has no HTTP
-//! client. It calls its storage and the services of its cluster, over sqlx, tonic and rusqlite, and the bucket that `[files]`
-//! names, if there is one. The commands of `tidemark table` are a client of another server, and `tidemark status` asks the one
-//! that it is started beside; nothing that serves uses them.
+//! client but the one for push services, which looks at each address. It calls its storage and the services of its cluster,
+//! over sqlx, tonic and rusqlite, and the bucket that `[files]` names, if there is one. The commands of `tidemark table` are a
+//! client of another server, and `tidemark status` asks the one that it is started beside; nothing that serves uses them.
 
 use std::process::Command;
 
@@ -32,7 +32,7 @@ fn what_serves_has_no_client_of_http() {
         .filter(|path| PARTS.iter().any(|part| read(path).contains(part)))
         .collect();
     users.sort();
-    // Two commands have one, which shows that it is found; the other one knows the address of the configuration alone.
-    let of_storage = all.join("files/s3.rs");
-    assert_eq!(users, [commands.join("status.rs"), commands.join("table/client.rs"), of_storage]);
+    // Two commands have one, which shows that it is found; the third one knows the address of the configuration alone.
+    let (of_storage, push) = (all.join("files/s3.rs"), all.join("push/service.rs"));
+    assert_eq!(users, [commands.join("status.rs"), commands.join("table/client.rs"), of_storage, push]);
 }

@@ -18,6 +18,7 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("utoipa", &["http"]),
     ("object_store", &["files"]),
     ("image", &["files"]),
+    ("ring", &["push"]),
     // Hints between servers are notifications of PostgreSQL, and nothing that is stored.
     ("sqlx", &["store", "notify"]),
     ("rusqlite", &["store"]),
