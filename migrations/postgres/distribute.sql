@@ -95,8 +95,8 @@ SELECT create_distributed_table('groups', 'gid', colocate_with => 'none');
 SELECT create_distributed_table('members', 'gid', colocate_with => 'groups');
 SELECT create_distributed_table('changes', 'gid', colocate_with => 'groups');
 
--- Accounts, names and the parts by which they are found, when people were online last, sessions, invitations, reports, the
--- audit log, tickets, definitions of tables, access keys, meta and the numbers of the issuer stay on the coordinator: they
--- are written rarely, several of them in one statement, and names and numbers are common to all.
+-- Accounts, names and the parts by which they are found, when people were online last, sessions, subscriptions to push,
+-- invitations, reports, the audit log, tickets, definitions of tables, access keys, meta and the numbers of the issuer stay
+-- on the coordinator: they are written rarely, several of them in one statement, and names and numbers are common to all.
 
 COMMIT;

@@ -1,6 +1,6 @@
 //! The [`Directory`] keeps everything beside the users' rows, in the same database; its parts stand in a file each:
 //! `accounts`, `renames`, `credentials`, `sessions`, `deletions`, `name_index`, `invites`, `reports`, `access_keys`,
-//! `last_seen`, `operators`, `audit`.
+//! `last_seen`, `operators`, `audit`, `push`.
 //!
 //! A call is one statement, or one transaction that begins with the lock of the name or the account, so what another
 //! server does at the same moment comes before or after it. Owns a bounded memory of names. Called by `app` for
@@ -19,7 +19,8 @@ use crate::domain::Uid;
 /// Uids of one question for names.
 const ASKED_AT_ONCE: usize = 5_000;
 
-/// Accounts and sessions; recovery codes and invitations to sign up; invitations into groups; reports; access keys of tables.
+/// Accounts and sessions; recovery codes and invitations to sign up; invitations into groups; reports; access keys of tables;
+/// subscriptions to Web Push.
 ///
 /// Names are compared by their lower-case form, and new ones by what they look like ([`skeletons`](crate::domain::skeletons)). Every
 /// change is durable when the call returns, and done whole or not at all.
@@ -108,6 +109,7 @@ mod tests {
         conformance::renames::run(directory).await;
         conformance::last_seen::run(directory).await;
         conformance::operators::run(directory).await;
+        conformance::push::run(directory).await;
     }
 
     #[tokio::test]

@@ -28,6 +28,7 @@ pub mod keyed;
 pub mod last_seen;
 pub mod messages;
 pub mod operators;
+pub mod push;
 pub mod reading;
 pub mod renames;
 pub mod reports;

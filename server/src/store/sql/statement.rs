@@ -132,6 +132,7 @@ values! {
     text: &str => Value::Text(Some(text.to_owned()));
     text: String => Value::Text(Some(text));
     text: Option<&str> => Value::Text(text.map(str::to_owned));
+    bytes: &[u8] => Value::Bytes(Some(bytes.to_vec()));
     hash: [u8; 32] => Value::Bytes(Some(hash.to_vec()));
     hash: &[u8; 32] => Value::Bytes(Some(hash.to_vec()));
     id: FileId => Value::Bytes(Some(id.0.as_bytes().to_vec()));

@@ -50,6 +50,7 @@ async fn it_keeps_the_contract() {
     conformance::renames::run(&directory).await;
     conformance::last_seen::run(&directory).await;
     conformance::operators::run(&directory).await;
+    conformance::push::run(&directory).await;
 }
 
 #[tokio::test]
