@@ -20,6 +20,7 @@ mod issued;
 mod listen;
 mod options;
 mod others;
+mod push;
 mod running;
 mod sequences;
 mod status;

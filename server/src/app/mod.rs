@@ -20,6 +20,7 @@ pub mod messages;
 pub mod moments;
 pub mod operators;
 pub mod people;
+pub mod push;
 pub mod reports;
 pub mod retention;
 pub mod search;
@@ -51,6 +52,7 @@ pub use moments::Moments;
 pub use operators::{InspectedPerson, OperatorError, Operators};
 pub use passwords::{Busy, PASSWORD_TURNS};
 pub use people::{Friend, People, ShownPerson};
+pub use push::{ConnectedDevice, Push, PushCounts, PushDependencies, SubscribeError};
 pub use reports::{GroupReport, NamedReport, ReportError, ReportList, Reports};
 pub use retention::Retention;
 pub use search::{

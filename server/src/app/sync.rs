@@ -93,7 +93,12 @@ impl InboxSync {
     /// Whether rows after `cursor` have expired: a device that has come no further may lack some of them for good, and starts over. One that has
     /// nothing lacks nothing.
     pub async fn has_expired_after(&self, uid: Uid, cursor: MessageId) -> Result<bool, StoreError> {
-        Ok(cursor > MessageId::ZERO && cursor < self.store.expired_to(uid).await?)
+        Ok(cursor > MessageId::ZERO && cursor < self.expired_to(uid).await?)
+    }
+
+    /// Up to which id rows of `uid` have expired; zero: none has.
+    pub async fn expired_to(&self, uid: Uid) -> Result<MessageId, StoreError> {
+        self.store.expired_to(uid).await
     }
 
     /// The latest committed id, for a device that claims rows up to `cursor`, beyond the watermark. Another server may have written them,

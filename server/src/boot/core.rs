@@ -10,12 +10,13 @@ use super::chance::random_uuid;
 use super::error::BootError;
 use super::options::{ephemeral_options, file_options, queue_options};
 use super::others::Hinting;
+use super::push::push;
 use super::storage::Bottom;
 use super::tasks::Tasks;
 use crate::app::{
     Attachments, Audit, Consent, Conversations, Due, DueNotices, ENTRIES_BYTES, Ephemerals, Files, Groups,
-    InboxSync, IndexerOptions, Invites, Messages, Moments, Operators, Others, People, Presence, Reports,
-    Search, SearchOptions,
+    InboxSync, IndexerOptions, Invites, Messages, Moments, Operators, Others, People, Presence, Push,
+    Reports, Search, SearchOptions,
 };
 use crate::config::{Config, ConfigError, DatabaseKind};
 use crate::domain::PageLimit;
@@ -54,6 +55,8 @@ pub(super) async fn start(config: &Config, bottom: &Bottom) -> Result<Core, Boot
         ),
         None => (Arc::new(local.clone()), Watermarks::new(messages, KNOWN_WATERMARKS)),
     };
+    let push = push(config, bottom, others.is_some()).await?;
+    let notifier = push.overhear(notifier);
     let due = Arc::new(Due::new(IndexerOptions::default().rows));
     let notifier: Arc<dyn Notifier> = match config.search.index {
         true => Arc::new(DueNotices { due: Arc::clone(&due), inner: notifier }),
@@ -79,8 +82,16 @@ pub(super) async fn start(config: &Config, bottom: &Bottom) -> Result<Core, Boot
         SearchOptions::default(),
     );
     let place = files_place(config)?;
-    let use_cases =
-        use_cases(config, bottom, &queues, notifier, watermarks.clone(), others.clone(), (search, place));
+    let use_cases = use_cases(
+        config,
+        bottom,
+        &queues,
+        notifier,
+        watermarks.clone(),
+        others.clone(),
+        push,
+        (search, place),
+    );
     let (stopping, tasks) = (CancellationToken::new(), TaskTracker::new());
     let running = Tasks { use_cases: &use_cases, stopping: &stopping, tasks: &tasks };
     running.of_every_server();
@@ -114,7 +125,7 @@ fn use_cases(
     notifier: Arc<dyn Notifier>,
     watermarks: Watermarks,
     others: Option<Others>,
-    (search, place): (Search, FilePlace),
+    (search, place, push): (Search, FilePlace, Push),
 ) -> UseCases {
     let (storage, limits) = (&bottom.storage, &config.limits);
     let store = || Arc::clone(&bottom.messages);
@@ -157,6 +168,7 @@ fn use_cases(
         invites: Invites::new(directory(), groups.clone(), ids.clone(), clock.clone()),
         reports: Reports::new(directory(), store(), groups.clone(), clock),
         groups,
+        push,
         ephemerals: Ephemerals::new(
             store(),
             directory(),
@@ -182,6 +194,7 @@ impl Core {
 
     /// Finishes what was accepted.
     pub(super) async fn finish(&self) {
+        self.use_cases.push.finish().await;
         self.queues.stop().await;
         self.hints.stop().await;
     }

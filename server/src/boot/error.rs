@@ -8,6 +8,7 @@ use super::bad_file::BadFile;
 use crate::config::{ConfigError, Listen};
 use crate::domain::{MessageId, Uid};
 use crate::notify::postgres::HintsError;
+use crate::push::BadKey;
 use crate::seq::RequestIdsError;
 use crate::store::StoreError;
 use crate::store::postgres::PgOpenError;
@@ -45,6 +46,12 @@ pub enum BootError {
          docs/OPERATING.md, \"Backup\" and \"Restore on PostgreSQL\", has the steps"
     )]
     BackUpPostgres,
+    /// The key of the installation for push services.
+    #[error(
+        "the key for push services, in the table push_key, cannot be used: {0}; delete its row, and the next start makes another, with \
+         which devices subscribe anew"
+    )]
+    PushKey(#[from] BadKey),
     /// The ids of messages come from another source than the configuration says.
     #[error(
         "the ids of messages come from \"{agreed}\" in this installation, and [messages] ids says \"{wanted}\"; set it to \"{agreed}\", \

@@ -34,10 +34,11 @@ pub(super) struct Tasks<'a> {
 }
 
 impl Tasks<'_> {
-    /// Notices of typing and presence; the sweep.
+    /// Notices of typing and presence; pushes; the sweep.
     pub(super) fn of_every_server(&self) {
         let use_cases = self.use_cases.clone();
         self.tasks.spawn(use_cases.ephemerals.clone().run(self.stopping.clone()));
+        self.tasks.spawn(use_cases.push.clone().run(self.stopping.clone()));
         self.tasks.spawn(sweep(use_cases, self.stopping.clone()));
     }
 

@@ -15,7 +15,9 @@ use super::storage::Bottom;
 use crate::config::Config;
 use crate::http::{Dependencies, Fitness, HttpServer, Tables};
 use crate::seq::RequestIds;
-use crate::telemetry::{IndexLag, Metrics, Overtaken, QueueDepths, SequenceMetrics, StoreHealth};
+use crate::telemetry::{
+    IndexLag, Metrics, Overtaken, PushMetrics, QueueDepths, SequenceMetrics, StoreHealth,
+};
 
 /// The HTTP side at work.
 pub(super) struct Web {
@@ -48,6 +50,7 @@ pub(super) async fn start(
         Box::new(Overtaken(bottom.numbers.clone())),
         Box::new(StoreHealth(Arc::clone(&bottom.messages))),
         Box::new(IndexLag(Arc::clone(&core.due))),
+        Box::new(PushMetrics(core.use_cases.push.clone())),
     ];
     let (request_ids, store) =
         (RequestIds::open(config.server.machine_id).await?, Arc::clone(&bottom.messages));

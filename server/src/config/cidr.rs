@@ -13,6 +13,11 @@ use serde::{Deserialize, Serialize};
 pub struct Cidr(IpNet);
 
 impl Cidr {
+    /// The range itself.
+    pub fn net(&self) -> IpNet {
+        self.0
+    }
+
     /// Whether `address` lies in it. An IPv4 address mapped into IPv6 counts as IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         self.0.contains(&address.to_canonical())

@@ -20,6 +20,7 @@ mod log;
 mod messages;
 mod metrics;
 mod names;
+mod push;
 mod queues;
 mod retention;
 mod search;
@@ -38,6 +39,7 @@ pub use load::Flags;
 pub use log::{LogFormat, LogSection, OWN_CRATES};
 pub use messages::{MessageIds, MessageIdsSetting, MessagesSection};
 pub use metrics::MetricsSection;
+pub use push::PushSection;
 pub use queues::QueuesSection;
 pub use retention::RetentionSection;
 pub use search::SearchSection;
@@ -73,6 +75,8 @@ pub struct Config {
     pub accounts: AccountsSection,
     /// The limits of one caller's requests.
     pub limits: LimitsSection,
+    /// Devices that are told while no page is open.
+    pub push: PushSection,
     /// Where tables are served.
     pub table: TableSection,
     /// Access to the metrics.

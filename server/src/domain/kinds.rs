@@ -29,6 +29,7 @@ struct KindFacts {
     is_deletable: bool,
     names_another: bool,
     is_lasting: bool,
+    is_told: bool,
     /// The compaction key, whose words in braces `compaction` takes from the row; empty: it has none.
     key: &'static str,
 }
@@ -45,6 +46,7 @@ const PLAIN: KindFacts = KindFacts {
     is_deletable: false,
     names_another: false,
     is_lasting: false,
+    is_told: false,
     key: "",
 };
 
@@ -72,7 +74,7 @@ macro_rules! kinds {
 // The words, the numbers and the compaction keys are stored and must stay stable.
 kinds! {
     /// Something a person said.
-    Message "message" 1 People { is_said: true, is_shown: true, is_deletable: true }
+    Message "message" 1 People { is_said: true, is_shown: true, is_deletable: true, is_told: true }
     /// The user's own read marker moved; only in the user's own inbox.
     ReadMarker "receipt" 2 People { is_state: true, is_lasting: true, key: "read {conversation}" }
     /// A group was made, or somebody joined or left it.
@@ -171,6 +173,11 @@ impl Kind {
     /// conversation, and are few.
     pub fn is_lasting(self) -> bool {
         self.facts().is_lasting
+    }
+
+    /// Whether a device tells its owner of one that somebody else has sent, unless the conversation is muted: it wakes devices that sleep.
+    pub fn is_told(self) -> bool {
+        self.facts().is_told
     }
 
     /// The compaction key of its rows, before the words in braces are taken from a row; empty: they have none.

@@ -62,7 +62,7 @@ pub use table::Tables;
 
 use api::{
     accounts, amendments, conversations, data, friends, groups, invites, keep, messages, moderation, moments,
-    people, range, readers, recovery, reports, search, sessions, settings, sign_up_invites,
+    people, push, range, readers, recovery, reports, search, sessions, settings, sign_up_invites,
 };
 use budget::Budget;
 use concurrency::ConcurrencyLimiter;
@@ -100,6 +100,7 @@ fn calls() -> OpenApiRouter<HttpState> {
         .routes(routes!(accounts::log_out))
         .routes(routes!(sessions::end, sessions::rename))
         .routes(routes!(accounts::ticket))
+        .routes(routes!(push::show, push::subscribe, push::unsubscribe))
         .routes(routes!(people::me))
         .routes(routes!(data::download))
         .routes(routes!(accounts::delete))
@@ -294,6 +295,7 @@ impl HttpServer {
             reports,
             ephemerals,
             operators,
+            push,
             ids,
         } = use_cases;
         let limiter =
@@ -326,6 +328,7 @@ impl HttpServer {
             reports,
             ephemerals,
             operators,
+            push,
             ids,
             new_request_id,
             settings: Arc::new(Settings::new(config)),

@@ -17,7 +17,7 @@ use super::proxy::Caller;
 use super::turns::Turns;
 use crate::app::{
     Accounts, Attachments, Conversations, Ephemerals, Files, Groups, Ids, InboxSync, Invites, Messages,
-    Moments, Operators, People, RememberedKeys, Reports, Search, SignUp,
+    Moments, Operators, People, Push, RememberedKeys, Reports, Search, SignUp,
 };
 use crate::config::{Config, LimitsSection, RetentionSection, ServerSection};
 use crate::domain::{Clock, Uid};
@@ -55,6 +55,8 @@ pub struct UseCases {
     pub ephemerals: Ephemerals,
     /// The pages of operators, and the audit log.
     pub operators: Operators,
+    /// Devices that are told while they have no connection.
+    pub push: Push,
     /// Numbers for new accounts.
     pub ids: Ids,
 }
@@ -171,6 +173,7 @@ pub(super) struct AppState {
     pub(super) reports: Reports,
     pub(super) ephemerals: Ephemerals,
     pub(super) operators: Operators,
+    pub(super) push: Push,
     pub(super) ids: Ids,
     pub(super) new_request_id: NewRequestId,
     pub(super) settings: Arc<Settings>,
@@ -212,6 +215,7 @@ parts! {
     invites: Invites,
     reports: Reports,
     operators: Operators,
+    push: Push,
     ids: Ids,
     settings: Arc<Settings>,
     rates: Arc<Rates>,

@@ -11,7 +11,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use seqsvr_client::{Client, ClientMetrics};
 use seqsvr_core::alloc::{Embedded, RAISE_BUCKETS};
 
-use crate::app::{Due, IndexState};
+use crate::app::{Due, IndexState, Push};
 use crate::queue::Queues;
 use crate::seq::{Numbers, Sequences};
 use crate::store::MessageStore;
@@ -154,6 +154,31 @@ impl Collector for Overtaken {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let help = "Sequences found behind the rows of their inboxes, and advanced";
         counter(&mut encoder, "tidemark_sequence_overtaken", help, self.0.overtaken())
+    }
+}
+
+/// `tidemark_pushes_total{result}`: `sent`, `failed` and `forgotten`; `tidemark_pushes_waiting`: people whose devices are still to be looked
+/// at, and pushes under way.
+pub struct PushMetrics(pub Push);
+
+impl fmt::Debug for PushMetrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PushMetrics")
+    }
+}
+
+impl Collector for PushMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let now = self.0.counts();
+        let waiting = ConstGauge::<i64>::new(i64::try_from(now.waiting).unwrap_or(i64::MAX));
+        let help = "People whose devices are looked at next, and pushes under way";
+        gauge(&mut encoder, "tidemark_pushes_waiting", help, waiting)?;
+        let help = "Pushes: taken by a push service, not taken, and subscriptions forgotten";
+        let mut pushes = encoder.encode_descriptor("tidemark_pushes", help, None, MetricType::Counter)?;
+        for (result, count) in [("sent", now.sent), ("failed", now.failed), ("forgotten", now.forgotten)] {
+            ConstCounter::new(count).encode(pushes.encode_family(&[("result", result)])?)?;
+        }
+        Ok(())
     }
 }
 

@@ -8,7 +8,7 @@ mod logs;
 mod metrics;
 mod tables;
 
-pub use collectors::{IndexLag, Overtaken, QueueDepths, SequenceMetrics, StoreHealth};
+pub use collectors::{IndexLag, Overtaken, PushMetrics, QueueDepths, SequenceMetrics, StoreHealth};
 pub use logs::start;
 pub use metrics::Metrics;
 pub use tables::TableMetrics;

@@ -15,6 +15,7 @@ mod files;
 mod haproxy;
 mod ordering;
 mod postgres;
+mod push;
 mod sqlite;
 mod table;
 mod tidy;

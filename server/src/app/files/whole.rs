@@ -6,7 +6,7 @@ use hyper::body::Bytes;
 
 use super::{FileError, Files, Upload};
 use crate::domain::{FileFacts, Segment, Segments};
-use crate::files::{Lying, MOST_PICTURE_BYTES, PictureError, PictureForm, SNIFFED, PictureTurn, media_type};
+use crate::files::{Lying, MOST_PICTURE_BYTES, PictureError, PictureForm, PictureTurn, SNIFFED, media_type};
 use crate::store::{FileState, StoredFile};
 
 impl Files {

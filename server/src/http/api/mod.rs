@@ -12,6 +12,7 @@ pub(super) mod messages;
 pub(super) mod moderation;
 pub(super) mod moments;
 pub(super) mod people;
+pub(super) mod push;
 pub(super) mod range;
 pub(super) mod readers;
 pub(super) mod reading;

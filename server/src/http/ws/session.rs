@@ -19,7 +19,7 @@ use super::frame::{self, BadFrame, ClientFrame, Subject};
 use super::meter::Flood;
 use super::pace::ReadPace;
 use crate::app::messages::Request;
-use crate::app::{Connected, LiveSession, Pipeline, Wake, Watermark};
+use crate::app::{Connected, ConnectedDevice, LiveSession, Pipeline, Wake, Watermark};
 use crate::domain::{HistoryId, MessageId, Uid};
 use crate::http::budget::Charge;
 use crate::http::error::Problem;
@@ -48,6 +48,8 @@ pub(super) struct SocketSession {
     wake: Wake,
     /// Typing and presence, which are told and never stored.
     connected: Connected,
+    /// Tells that the device needs no push, where those are sent.
+    device: Option<ConnectedDevice>,
     /// The look-up, under way, of the watched users that are online.
     news: Option<FrameAnswer>,
     history: HistoryId,
@@ -85,6 +87,7 @@ impl SocketSession {
         SocketSession {
             wake: state.sync.watch(live.uid),
             connected: state.ephemerals.join(live.uid),
+            device: state.push.connected(&live),
             news: None,
             cursor: None,
             unacknowledged: false,

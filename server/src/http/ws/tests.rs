@@ -23,7 +23,7 @@ use crate::app::messages::OutgoingMessage;
 use crate::app::{
     AccountOptions, Accounts, Attachments, Audit, Consent, Conversations, Due, EphemeralOptions, Ephemerals,
     FileOptions, Files, Groups, Ids, InboxSync, Invites, LiveSession, Messages, Moments, Operators, People,
-    Presence, Reports, Search, SearchOptions, SignUp, Token,
+    Presence, Push, Reports, Search, SearchOptions, SignUp, Token,
 };
 use crate::config::Config;
 use crate::domain::{ClientId, Clock, Conversation, Mentions, MessageId, PageLimit, Timestamp, Uid};
@@ -254,6 +254,7 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Direc
         invites: Invites::new(directory.clone(), groups.clone(), ids.clone(), clock.clone()),
         reports: Reports::new(directory.clone(), store.clone(), groups, clock.clone()),
         ephemerals: ephemerals(store, directory.clone(), &config),
+        push: Push::off(),
         ids,
         new_request_id: Arc::new(|| "1".to_owned()),
         rates: Arc::new(Rates::new(&config.limits)),

@@ -84,6 +84,10 @@ impl World {
             }
             "makeRecoveryCodes" | "deleteAccount" => json!({"password": "correct horse"}),
             "inviteToSignUp" => json!({"uses": 2}),
+            "subscribeToPush" => json!({"endpoint": "https://push.example.org/ann", "keys": {
+                "p256dh": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+                "auth": "BTBZMqHH6r4Tts7J_aSIgg",
+            }}),
             "nameSession" => json!({"name": "my phone"}),
             "changePassword" => json!({"current": "correct horse", "new": "correct horse"}),
             // What it is called already.

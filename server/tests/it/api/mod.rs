@@ -22,6 +22,7 @@ mod moments;
 mod names;
 mod people;
 mod pins;
+mod push;
 mod range;
 mod rates;
 mod read_counts;

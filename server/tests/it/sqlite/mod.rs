@@ -8,7 +8,7 @@ mod deletion_killed;
 mod files;
 mod flips;
 mod ids;
-mod operation;
+pub(crate) mod operation;
 mod operator;
 mod presence;
 mod restored;

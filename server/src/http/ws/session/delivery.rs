@@ -26,6 +26,9 @@ impl SocketSession {
         let cursor = MessageId::new(seq).map_or(latest, |seq| seq.min(latest));
         let goes_on = self.cursor.is_some_and(|known| known <= cursor);
         (self.cursor, self.unacknowledged) = (Some(cursor), false);
+        if let Some(device) = &self.device {
+            device.has(cursor);
+        }
         if self.watermark.may_be_after(cursor) {
             return match goes_on {
                 true => self.catch_up(socket, cursor).await,

@@ -1,6 +1,7 @@
 //! `read` and `seen`: only a refusal is answered, and the answer to a heartbeat says that the others are stored.
 
 use super::*;
+use crate::store::faulty::Fault;
 
 #[tokio::test(start_paused = true)]
 async fn a_heartbeat_is_answered_when_what_was_marked_before_it_is_stored() {
