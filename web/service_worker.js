@@ -1,16 +1,20 @@
 // The service worker: the chat opens without the server. Rows come from IndexedDB as always; this keeps the files of one
-// version and the page of whoever is logged in. Before it stand HASH, the version of the static files, and FILES, the
-// addresses of all that the chat needs, and of a few more (web/src/installable.rs).
+// version and the page of whoever is logged in, and takes pushes. Before it stand HASH, the version of the static files, FILES, the
+// addresses of all that the chat needs, and of a few more, and the modules by which pushes are taken (web/src/installable.rs).
 
 const ASSETS = `assets-${HASH}`;
 // By version, since a page names the files of its own.
 const PAGE = `page-${HASH}`;
 const PAGE_ADDRESS = "/";
+// What is kept for pushes (web/static/device.js), in all versions.
+const DEVICE = "push";
 // The addresses of the chat.
 const CHAT = /^\/(c\/[ug]:\d+(\/m\/[\da-f:-]+)?|moments|contacts)?$/;
 
 self.addEventListener("install", (event) => event.waitUntil(install()));
 self.addEventListener("activate", (event) => event.waitUntil(activate()));
+self.addEventListener("push", (event) => event.waitUntil(module_push.pushed(self)));
+self.addEventListener("pushsubscriptionchange", (event) => event.waitUntil(module_push.renewed(self)));
 self.addEventListener("notificationclick", (event) => event.waitUntil(opened(event.notification)));
 self.addEventListener("fetch", (event) => {
   const { method, mode, url } = event.request;
@@ -33,21 +37,22 @@ async function install() {
 
 async function activate() {
   const names = await caches.keys();
-  await Promise.all(names.filter((name) => name !== ASSETS && name !== PAGE).map((name) => caches.delete(name)));
+  await Promise.all(names.filter((name) => ![ASSETS, PAGE, DEVICE].includes(name)).map((name) => caches.delete(name)));
   // Those that an earlier version has given their page.
   for (const client of await self.clients.matchAll({ type: "window" })) client.postMessage({ renewed: true });
   await self.clients.claim();
 }
 
-/** Opens the conversation of a notification: in a page of the chat that is there, first in one that somebody sees. */
+/** Opens what a notification is about: in a page of the chat that is there, first in one that somebody sees. */
 async function opened(notification) {
-  const id = notification.tag;
+  // Those of 0.1.0 name their conversation alone.
+  const path = notification.data?.path ?? `/c/${notification.tag}`;
   notification.close();
   const pages = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
   const chats = pages.filter(({ url }) => CHAT.test(new URL(url).pathname));
   const page = chats.find(({ visibilityState }) => visibilityState === "visible") ?? chats[0];
-  if (!page) return void await self.clients.openWindow(`/c/${id}`);
-  page.postMessage({ open: id });
+  if (!page) return void await self.clients.openWindow(path);
+  page.postMessage({ open: path });
   await page.focus();
 }
 

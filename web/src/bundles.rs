@@ -11,6 +11,8 @@ use std::fmt::Write as _;
 
 /// The script of the chat, which is there before any other is fetched.
 const CHAT: &str = "chat.js";
+/// What the service worker does with pushes: it lies in the script of the worker, and pages do not fetch it.
+pub(crate) const OF_THE_WORKER: &str = "push.js";
 /// Stands in files of other projects, which name their licence and stay as they are.
 pub(crate) const OF_OTHERS: &str = "made by web/vendor/";
 
@@ -29,7 +31,8 @@ impl<'a> Modules<'a> {
             let call = format!("import(\"./{name}\")");
             let is_later = self.0.values().any(|text| text.contains(&call));
             let there = if is_later { chat.as_slice() } else { &[] };
-            (!imported.contains(&name)).then(|| (name, self.script(name, there)))
+            let is_served = !imported.contains(&name) && name != OF_THE_WORKER;
+            is_served.then(|| (name, self.script(name, there)))
         };
         self.0.iter().filter_map(script).collect()
     }
@@ -48,12 +51,26 @@ impl<'a> Modules<'a> {
             put(&mut script, format_args!("import {{ {} }} from \"./{CHAT}\";\n", taken.join(", ")));
         }
         for part in own {
-            let (body, exports) = self.without_imports(self.0[part], true);
-            let (constant, exports) = (constant(part), exports.join(", "));
-            put(&mut script, format_args!("// {part}\nexport const {constant} = (() => {{\n{body}"));
-            put(&mut script, format_args!("return {{ {exports} }};\n}})();\n"));
+            put(&mut script, format_args!("// {part}\nexport "));
+            self.put_constant(&mut script, part);
         }
         script + &self.without_imports(self.0[name], false).0
+    }
+
+    /// What the service worker does with pushes, and what that needs, as constants of a classic script: not all browsers take a module there.
+    pub(crate) fn of_the_worker(&self) -> String {
+        let mut script = String::new();
+        for part in self.parts_of(OF_THE_WORKER).into_iter().chain([OF_THE_WORKER]) {
+            self.put_constant(&mut script, part);
+        }
+        script
+    }
+
+    /// The declaration of the constant that holds what a module exports.
+    fn put_constant(&self, script: &mut String, part: &str) {
+        let (body, exports) = self.without_imports(self.0[part], true);
+        let (constant, exports) = (constant(part), exports.join(", "));
+        put(script, format_args!("const {constant} = (() => {{\n{body}return {{ {exports} }};\n}})();\n"));
     }
 
     /// The modules that a script needs, each behind those that it needs itself.
@@ -181,5 +198,16 @@ mod tests {
         assert_eq!(scripts["later.js"], expected);
         assert_eq!(scripts["other.js"], later[2].1);
         assert!(!scripts["card.js"].contains("import"), "{}", scripts["card.js"]);
+    }
+
+    #[test]
+    fn the_worker_has_its_modules_in_its_own_script_and_no_page_has_that_one() {
+        let push =
+            ("push.js", "import { a } from \"./one.js\";\nexport async function pushed() { return a; }\n");
+        let modules = Modules(PARTS.into_iter().chain([push]).collect());
+        let expected = "const module_one = (() => {\nconst a = 1;\nasync function f() {}\nreturn { a, f };\n})();\n\
+            const module_push = (() => {\nconst { a } = module_one;\nasync function pushed() { return a; }\nreturn { pushed };\n})();\n";
+        assert_eq!(modules.of_the_worker(), expected);
+        assert!(modules.scripts().iter().all(|(name, _)| *name != "push.js"));
     }
 }

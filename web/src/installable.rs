@@ -15,7 +15,8 @@ static WORKER: LazyLock<String> = LazyLock::new(|| {
     let files: Vec<String> =
         assets::names().filter(|name| !ELSEWHERE.contains(name)).map(assets::asset_url).collect();
     let (hash, files) = (json!(assets::hash()), json!(files));
-    format!("const HASH = {hash};\nconst FILES = {files};\n{}", include_str!("../service_worker.js"))
+    let modules = assets::of_the_worker();
+    format!("const HASH = {hash};\nconst FILES = {files};\n{modules}{}", include_str!("../service_worker.js"))
 });
 
 static MANIFEST: LazyLock<String> = LazyLock::new(|| {

@@ -38,6 +38,7 @@ import { sessionEnd } from "./session.js";
 import { settingsDialog } from "./settings.js";
 import { starredDialog } from "./starred.js";
 import { Store } from "./store.js";
+import { Subscription } from "./subscription.js";
 import { t } from "./texts.js";
 import { hearFingers } from "./touch.js";
 import { beginWorker } from "./worker.js";
@@ -111,9 +112,10 @@ const mute = muteMenu(store);
 const list = new List(store, listMenu(store, call, mute));
 const beside = new Beside(store, call);
 const badge = new Badge(store);
-const notifier = new Notifier(store, go);
+const notifier = new Notifier(store, (path) => route.visit(path));
 const banner = new Banner(() => line.now());
-const end = sessionEnd(call, { db, store, composer, badge, notifier, line });
+const subscription = new Subscription(call, self);
+const end = sessionEnd(call, { db, store, composer, badge, notifier, subscription, line });
 tellRefusals(store);
 store.watch(() => paint(document.querySelector(".side .disc"), hues.get(self.uid)));
 
@@ -144,6 +146,7 @@ const settings = settingsDialog(store, call, () => line.state, {
   renamed: (name) => line.pass({ type: "renamed", name }),
   closed: () => fragment.leave("settings"),
   kept: remind(store),
+  opened: () => subscription.open(),
 });
 const fragment = fragments({
   about: aboutPanel(store, call, {

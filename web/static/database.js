@@ -38,7 +38,8 @@ export class Database {
     // Another tab has a newer version of the page, or has forgotten the person: this one follows.
     db.onversionchange = () => {
       this.close();
-      location.reload();
+      // A service worker has no page.
+      location.reload?.();
     };
     db.onclose = () => this.renew().catch((problem) => console.error(problem));
   }

@@ -1,16 +1,15 @@
 // Notifications of the browser, while a tab is open and nobody looks at one. Asked for in the settings and never by itself;
 // the tab that leads shows them. The service worker shows them where there is one: phones know no others.
 
+import { pathOf } from "./address.js";
 import { $ } from "./dom.js";
-import { mentions } from "./state.js";
 import { t } from "./texts.js";
+import { lineToTell, newestToTell } from "./told.js";
 
 // Where this browser keeps whether they are wanted.
 const WANTED = "notifications";
 // The lock that a tab holds while somebody looks at it; any number of tabs hold it at once.
 const LOOKED_AT = "looked at";
-// The most that come at once, as after a sleep: one for each conversation.
-const MOST = 3;
 
 const looking = () => !document.hidden && document.hasFocus();
 
@@ -44,12 +43,12 @@ async function closeAt(tag) {
 }
 
 export class Notifier {
-  /** `go(id)` opens a conversation. */
-  constructor(store, go) {
+  /** `visit(path)` opens a message. */
+  constructor(store, visit) {
     // `shown`: what closes a notification, by conversation.
-    Object.assign(this, { store, go, shown: new Map() });
+    Object.assign(this, { store, visit, shown: new Map() });
     tellLooks();
-    navigator.serviceWorker?.addEventListener("message", ({ data }) => { if (data.open) go(data.open); });
+    navigator.serviceWorker?.addEventListener("message", ({ data }) => { if (data.open) visit(data.open); });
     // One that an earlier page has shown may still stand there.
     worker().then((registration) => registration?.getNotifications()).then((all) => {
       for (const { tag } of all ?? []) this.shown.set(tag, () => closeAt(tag));
@@ -81,17 +80,14 @@ export class Notifier {
   async arrived(rows) {
     const { store } = this;
     if (!this.on || !rows.length || looking() || await somebodyLooks()) return;
-    // A mention is told of also where the conversation is muted.
-    const isTold = (row) => row.kind === "message" && (!store.isMuted(row.conversation) || mentions(row, store.self.uid));
-    const newest = new Map(rows.filter(isTold).map((row) => [row.conversation, row]));
-    const unread = [...newest].filter(([id]) => store.unread(id));
-    for (const [id, row] of unread.slice(-MOST)) {
-      this.show(id, store.title(id), store.line(row, id.startsWith("g:"))).catch((problem) => console.error(problem));
+    for (const row of newestToTell(store, rows)) {
+      const { conversation: id } = row;
+      this.show(id, store.title(id), { body: lineToTell(store, row), data: { path: pathOf(id, row) } }).catch((problem) => console.error(problem));
     }
   }
 
-  async show(id, title, body) {
-    const what = { body, tag: id, renotify: true };
+  async show(id, title, more) {
+    const what = { ...more, tag: id, renotify: true };
     const registration = await worker();
     if (registration) {
       this.shown.set(id, () => closeAt(id));
@@ -102,7 +98,7 @@ export class Notifier {
     notification.onclick = () => {
       notification.close();
       window.focus();
-      this.go(id);
+      this.visit(more.data.path);
     };
   }
 

@@ -8,8 +8,8 @@ import { forget } from "./db.js";
 import { forgetEmoji } from "./emoji.js";
 import { t } from "./texts.js";
 
-/** `parts`: {db, store, composer, badge, notifier, line}. Answers {mayForget, leave, ended}. */
-export function sessionEnd(call, { db, store, composer, badge, notifier, line }) {
+/** `parts`: {db, store, composer, badge, notifier, subscription, line}. Answers {mayForget, leave, ended}. */
+export function sessionEnd(call, { db, store, composer, badge, notifier, subscription, line }) {
   let isLeaving = false;
 
   /** Whether nothing unsent is lost when this browser forgets it, or the person says that it may be. */
@@ -42,6 +42,7 @@ export function sessionEnd(call, { db, store, composer, badge, notifier, line })
     await composer.save();
     badge.end();
     await notifier.end();
+    await subscription.end();
     if (everything) settleCodes();
     await forgetPage();
     if (everything) {

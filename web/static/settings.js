@@ -11,10 +11,10 @@ import { secondOf, t } from "./texts.js";
 
 /**
  * `store` keeps the settings, `state()` answers what sync last reported; `over(path)` logs out, `leave(password)` deletes the account;
- * `renamed(name)`: the person has another name; `closed()`: they have closed the settings; `kept()`: the recovery codes were kept. Answers
+ * `renamed(name)`: the person has another name; `opened()`, `closed()`: they have opened or closed the settings; `kept()`: the recovery codes were kept. Answers
  * {open(section), close, facts}.
  */
-export function settingsDialog(store, call, state, { over, leave, renamed, closed, kept }) {
+export function settingsDialog(store, call, state, { over, leave, renamed, opened, closed, kept }) {
   const dialog = $("settings");
   const sections = [...dialog.querySelectorAll(":scope > section")];
   const profile = profileSettings(store);
@@ -52,8 +52,7 @@ export function settingsDialog(store, call, state, { over, leave, renamed, close
     account.reset();
     deletion.reset();
     profile.show();
-    const line = dialog.querySelector("[href='#settings/notifications']").parentElement;
-    line.hidden = $("notifications").hidden;
+    opened();
     dialog.showModal();
   };
   const open = (section) => {

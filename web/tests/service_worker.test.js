@@ -37,8 +37,9 @@ function start(hash = "new") {
       claim: async () => {}, matchAll: async () => pages, get: async (id) => pages.find((each) => each.id === id), openWindow: async (path) => { done.push(["opened", path]); },
     },
   };
-  const run = new Function("self", "caches", "fetch", "location", "HASH", "FILES", source);
-  run(self, caches, (request) => server(request.url ?? request), { origin: ORIGIN }, hash, [`/static/${hash}/chat.js`]);
+  const push = { pushed: async (worker) => { done.push(["pushed", worker === self]); }, renewed: async () => { done.push("renewed"); } };
+  const run = new Function("module_push", "self", "caches", "fetch", "location", "HASH", "FILES", source);
+  run(push, self, caches, (request) => server(request.url ?? request), { origin: ORIGIN }, hash, [`/static/${hash}/chat.js`]);
 }
 
 async function happens(type, more = {}) {
@@ -152,16 +153,28 @@ test("a new version drops what the one before kept, once it has all its own", as
   assert.ok((await caches.keys()).includes("assets-newer"));
 });
 
-const press = () => happens("notificationclick", { notification: { tag: "u:10002", close: () => done.push("closed") } });
+const PATH = "/c/u:10002/m/7";
+const press = () => happens("notificationclick", { notification: { data: { path: PATH }, close: () => done.push("closed") } });
 
-test("a notification that is pressed opens its conversation, in a page that is there", async () => {
+test("a push is taken before the worker may sleep again, and what is kept for pushes outlives a version", async () => {
+  await happens("push");
+  await happens("pushsubscriptionchange");
+  assert.deepEqual(done.splice(0), [["pushed", true], "renewed"]);
+  await caches.open("push");
+  start("newer");
+  await happens("install");
+  await happens("activate");
+  assert.ok((await caches.keys()).includes("push"));
+});
+
+test("a notification that is pressed opens its message, in a page that is there", async () => {
   pages = [tab("/docs", "visible"), tab("/moments"), tab("/c/u:7", "visible")];
   await press();
-  assert.deepEqual(done.splice(0), ["closed", ["/c/u:7", { open: "u:10002" }], ["/c/u:7", "focus"]]);
+  assert.deepEqual(done.splice(0), ["closed", ["/c/u:7", { open: PATH }], ["/c/u:7", "focus"]]);
   pages = [tab("/docs"), tab("/")];
   await press();
-  assert.deepEqual(done.splice(0), ["closed", ["/", { open: "u:10002" }], ["/", "focus"]]);
+  assert.deepEqual(done.splice(0), ["closed", ["/", { open: PATH }], ["/", "focus"]]);
   pages = [tab("/login", "visible")];
   await press();
-  assert.deepEqual(done, ["closed", ["opened", "/c/u:10002"]]);
+  assert.deepEqual(done, ["closed", ["opened", PATH]]);
 });

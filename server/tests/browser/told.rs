@@ -99,9 +99,8 @@ async fn notifications_are_asked_for_and_come_from_one_tab_while_nobody_looks() 
     window.until("told.length === 1 && told[0].title === 'Ben' && told[0].body === 'Is the tide in?'").await;
     let shown = "navigator.serviceWorker.ready.then((it) => it.getNotifications()).then((all) => { window.shown = all.length; })";
     window.until(&format!("({shown}, window.shown === 1)")).await;
-    // A click opens the conversation, as the service worker tells; read messages leave the count, and the notification goes.
-    let click =
-        "navigator.serviceWorker.dispatchEvent(new MessageEvent('message', { data: { open: told[0].tag } }))";
+    // A click opens the message, as the service worker tells; read messages leave the count, and the notification goes.
+    let click = "navigator.serviceWorker.dispatchEvent(new MessageEvent('message', { data: { open: told[0].data.path } }))";
     window.run(click).await;
     window.until("location.pathname.startsWith('/c/u:')").await;
     window.run("delete document.hasFocus; dispatchEvent(new Event('focus'))").await;
@@ -121,6 +120,72 @@ async fn notifications_are_asked_for_and_come_from_one_tab_while_nobody_looks() 
     window.tab(0).await;
     window.until("document.title === '(1) Ben · Tidemark'").await;
     assert_eq!(window.run("return told.length").await, 1);
+}
+
+#[tokio::test]
+async fn the_settings_say_why_a_browser_cannot_be_told_while_no_tab_is_open() {
+    let world = World::start().await;
+    world.person("Ada").await;
+    let window = world.visitor("Ada").await;
+    worker_runs(&window).await;
+    let note = "document.getElementById('push-note').textContent";
+    // As a page without HTTPS is.
+    let without = "Object.defineProperty(window, 'isSecureContext', { value: false })";
+    window.before_every_page(without).await;
+    window.reload().await;
+    connected(&window).await;
+    open_settings(&window, "notifications").await;
+    window.until(&format!("{note}.includes('HTTPS') && document.getElementById('push-switch').hidden")).await;
+}
+
+#[tokio::test]
+async fn a_browser_whose_push_service_is_not_reached_says_so() {
+    let world = World::start().await;
+    world.person("Ada").await;
+    let window = world.visitor("Ada").await;
+    worker_runs(&window).await;
+    window.allow_notifications().await;
+    open_settings(&window, "notifications").await;
+    window.until("!document.getElementById('push-switch').hidden").await;
+    window.click("#push-switch").await;
+    let said = "document.getElementById('push-note').textContent.startsWith('The push service of your browser could not be reached')";
+    window.until(said).await;
+    assert_eq!(window.run("return document.getElementById('push-what').hidden").await, true);
+}
+
+/// A subscription of the test's own, since no push service is reached from here.
+const SUBSCRIBED: &str = "const done = arguments[0];
+    const { uid, name, account, textCharacters } = document.body.dataset;
+    const self = { uid: Number(uid), name, account, textCharacters: Number(textCharacters) };
+    const keys = { p256dh: 'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4', auth: 'BTBZMqHH6r4Tts7J_aSIgg' };
+    const body = JSON.stringify({ endpoint: 'https://push.example.org/ada', keys });
+    caches.open('push').then((cache) => cache.put('/push', new Response(JSON.stringify({ self, shows: 'text', texts: tidemarkTexts }))))
+      .then(() => fetch('/api/v1/sessions/current/push', { method: 'PUT', headers: { 'content-type': 'application/json' }, body }))
+      .then(({ status }) => done(status))";
+
+#[tokio::test]
+async fn a_push_wakes_the_service_worker_which_takes_the_rows_and_shows_the_message() {
+    let world = World::start().await;
+    let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
+    let window = world.visitor("Ada").await;
+    worker_runs(&window).await;
+    connected(&window).await;
+    window.allow_notifications().await;
+    assert_eq!(window.run_async(SUBSCRIBED).await, 204);
+    // No page of the chat is open.
+    window.goto(&world.at("/docs")).await;
+    ben.tells(&ada, "Is the **tide** in?").await;
+    window.devtools("ServiceWorker.enable", json!({})).await;
+    for registration in 0..10 {
+        let push = json!({"origin": world.at("").trim_end_matches('/'), "registrationId": registration.to_string(), "data": ""});
+        window.devtools("ServiceWorker.deliverPushMessage", push).await;
+    }
+    let shown = "navigator.serviceWorker.getRegistration('/').then((it) => it.getNotifications())
+        .then((all) => { window.shown = all.map(({ title, body, data }) => [title, body, data.path.split('/')[1]].join()).join(); })";
+    window.until(&format!("({shown}, window.shown === 'Ben,Is the tide in?,c')")).await;
+    // The page has it without the server's help.
+    window.goto(&world.at("/")).await;
+    window.until("document.title === '(1) Tidemark'").await;
 }
 
 /// Waits until the person has read all of the conversation that was written in last, by the server's own account.
