@@ -89,8 +89,7 @@ pub(super) async fn start(config: &Config, bottom: &Bottom) -> Result<Core, Boot
         notifier,
         watermarks.clone(),
         others.clone(),
-        push,
-        (search, place),
+        (search, place, push),
     );
     let (stopping, tasks) = (CancellationToken::new(), TaskTracker::new());
     let running = Tasks { use_cases: &use_cases, stopping: &stopping, tasks: &tasks };
