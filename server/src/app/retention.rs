@@ -14,7 +14,7 @@ use tracing::{debug, warn};
 
 use crate::domain::{Clock, Content, Conversation, IdempotencyKey, KEEPS, Keep, Timestamp, Uid};
 use crate::log_limit::LogLimit;
-use crate::store::{MessageStore, StoreError};
+use crate::store::{MessageStore, StoreError, unless_corrupt};
 
 /// Between two walks over the rows: a twentieth of the time for which they are kept, within these bounds.
 const ROWS_EVERY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3_600));
@@ -151,7 +151,7 @@ impl Retention {
             let next = self.store.keeping(after).await?;
             sleep((began.elapsed() * 4).max(LEAST_PAUSE)).await;
             for uid in next.uids {
-                removed += self.expire_in(uid).await?;
+                removed += unless_corrupt(uid, self.expire_in(uid).await)?.unwrap_or(0);
             }
             if next.is_done {
                 return Ok(removed);

@@ -7,6 +7,9 @@
 
 use std::collections::BTreeMap;
 
+use tracing::warn;
+
+use super::StoreError;
 use crate::domain::{Content, Conversation, Entry, MessageId, STARS, Timestamp, Uid, pins};
 
 /// How far a walk has come that removes what is old: over inboxes, or over records by their keys.
@@ -38,6 +41,20 @@ impl Keeping {
         let (last, is_done) = (looked.last().map(|(uid, _)| *uid), looked.len() < INBOXES_AT_ONCE);
         let uids = looked.into_iter().filter(|(_, has_some)| *has_some).map(|(uid, _)| uid).collect();
         Keeping { uids, after: last.or(after), is_done }
+    }
+}
+
+/// What was found out about an inbox; nothing, which the log says, where its rows cannot be read: the walk goes on behind it.
+///
+/// # Errors
+/// All but [`StoreError::Corrupt`].
+pub(crate) fn unless_corrupt<T>(uid: Uid, found: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+    match found {
+        Err(StoreError::Corrupt(why)) => {
+            warn!(%uid, %why, "the old rows of an inbox cannot be read; they stay, and those of other inboxes go");
+            Ok(None)
+        }
+        found => found.map(Some),
     }
 }
 

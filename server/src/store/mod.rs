@@ -64,6 +64,7 @@ pub use audit::AuditLine;
 pub use credentials::{CodeHash, SignUpInvite, SignedUp};
 pub use directory::Directory;
 pub use error::StoreError;
+pub(crate) use expiry::unless_corrupt;
 pub use expiry::{Expired, Keeping};
 pub use files::{FileBegun, FileState, FileUse, NewFile, StoredFile};
 pub use health::{Health, PoolUse};

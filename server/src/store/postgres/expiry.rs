@@ -15,7 +15,7 @@ use super::lookup::{self, ENTRY, rows_at_most};
 use crate::domain::{
     ClientId, Conversation, Entry, IdempotencyKey, KEEPS, Kind, MessageId, PartitionKey, Timestamp, Uid,
 };
-use crate::store::expiry::{Expiry, INBOXES_AT_ONCE};
+use crate::store::expiry::{Expiry, INBOXES_AT_ONCE, unless_corrupt};
 use crate::store::{Expired, Forgotten, Keeping, StoreError, beyond};
 
 /// Up to which id `uid` has expired.
@@ -47,13 +47,18 @@ pub(super) async fn expire_rows(
                 if walk.room == 0 {
                     break;
                 }
-                let rows = rows(&mut connection, uid, expired_to, None, walk.room).await?;
-                let expiry = expiry(&mut connection, uid, &rows, sent_before, db.layout).await?;
-                let is_all = expiry.is_over || rows.len() < walk.room;
-                walk.room -= expiry.len();
-                work.push((uid, expiry));
-                if !is_all {
-                    break;
+                let found = async {
+                    let rows = rows(&mut connection, uid, expired_to, None, walk.room).await?;
+                    let expiry = expiry(&mut connection, uid, &rows, sent_before, db.layout).await?;
+                    let is_all = expiry.is_over || rows.len() < walk.room;
+                    Ok((expiry, is_all))
+                };
+                if let Some((expiry, is_all)) = unless_corrupt(uid, found.await)? {
+                    walk.room -= expiry.len();
+                    work.push((uid, expiry));
+                    if !is_all {
+                        break;
+                    }
                 }
             }
             walk.after = Some(uid);

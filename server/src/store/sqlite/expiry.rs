@@ -18,7 +18,7 @@ use crate::domain::{
     ClientId, Content, Conversation, Direction, Entry, IdempotencyKey, KEEPS, Kind, MessageId, PartitionKey,
     Timestamp, Uid,
 };
-use crate::store::expiry::{Expiry, INBOXES_AT_ONCE};
+use crate::store::expiry::{Expiry, INBOXES_AT_ONCE, unless_corrupt};
 use crate::store::{Expired, Forgotten, Keeping, StoreError, beyond};
 
 /// An inbox: up to which id it has expired, and up to which its rows are in the tables alone.
@@ -62,16 +62,15 @@ impl SqliteShared {
                 break;
             }
             if is_due {
-                let rows = rows(&mut tables, inbox, None, room).await?;
-                let is_all = rows.len() < room;
-                let expiry = self.expiry(&mut tables, &view, inbox.uid, rows, sent_before).await?;
-                let is_over = expiry.is_over;
-                room -= expiry.len();
-                if expiry.len() > 0 {
-                    work.push((inbox.uid, expiry));
-                }
-                if !is_over && !is_all {
-                    break;
+                let found = self.next_of(&mut tables, &view, inbox, room, sent_before).await;
+                if let Some((expiry, is_all)) = unless_corrupt(inbox.uid, found)? {
+                    room -= expiry.len();
+                    if expiry.len() > 0 {
+                        work.push((inbox.uid, expiry));
+                    }
+                    if !is_all {
+                        break;
+                    }
                 }
             }
             expired.after = Some(inbox.uid);
@@ -89,6 +88,22 @@ impl SqliteShared {
             self.db.write_bulk(remove).await?;
         }
         Ok(expired)
+    }
+
+    /// What becomes of the next rows of an inbox, at most `room`, and whether those are all that are old.
+    async fn next_of(
+        &self,
+        tables: &mut SqliteConnection,
+        view: &MemtableView,
+        inbox: &OldInbox,
+        room: usize,
+        sent_before: Timestamp,
+    ) -> Result<(Expiry, bool), StoreError> {
+        let rows = rows(tables, inbox, None, room).await?;
+        let is_last = rows.len() < room;
+        let expiry = self.expiry(tables, view, inbox.uid, rows, sent_before).await?;
+        let is_all = is_last || expiry.is_over;
+        Ok((expiry, is_all))
     }
 
     /// Removes old rows of one conversation.

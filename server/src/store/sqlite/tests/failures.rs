@@ -306,3 +306,30 @@ async fn at_its_limit_memory_forgets_what_is_used_least_and_not_everything() {
         assert!(needs.latest_ids.is_empty(), "forgotten after {n}, although it is used all the time");
     }
 }
+
+#[tokio::test]
+async fn rows_that_cannot_be_read_keep_no_others_from_going_when_they_are_old() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = open(directory.path(), flushing()).await;
+    for n in 1..=3 {
+        send_text(&store, (Uid(1), n), (Uid(2), n), n.into()).await;
+    }
+    store.close().await;
+    let store = open(directory.path(), flushing()).await;
+    let damage = |connection: &rusqlite::Connection| {
+        let damaged = ["entries", "young_entries"].map(|rows| {
+            connection
+                .execute(&format!("UPDATE {rows} SET kind = 99 WHERE receiver = 1 AND message_id = 2"), [])
+        });
+        damaged.into_iter().try_for_each(|done| done.map(|_| ())).map_err(StoreError::corrupt)
+    };
+    store.shared.db.write_bulk(damage).await.expect("written");
+    assert!(matches!(
+        store.range(Uid(1), RangeQuery::after(MessageId::ZERO, 9)).await,
+        Err(StoreError::Corrupt(_))
+    ));
+    let expired = store.expire_rows(None, Timestamp(i64::MAX), 100).await.expect("removed");
+    assert!(expired.is_done && expired.removed == 3, "{expired:?}");
+    assert!(ids(&store, Uid(2)).await.len() <= 1, "but for the shell");
+    store.close().await;
+}

@@ -179,6 +179,21 @@ async fn a_database_that_is_killed_keeps_what_was_acknowledged() {
     assert_eq!(ids_after(&store, rows).await, rows);
 }
 
+#[tokio::test]
+async fn rows_that_cannot_be_read_keep_no_others_from_going_when_they_are_old() {
+    let url = durable_database().await;
+    let store = open(&url).await;
+    for name in 1..=3 {
+        store.commit(vec![Write::Accept(say(ANN, BOB, name))]).await.expect("committed");
+    }
+    let damage = format!("UPDATE entries SET kind = 99 WHERE receiver = {ANN} AND message_id = 2");
+    run(&mut connection(&url).await, &damage).await;
+    let read = store.range(ANN, RangeQuery::after(MessageId::ZERO, 9)).await;
+    assert!(matches!(read, Err(StoreError::Corrupt(_))), "{read:?}");
+    let expired = store.expire_rows(None, Timestamp(i64::MAX), 100).await.expect("removed");
+    assert!(expired.is_done && expired.removed == 3, "{expired:?}");
+}
+
 /// How many rows Bob has, which all have their ids in a row.
 async fn ids_after(store: &PostgresStore, most: u64) -> u64 {
     let (mut cursor, mut rows) = (MessageId::ZERO, 0);
