@@ -46,18 +46,34 @@ impl KeptAlive {
         Ok(answer)
     }
 
-    /// The same, whatever its status.
+    /// Sends the first bytes of a request whose rest follows.
+    pub(crate) async fn begin(&mut self, bytes: &[u8]) -> Result<()> {
+        Ok(self.stream.write_all(bytes).await?)
+    }
+
+    /// Sends a request for a long body, which is dropped as it comes. Answers its bytes. Every other status than 200 fails.
+    pub(crate) async fn count(&mut self, request: &[u8]) -> Result<usize> {
+        self.stream.write_all(request).await?;
+        let (head, length) = self.head().await?;
+        let text = std::str::from_utf8(&self.answer[..head])?;
+        if !text.starts_with("HTTP/1.1 200 ") {
+            return Err(Failure::new(format!("another answer came: {text:.1000}")));
+        }
+        let mut come = self.answer.len() - head;
+        while come < length {
+            self.answer.clear();
+            come += match self.stream.read_buf(&mut self.answer).await? {
+                0 => return Err(Failure::new("the server closed an HTTP connection within an answer")),
+                more => more,
+            };
+        }
+        Ok(come)
+    }
+
+    /// The same as [`KeptAlive::ask`], whatever its status.
     pub(crate) async fn answer(&mut self, request: &[u8]) -> Result<HttpAnswer<'_>> {
         self.stream.write_all(request).await?;
-        self.answer.clear();
-        let (head, length) = loop {
-            if self.stream.read_buf(&mut self.answer).await? == 0 {
-                return Err(Failure::new("the server closed an HTTP connection"));
-            }
-            if let Some(found) = head_and_length(&self.answer) {
-                break found;
-            }
-        };
+        let (head, length) = self.head().await?;
         let end = head + length;
         self.answer.reserve(end.saturating_sub(self.answer.len()));
         while self.answer.len() < end {
@@ -69,6 +85,19 @@ impl KeptAlive {
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
         let status = status.ok_or_else(|| Failure::new(format!("an answer has no status: {head:.1000}")))?;
         Ok(HttpAnswer { status, head, body })
+    }
+
+    /// Waits for the head of an answer: where its body begins, and how long that is.
+    async fn head(&mut self) -> Result<(usize, usize)> {
+        self.answer.clear();
+        loop {
+            if self.stream.read_buf(&mut self.answer).await? == 0 {
+                return Err(Failure::new("the server closed an HTTP connection"));
+            }
+            if let Some(found) = head_and_length(&self.answer) {
+                return Ok(found);
+            }
+        }
     }
 }
 
@@ -84,6 +113,9 @@ impl HttpAnswer<'_> {
 fn head_and_length(answer: &[u8]) -> Option<(usize, usize)> {
     let head = answer.windows(4).take(LONGEST_HEAD).position(|bytes| bytes == b"\r\n\r\n")?;
     let text = std::str::from_utf8(&answer[..head]).ok()?;
+    if text.starts_with("HTTP/1.1 204 ") {
+        return Some((head + 4, 0));
+    }
     let length = text.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
         name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
@@ -100,5 +132,6 @@ mod tests {
         let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
         assert_eq!(head_and_length(answer), Some((answer.len() - 2, 2)));
         assert_eq!(head_and_length(&answer[..20]), None);
+        assert_eq!(head_and_length(b"HTTP/1.1 204 No Content\r\n\r\n"), Some((27, 0)));
     }
 }

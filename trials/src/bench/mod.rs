@@ -100,6 +100,7 @@ pub async fn be(part: &[String]) -> Result<()> {
     match part.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["echo"] => baseline::echo::serve().await,
         ["grpc"] => baseline::grpc::serve().await,
+        ["files", folder] => baseline::files::serve(Path::new(folder)).await,
         ["table"] => baseline::table::http::serve(None).await,
         ["table", file] => baseline::table::http::serve(Some(Path::new(file))).await,
         ["flood", way, file] => scenario::flood::flood(way, Path::new(file)).await,

@@ -2,6 +2,7 @@
 
 pub(crate) mod disk;
 pub(crate) mod echo;
+pub(crate) mod files;
 pub(crate) mod grpc;
 pub(crate) mod numbers;
 pub(crate) mod process;

@@ -6,6 +6,7 @@ mod catch_up;
 mod cluster;
 mod disk;
 mod fan_out;
+mod files;
 pub(crate) mod flood;
 mod heartbeat;
 mod idle;
@@ -60,6 +61,9 @@ pub(super) const ALL: &[Scenario] = &[
     scenario::<backup::Backup>(),
     scenario::<disk::Disk>(),
     scenario::<retention::RetentionPeriods>(),
+    scenario::<files::Upload>(),
+    scenario::<files::Download>(),
+    scenario::<files::SendFiles>(),
     scenario::<flood::Flood>(),
     scenario::<page::BrowserPage>(),
     scenario::<ids::IdSources>(),

@@ -3,6 +3,7 @@
 
 mod bare;
 mod browser;
+mod picture;
 mod slow;
 
 use std::time::Instant;
@@ -59,7 +60,7 @@ pub(super) struct BrowserPage {
 impl Measured for BrowserPage {
     const NAME: &'static str = "page";
     const ABOUT: &'static str =
-        "in Chromium: a reload, a slow line, Enter to both screens, messages written offline";
+        "in Chromium: a reload, a slow line, Enter to both screens, a picture, messages written offline";
 
     async fn prepare(context: &Context) -> Result<Self> {
         let data = context.fresh()?;
@@ -91,6 +92,7 @@ impl Measured for BrowserPage {
         let median = sample("median", 0.5).against("the other's screen", quantile(&other, 0.5));
         samples.push(median.target(Target::RatioAtMost(1.0)));
         samples.push(sample("p90", 0.9).target(Target::AtMost(TWO_FRAMES)));
+        samples.extend(picture::measure(self, context).await?);
         let rows = self.rows_in_the_document(context.scaled(MEANWHILE)).await?;
         let metric = "rows in the document, 10,000 came while further up";
         samples.push(Sample::new(metric, rows, "rows").target(Target::AtMost(300.0)).at_worst());
@@ -174,15 +176,17 @@ impl BrowserPage {
     /// Milliseconds from Enter in the window of somebody with so many conversations to the next frame there, and to that of the other person.
     async fn presses(&mut self, conversations: usize) -> Result<(Vec<f64>, Vec<f64>)> {
         let (ann, others) = self.told(conversations, 1).await?;
-        let windows = [(&ann, &others[0]), (&others[0], &ann)].map(async |(person, other)| {
-            let window = self.logged_in(person).await?;
-            window.goto(&self.at(&format!("/c/u:{}", other.uid))).await?;
-            window.until(CONNECTED).await?;
-            window.number("window.usable").await?;
-            Ok::<Window, Failure>(window)
-        });
-        let [ann, ben] = windows;
-        pressed(ann.await?, ben.await?).await
+        let windows = (self.in_talk(&ann, &others[0]).await?, self.in_talk(&others[0], &ann).await?);
+        pressed(windows.0, windows.1).await
+    }
+
+    /// A window in which somebody is logged in, and in the conversation with this person.
+    async fn in_talk(&self, person: &Account, other: &Account) -> Result<Window> {
+        let window = self.logged_in(person).await?;
+        window.goto(&self.at(&format!("/c/u:{}", other.uid))).await?;
+        window.until(CONNECTED).await?;
+        window.number("window.usable").await?;
+        Ok(window)
     }
 
     /// The most rows that the document ever has while so many messages come to somebody who reads further up.
