@@ -127,8 +127,9 @@ impl Reading {
 }
 
 async fn read_piece(file: Arc<File>, piece: Range<u64>) -> Result<Bytes, PlaceError> {
+    // Made here, since each of the threads that read would keep megabytes of its own for such buffers.
+    let mut bytes = vec![0; usize::try_from(piece.end - piece.start).unwrap_or_default()];
     let read = spawn_blocking(move || {
-        let mut bytes = vec![0; usize::try_from(piece.end - piece.start).unwrap_or_default()];
         file.read_exact_at(&mut bytes, piece.start)?;
         Ok(Bytes::from(bytes))
     });
