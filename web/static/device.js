@@ -4,7 +4,7 @@
 const CACHE = "push";
 const PLACE = "/push";
 
-/** Keeps {self, shows, texts, language}. */
+/** Keeps {self, shows, texts}. */
 export async function keepDevice(device) {
   const cache = await caches.open(CACHE);
   await cache.put(PLACE, new Response(JSON.stringify(device)));

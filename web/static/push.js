@@ -125,10 +125,14 @@ async function over({ registration }) {
   await forgetDevice();
 }
 
-/** The browser has taken its subscription away, and gives another one. */
+/** The browser has taken its subscription away, and gives another one. What the device has not fetched yet is told to it. */
 export async function renewed(worker) {
-  if (!await keptDevice()) return;
-  const { key } = await call("GET", PUSH);
+  const device = await keptDevice();
+  if (!device) return;
+  const { key, history } = await call("GET", PUSH);
   if (!key) return;
-  await call("PUT", PUSH, toServer(await subscribe(worker.registration, key)));
+  const db = await openDb(device.self);
+  const position = await db.position().finally(() => db.close());
+  const cursor = position.history === history ? position.cursor : undefined;
+  await call("PUT", PUSH, toServer(await subscribe(worker.registration, key), cursor));
 }

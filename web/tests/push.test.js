@@ -227,6 +227,7 @@ test("a subscription that the browser has replaced is told to the server", async
   await renewed(worker());
   assert.deepEqual(asked, [], "nobody wants it here");
   await keepDevice({ self: SELF, shows: "text", texts });
+  await (await openDb(SELF)).begin(3, HISTORY, []);
   await renewed(worker());
-  assert.deepEqual(asked.map(([method, , { endpoint }]) => [method, endpoint]), [["PUT", "https://push.example/K"]]);
+  assert.deepEqual(asked.map(([method, , { endpoint, seq }]) => [method, endpoint, seq]), [["PUT", "https://push.example/K", 3]]);
 });
