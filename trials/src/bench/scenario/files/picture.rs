@@ -8,7 +8,7 @@ use crate::Result;
 /// How good a camera's JPEG is, of 100.
 const QUALITY: u8 = 90;
 /// The most by which a colour differs from its neighbour's.
-const NOISE: u32 = 16;
+const NOISE: u32 = 32;
 
 /// A photo of so many pixels; always the same.
 pub(in crate::bench::scenario) fn jpeg(width: u32, height: u32) -> Result<Vec<u8>> {

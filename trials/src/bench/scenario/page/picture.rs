@@ -11,7 +11,7 @@ use crate::{Failure, Result};
 /// Pictures of which median and tail are told.
 const PICTURES: usize = 20;
 /// Pixels of a photo of 2 MB.
-const PIXELS: (u32, u32) = (2_560, 1_600);
+const PIXELS: (u32, u32) = (2_880, 1_920);
 
 /// Adds a field for a file, whose file is then pasted.
 const FIELD: &str = "const field = document.createElement('input');
@@ -61,4 +61,15 @@ pub(super) async fn measure(page: &mut BrowserPage, context: &Context) -> Result
         Sample::new(metric, super::quantile(&times, share), "ms")
     };
     Ok(vec![sample("median", 0.5), sample("p90", 0.9)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_photo_is_as_large_as_its_row_says() {
+        let bytes = jpeg(PIXELS.0, PIXELS.1).expect("encoded").len();
+        assert!((1_900_000..2_100_000).contains(&bytes), "{bytes} bytes");
+    }
 }
