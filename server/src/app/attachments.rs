@@ -37,7 +37,7 @@ impl Attachments {
         self.look_up(key, to, &[], None, &mut message.files).await
     }
 
-    /// The same of what goes to `holders`, too, who do not follow from the conversation.
+    /// Like `attach_to`, for what also goes to `holders`, who do not follow from the conversation.
     pub(super) async fn attach(
         &self,
         key: IdempotencyKey,

@@ -1,7 +1,7 @@
 //! Files: how they come in part by part, what they are once they are whole, and who may read them.
 //!
-//! An upload goes on at any server: what is there of it stands in the directory, and each part is an object of its own. Who writes a
-//! part that another server has written meanwhile is told where the upload stands now. A file is read by way of a row that names it, in
+//! An upload goes on at any server: what is there of it stands in the directory, and each part is an object of its own. A server
+//! that writes a part which another one has written meanwhile is told where the upload stands now. A file is read by way of a row that names it, in
 //! the reader's own inbox: so a right ends with its row, by whatever way that goes.
 
 use std::sync::Arc;

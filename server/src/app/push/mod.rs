@@ -110,7 +110,7 @@ impl Push {
         })))
     }
 
-    /// None is.
+    /// Nobody is told anything.
     pub fn off() -> Push {
         Push(None)
     }
