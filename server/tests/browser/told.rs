@@ -153,13 +153,16 @@ async fn a_browser_whose_push_service_is_not_reached_says_so() {
     assert_eq!(window.run("return document.getElementById('push-what').hidden").await, true);
 }
 
-/// A subscription of the test's own, since no push service is reached from here.
-const SUBSCRIBED: &str = "const done = arguments[0];
-    const { uid, name, account, textCharacters } = document.body.dataset;
+/// What the page keeps of this device, as text.
+const DEVICE: &str = "const { uid, name, account, textCharacters } = document.body.dataset;
     const self = { uid: Number(uid), name, account, textCharacters: Number(textCharacters) };
+    return JSON.stringify({ self, shows: 'text', texts: tidemarkTexts })";
+
+/// Subscribes `device`. The subscription is the test's own, since no push service is reached from here.
+const SUBSCRIBED: &str = "const done = arguments[0];
     const keys = { p256dh: 'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4', auth: 'BTBZMqHH6r4Tts7J_aSIgg' };
     const body = JSON.stringify({ endpoint: 'https://push.example.org/ada', keys });
-    caches.open('push').then((cache) => cache.put('/push', new Response(JSON.stringify({ self, shows: 'text', texts: tidemarkTexts }))))
+    caches.open('push').then((cache) => cache.put('/push', new Response(device)))
       .then(() => fetch('/api/v1/sessions/current/push', { method: 'PUT', headers: { 'content-type': 'application/json' }, body }))
       .then(({ status }) => done(status))";
 
@@ -171,9 +174,10 @@ async fn a_push_wakes_the_service_worker_which_takes_the_rows_and_shows_the_mess
     worker_runs(&window).await;
     connected(&window).await;
     window.allow_notifications().await;
-    assert_eq!(window.run_async(SUBSCRIBED).await, 204);
-    // No page of the chat is open.
+    let device = window.run(DEVICE).await;
+    // No page of the chat is open, which would find that the browser has no subscription.
     window.goto(&world.at("/docs")).await;
+    assert_eq!(window.run_async(&format!("const device = {device}; {SUBSCRIBED}")).await, 204);
     ben.tells(&ada, "Is the **tide** in?").await;
     window.devtools("ServiceWorker.enable", json!({})).await;
     for registration in 0..10 {
