@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 
 /// PEM files.
 pub struct Certificates {
@@ -23,6 +23,8 @@ pub fn issue(folder: &Path) -> Certificates {
         CertificateParams::new(names).expect("sound names")
     };
     let mut authority = named(&[]);
+    // OpenSSL takes a certificate that names itself as its issuer for signed by itself.
+    authority.distinguished_name.push(DnType::CommonName, "authority");
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let authority = CertifiedIssuer::self_signed(authority, key()).expect("a certificate");
     let own = key();
