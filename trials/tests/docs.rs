@@ -144,6 +144,13 @@ async fn the_issuers_page_works_when_pasted() {
 }
 
 #[tokio::test]
+async fn the_page_of_counters_works_when_pasted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = blocks("docs/RESP.md", "").replace("6379", &free_port().to_string());
+    assert!(paste(&script, END_JOBS, folder.path()).await >= 4);
+}
+
+#[tokio::test]
 async fn the_clusters_example_works_when_pasted() {
     let folder = tempfile::tempdir().expect("a folder");
     let built = blocks("docs/CLUSTER.md", "cargo build");
@@ -174,10 +181,11 @@ async fn the_failover_example_works_when_pasted() {
 }
 
 /// The tables of docs/SETTINGS-CLUSTER.md in their order: the command that reads such a file, and how the section begins.
-const SETTINGS: [(&str, &[&str]); 21] = [
+const SETTINGS: [(&str, &[&str]); 23] = [
     ("store", &[""]),
     ("alloc", &[""]),
     ("alloc", &["[[sets]]"]),
+    ("alloc", &["[resp]"]),
     ("arbiter", &[""]),
     ("arbiter", &["[set]"]),
     ("arbiter", &["[[allocators]]"]),
@@ -191,6 +199,7 @@ const SETTINGS: [(&str, &[&str]); 21] = [
     ("status", &[""]),
     ("status", &["[[sets]]"]),
     ("issuer", &[""]),
+    ("issuer", &["[resp]"]),
     ("issuer", &["[issuer]"]),
     ("issuer", &["[issuer.machine]"]),
     ("issuer", &["[issuer.tags.order]"]),

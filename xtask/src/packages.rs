@@ -32,6 +32,8 @@ pub(crate) const POSTGRESQL: &[Needed] = &[
 /// Other real servers for the tests.
 const SERVERS: &[Needed] = &[
     ("redis-server", "redis-server"),
+    ("redis-cli", "redis-tools"),
+    ("redis-benchmark", "redis-tools"),
     ("prometheus", "prometheus"),
     ("promtool", "prometheus"),
     ("/usr/sbin/haproxy", "haproxy"),

@@ -17,7 +17,7 @@ const PROGRAMS: [&str; 2] = ["tidemark", "seqsvr"];
 const ROLES: [&str; 4] = ["store", "alloc", "arbiter", "issuer"];
 
 /// The package has these documents, and those in `docs/operating`.
-const DOCUMENTS: [&str; 11] = [
+const DOCUMENTS: [&str; 12] = [
     "API.md",
     "CLUSTER-CLIENT.md",
     "CLUSTER.md",
@@ -27,6 +27,7 @@ const DOCUMENTS: [&str; 11] = [
     "ISSUER.md",
     "OPERATING-CLUSTER.md",
     "OPERATING.md",
+    "RESP.md",
     "SETTINGS-CLUSTER.md",
     "tidemark.example.toml",
 ];

@@ -1,6 +1,7 @@
 //! The program `seqsvr`: one role of the cluster, or a command for people and scripts.
 
 mod cli;
+mod counters;
 
 use std::process::ExitCode;
 

@@ -85,7 +85,7 @@ pub(crate) type LimitedConnection = Attended<TcpStream, ConnectionPermit>;
 
 /// One place among the connections that a process allows. It is free again when its connection is dropped.
 #[derive(Debug)]
-pub(crate) struct ConnectionPermit {
+pub struct ConnectionPermit {
     _place: OwnedSemaphorePermit,
     arrival: Arrival,
 }
@@ -103,8 +103,30 @@ impl ConnectionLimiter {
         }))
     }
 
-    /// The next connection that gets a permit; others are closed.
+    /// The next connection that gets a permit, given up when it is silent; others are closed.
     pub(crate) async fn accept(&self, listener: &TcpListener) -> (LimitedConnection, SocketAddr) {
+        let (stream, permit, peer) = self.next(listener, b"").await;
+        let arrival = permit.arrival.clone();
+        let connection = Attended::new(stream, SILENCE, permit);
+        (connection.awaiting(arrival, self.0.config.first_request), peer)
+    }
+
+    /// The next connection that gets a permit, for a protocol that looks after silence by itself; others are told `refusal` and
+    /// closed.
+    pub async fn accept_stream(
+        &self,
+        listener: &TcpListener,
+        refusal: &[u8],
+    ) -> (TcpStream, ConnectionPermit) {
+        let (stream, permit, _) = self.next(listener, refusal).await;
+        (stream, permit)
+    }
+
+    async fn next(
+        &self,
+        listener: &TcpListener,
+        refusal: &[u8],
+    ) -> (TcpStream, ConnectionPermit, SocketAddr) {
         loop {
             let (stream, peer) = match listener.accept().await {
                 Ok(accepted) => accepted,
@@ -114,22 +136,24 @@ impl ConnectionLimiter {
                     continue;
                 }
             };
-            match self.admit(stream) {
-                Some(connection) => return (connection, peer),
-                None => self.refused(peer),
+            match self.admit(&stream) {
+                Some(permit) => return (stream, permit, peer),
+                None => {
+                    // A few bytes fit into the buffer of a new connection, or are not told.
+                    let _ = stream.try_write(refusal);
+                    self.refused(peer);
+                }
             }
         }
     }
 
-    fn admit(&self, stream: TcpStream) -> Option<LimitedConnection> {
-        let LimiterState { config, free, taken, .. } = &*self.0;
+    fn admit(&self, stream: &TcpStream) -> Option<ConnectionPermit> {
+        let LimiterState { free, taken, .. } = &*self.0;
         let place = Arc::clone(free).try_acquire_owned().ok()?;
         taken.fetch_add(1, Ordering::Relaxed);
         // Without it answers would only be slower.
         let _ = stream.set_nodelay(true);
-        let arrival = Arrival::default();
-        let permit = ConnectionPermit { _place: place, arrival: arrival.clone() };
-        Some(Attended::new(stream, SILENCE, permit).awaiting(arrival, config.first_request))
+        Some(ConnectionPermit { _place: place, arrival: Arrival::default() })
     }
 
     /// Counts one that was turned away, and says so now and then.

@@ -87,7 +87,8 @@ pub enum SecurityError {
 /// The certificate of a listening process, and the tokens by which it checks callers.
 #[derive(Clone)]
 pub struct Listen {
-    identity: Option<Identity>,
+    /// PEM texts: the certificate chain, and its key.
+    pem: Option<(String, String)>,
     token: Option<Fingerprint>,
     admin: Option<Fingerprint>,
 }
@@ -99,8 +100,8 @@ impl Listen {
     ///
     /// The first thing that is wrong.
     pub fn load(config: &ListenConfig, listen: SocketAddr, admin: bool) -> Result<Self, SecurityError> {
-        let identity = match (&config.certificate, &config.key) {
-            (Some(certificate), Some(key)) => Some(Identity::from_pem(read(certificate)?, read(key)?)),
+        let pem = match (&config.certificate, &config.key) {
+            (Some(certificate), Some(key)) => Some((read(certificate)?, read(key)?)),
             (None, None) => None,
             _ => return Err(SecurityError::Half),
         };
@@ -108,7 +109,7 @@ impl Listen {
         let admin_token = config.admin_token_file.as_deref().map(read_token).transpose()?;
         if !listen.ip().is_loopback() {
             let lacks = |missing| Err(SecurityError::Open { listen, missing });
-            if identity.is_none() || token.is_none() {
+            if pem.is_none() || token.is_none() {
                 return lacks("token_file");
             }
             if admin && admin_token.is_none() {
@@ -116,7 +117,7 @@ impl Listen {
             }
         }
         let loaded = Self {
-            identity,
+            pem,
             token: token.map(|token| Fingerprint::of(&token)),
             admin: admin_token.map(|token| Fingerprint::of(&token)),
         };
@@ -136,9 +137,9 @@ impl Listen {
             .initial_stream_window_size(WINDOW)
             .initial_connection_window_size(WINDOW)
             .http2_keepalive_interval(Some(KEEP_ALIVE));
-        match &self.identity {
-            Some(identity) => server
-                .tls_config(ServerTlsConfig::new().identity(identity.clone()))
+        match &self.pem {
+            Some((certificate, key)) => server
+                .tls_config(ServerTlsConfig::new().identity(Identity::from_pem(certificate, key)))
                 .map_err(SecurityError::Tls),
             None => Ok(server),
         }
@@ -146,7 +147,12 @@ impl Listen {
 
     /// How an address of the server begins.
     pub fn scheme(&self) -> &'static str {
-        if self.identity.is_some() { "https" } else { "http" }
+        if self.pem.is_some() { "https" } else { "http" }
+    }
+
+    /// The certificate chain to show and its key, as PEM, for a listener of another protocol.
+    pub fn pem(&self) -> Option<(&str, &str)> {
+        self.pem.as_ref().map(|(certificate, key)| (certificate.as_str(), key.as_str()))
     }
 
     /// Lets calls through that bring the token.
@@ -242,6 +248,11 @@ impl Guard {
     /// Whether callers need no token: then this machine alone is listened to.
     pub fn is_open(&self) -> bool {
         self.token.is_none()
+    }
+
+    /// Whether `token` lets its bearer through.
+    pub fn admits(&self, token: &str) -> bool {
+        self.token.is_none_or(|expected| Fingerprint::of(token) == expected)
     }
 }
 

@@ -17,7 +17,7 @@ use seqsvr_core::error::OpenAllocatorError;
 use seqsvr_core::flaws::Flaws;
 use seqsvr_core::store::configuration::LEASE;
 use seqsvr_rpc::connections::ConnectionsConfig;
-use seqsvr_rpc::security::ListenConfig;
+use seqsvr_rpc::security::{CallConfig, ListenConfig};
 
 /// How long, at a stop, the arbiter has to move the sections elsewhere.
 const DRAIN_WAIT: Duration = Duration::from_secs(2);
@@ -45,6 +45,19 @@ pub struct AllocConfig {
     /// How many callers at a time.
     #[serde(default)]
     pub connections: ConnectionsConfig,
+    /// Where clients of Redis are served. Default: nowhere.
+    pub resp: Option<RespConfig>,
+}
+
+/// The section `[resp]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RespConfig {
+    /// Where clients of the Redis protocol connect.
+    pub listen: SocketAddr,
+    /// How the AllocSvrs are called that serve the sections which this one does not.
+    #[serde(default)]
+    pub call: CallConfig,
 }
 
 fn default_listen() -> SocketAddr {

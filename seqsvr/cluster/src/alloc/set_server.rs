@@ -13,7 +13,7 @@ use super::view::{Cause, Denied, ServedView};
 use seqsvr_core::alloc::metrics::{Counters, Metrics};
 use seqsvr_core::clock::Moment;
 use seqsvr_core::config::Options;
-use seqsvr_core::ids::SectionId;
+use seqsvr_core::ids::{Granted, SectionId, Uid};
 
 /// Reads the clock.
 pub(crate) type ClockReader = fn() -> Moment;
@@ -79,6 +79,49 @@ impl SetServer {
     #[inline]
     pub fn view(&self) -> Guard<Arc<ServedView>> {
         self.view.load()
+    }
+
+    /// The number of the Set.
+    pub fn set(&self) -> u32 {
+        self.set
+    }
+
+    /// Takes `count` numbers for `uid`, for callers in this process. Without waiting: the answer must leave at once.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`]; after [`Denied::Later`] ask [`take`](Self::take), which waits.
+    pub fn try_take(&self, uid: Uid, count: u32) -> Result<Granted, Denied> {
+        self.attempt(&self.view(), |view| view.take(uid, count))
+    }
+
+    /// Takes `count` numbers for `uid`, waiting for a raise if need be.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`], but never [`Denied::Later`].
+    pub async fn take(&self, uid: Uid, count: u32) -> Result<Granted, Denied> {
+        let taken = self.wait(|view| view.take(uid, count)).await;
+        taken.inspect_err(|denied| self.count(denied))
+    }
+
+    /// An upper bound of what was handed out for `uid`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`take`](Self::take).
+    pub fn current(&self, uid: Uid) -> Result<u64, Denied> {
+        self.attempt(&self.view(), |view| view.current(uid)).inspect_err(|denied| self.count(denied))
+    }
+
+    /// Lets `uid` go on above `at_least`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`take`](Self::take).
+    pub async fn advance(&self, uid: Uid, at_least: u64) -> Result<(), Denied> {
+        let advanced = self.wait(|view| view.advance(uid, at_least)).await;
+        advanced.inspect_err(|denied| self.count(denied))
     }
 
     /// Whether numbers taken through `view` may still be answered. Ask after taking and before answering: the lease was

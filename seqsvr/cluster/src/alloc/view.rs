@@ -118,7 +118,7 @@ impl ServedView {
     }
 
     /// The table it goes by.
-    pub(crate) fn table(&self) -> Option<&Arc<Table>> {
+    pub fn table(&self) -> Option<&Arc<Table>> {
         self.table.as_ref()
     }
 

@@ -14,7 +14,8 @@ use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 use tracing::info;
 
-use super::{ExitError, Signals, load};
+use super::{ExitError, Signals, load, resp};
+use crate::counters::cluster::ClusterCounters;
 use seqsvr_cluster::alloc::config::AllocConfig;
 use seqsvr_cluster::alloc::page;
 use seqsvr_cluster::alloc::probe_service::ProbeService;
@@ -23,7 +24,7 @@ use seqsvr_cluster::alloc::sequence::{LARGEST_REQUEST, SequenceLimits, SequenceS
 use seqsvr_cluster::alloc::set_server::SetServer;
 use seqsvr_cluster::alloc::shell::Shell;
 use seqsvr_rpc::grpc_server::{GrpcServer, bind, serve_metrics};
-use seqsvr_rpc::security::Listen;
+use seqsvr_rpc::security::{Call, Listen};
 use seqsvr_rpc::v1::allocator_server::AllocatorServer;
 use seqsvr_rpc::v1::sequence_server::SequenceServer;
 
@@ -67,9 +68,19 @@ pub(super) async fn run(args: AllocArgs, version: Version) -> Result<(), ExitErr
         Some(addr) => Some(bind(addr).await.map_err(ExitError::failed)?),
         None => None,
     };
+    let resp = match config.resp {
+        Some(resp) => {
+            // Files that cannot be used are reported now, not at the first call.
+            Call::load(&resp.call).map_err(ExitError::usage)?;
+            let counters = Arc::new(ClusterCounters::new(&sets, resp.call));
+            Some(resp::open(resp.listen, &config.security, server.limiter(), counters, stop.clone()).await?)
+        }
+        None => None,
+    };
 
     let mut signals = Signals::listen()?;
     println!("listening on {}://{}", listen.scheme(), server.address().map_err(ExitError::failed)?);
+    let resp = resp::serve(resp)?;
     let (health, limiter) = (server.health(SERVICE).await, server.limiter());
     let sets: Arc<[_]> = sets.into();
     let shown_health = show_health(health, Arc::clone(&sets), leave.clone());
@@ -101,7 +112,7 @@ pub(super) async fn run(args: AllocArgs, version: Version) -> Result<(), ExitErr
         stop.cancel();
         served
     };
-    let (served, shown, (), (), ()) = tokio::join!(server, page, serve, halt, shown_health);
+    let (served, shown, (), (), (), ()) = tokio::join!(server, page, serve, halt, shown_health, resp);
     drop(directory);
     served.and(shown).map_err(ExitError::failed)
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
@@ -14,7 +15,8 @@ use tonic::service::interceptor::InterceptedService;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
-use super::{ExitError, Signals, load};
+use super::{ExitError, Signals, load, resp};
+use crate::counters::tags::TagCounters;
 use seqsvr_issuer::clock::Clock;
 use seqsvr_issuer::rpc::{IssuerService, pages};
 use seqsvr_issuer::{Issuer, IssuerConfig};
@@ -62,7 +64,17 @@ struct RoleConfig {
     /// How many callers at a time.
     #[serde(default)]
     connections: ConnectionsConfig,
+    /// Where clients of Redis are served. Default: nowhere.
+    resp: Option<RespConfig>,
     issuer: IssuerConfig,
+}
+
+/// The section `[resp]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RespConfig {
+    /// Where clients of the Redis protocol connect.
+    listen: SocketAddr,
 }
 
 /// Issues until a signal ends it.
@@ -84,8 +96,16 @@ pub(super) async fn run(args: IssuerArgs, version: Version) -> Result<(), ExitEr
         Some(addr) => Some(bind(addr).await.map_err(ExitError::failed)?),
         None => None,
     };
-    println!("listening on {}://{}", listen.scheme(), server.address().map_err(ExitError::failed)?);
     let (stop, limiter) = (CancellationToken::new(), server.limiter());
+    let resp = match config.resp {
+        Some(RespConfig { listen }) => {
+            let counters = Arc::new(TagCounters::new(running.issuer.clone()));
+            Some(resp::open(listen, &config.security, server.limiter(), counters, stop.clone()).await?)
+        }
+        None => None,
+    };
+    println!("listening on {}://{}", listen.scheme(), server.address().map_err(ExitError::failed)?);
+    let resp = resp::serve(resp)?;
     let page = async {
         let Some(listener) = metrics else { return Ok(()) };
         let issuer = running.issuer.clone();
@@ -105,7 +125,7 @@ pub(super) async fn run(args: IssuerArgs, version: Version) -> Result<(), ExitEr
         served
     };
     let watch = show_health(health, running.issuer.clone(), stop.clone());
-    let (served, shown, (), ()) = tokio::join!(serve, page, halt, watch);
+    let (served, shown, (), (), ()) = tokio::join!(serve, page, halt, watch, resp);
     running.shutdown().await;
     served.and(shown).map_err(ExitError::failed)
 }

@@ -17,9 +17,11 @@ mod backup;
 mod caller;
 mod change;
 mod current;
+mod embedded;
 mod issue;
 mod issuer;
 mod next;
+mod resp;
 mod role;
 mod route;
 mod status;
@@ -38,6 +40,7 @@ Examples:
   seqsvr alloc --config alloc1.toml
   seqsvr arbiter --config arbiter1.toml
   seqsvr issuer --config issuer.toml
+  seqsvr embedded counters                     durable counters alone, for clients of Redis
   seqsvr issue order --count 10
   seqsvr next 42 --count 10 --config client.toml
   seqsvr status --config client.toml           the processes, and what is not served
@@ -69,6 +72,8 @@ enum SeqsvrCommand {
     Store(store::StoreArgs),
     /// Issues numbers for business tags: order numbers, user ids, invite codes
     Issuer(issuer::IssuerArgs),
+    /// Keeps durable counters in one directory, for clients of Redis: INCR, and nothing else to run
+    Embedded(embedded::EmbeddedArgs),
     /// Takes numbers of a business tag from a running issuer
     Issue(issue::IssueArgs),
     /// Shows the business tags of a running issuer
@@ -158,6 +163,7 @@ impl Cli {
             SeqsvrCommand::Arbiter(args) => arbiter::run(args, version).await,
             SeqsvrCommand::Store(args) => store::run(args, version).await,
             SeqsvrCommand::Issuer(args) => issuer::run(args, version).await,
+            SeqsvrCommand::Embedded(args) => embedded::run(args).await,
             SeqsvrCommand::Issue(args) => issue::issue(args).await,
             SeqsvrCommand::Tags(args) => issue::tags(args).await,
             SeqsvrCommand::Manual(manual) => Ok(manual.write::<Self>(version)?),

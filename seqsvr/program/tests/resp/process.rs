@@ -1,0 +1,78 @@
+//! A real `seqsvr` process that speaks the Redis protocol.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// Dropping it kills it.
+pub(crate) struct Process {
+    child: Child,
+    /// Where it serves clients of Redis: `127.0.0.1:PORT`.
+    pub(crate) addr: String,
+}
+
+impl Process {
+    /// `seqsvr embedded` over this directory, with these flags.
+    pub(crate) fn embedded(directory: &Path, flags: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_seqsvr"));
+        command.arg("embedded").arg(directory).args(["--listen", "127.0.0.1:0"]).args(flags);
+        Self::start(command)
+    }
+
+    /// `seqsvr issuer` with this configuration.
+    pub(crate) fn issuer(config: &Path) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_seqsvr"));
+        command.args(["issuer", "--config"]).arg(config);
+        Self::start(command)
+    }
+
+    fn start(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let line = lines.map(Result::unwrap).find(|line| line.contains("redis"));
+        let (_, addr) = line.as_deref().and_then(|line| line.split_once("://")).expect("it listens");
+        Self { child, addr: addr.to_owned() }
+    }
+
+    /// Its port.
+    pub(crate) fn port(&self) -> &str {
+        self.addr.rsplit(':').next().unwrap()
+    }
+
+    /// The URL for libraries.
+    pub(crate) fn url(&self) -> String {
+        format!("redis://{}", self.addr)
+    }
+
+    /// Ends it at once: SIGKILL.
+    pub(crate) fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Ends it in good order.
+    pub(crate) fn stop(mut self) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        assert!(self.child.wait().unwrap().success());
+    }
+
+    /// Sends these bytes, and tells what comes until the connection is closed.
+    pub(crate) fn raw(&self, bytes: &[u8]) -> String {
+        let mut stream = TcpStream::connect(&self.addr).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.write_all(bytes).unwrap();
+        let mut text = Vec::new();
+        // The other end may close before it has read everything.
+        let _ = stream.read_to_end(&mut text);
+        String::from_utf8(text).unwrap()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
