@@ -259,7 +259,7 @@ const REFUSED: &[(&[&str], &str)] = &[
 /// A command that there is not.
 fn unknown(name: &[u8]) -> Refused {
     let is = |known: &&str| name.eq_ignore_ascii_case(known.as_bytes());
-    let family = REFUSED.iter().find(|(names, _)| names.iter().any(|known| is(known)));
+    let family = REFUSED.iter().find(|(names, _)| names.iter().any(is));
     if let Some((_, reason)) = family {
         return Refused::ever(format!("{} is not possible: {reason}", shown(name).to_ascii_uppercase()));
     }

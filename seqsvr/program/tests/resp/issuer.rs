@@ -13,7 +13,7 @@ fn start(folder: &Path, security: &str, more: &str) -> Process {
     let issuer =
         format!("[issuer]\ndatabase = \"sqlite:{}\"\n[issuer.tags.order]\nstart = 100\n", database.display());
     std::fs::write(&config, format!("{listen}{security}{issuer}{more}")).unwrap();
-    Process::issuer(&config)
+    Process::role("issuer", &config)
 }
 
 #[test]

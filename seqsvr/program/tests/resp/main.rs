@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test whose stage cannot be set fails")]
 
+mod cluster;
 mod issuer;
 mod kills;
 mod libraries;

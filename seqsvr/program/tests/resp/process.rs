@@ -21,10 +21,10 @@ impl Process {
         Self::start(command)
     }
 
-    /// `seqsvr issuer` with this configuration.
-    pub(crate) fn issuer(config: &Path) -> Self {
+    /// A role with this configuration, which has `[resp]`.
+    pub(crate) fn role(role: &str, config: &Path) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_seqsvr"));
-        command.args(["issuer", "--config"]).arg(config);
+        command.args([role, "--config"]).arg(config);
         Self::start(command)
     }
 

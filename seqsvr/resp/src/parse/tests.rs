@@ -4,8 +4,11 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The words of the first request, and where it ends.
-fn read(input: &[u8], limits: &Limits) -> Result<Option<(Vec<Vec<u8>>, usize)>, Malformed> {
+/// The words of a request, and where it ends.
+type Request = (Vec<Vec<u8>>, usize);
+
+/// The first request.
+fn read(input: &[u8], limits: &Limits) -> Result<Option<Request>, Malformed> {
     let mut words = Vec::new();
     Ok(match parse(input, limits, &mut words)? {
         Parsed::Whole(end) => Some((words.into_iter().map(|word| input[word].to_vec()).collect(), end)),
