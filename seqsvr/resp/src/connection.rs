@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::{Command, Words, Work, understand};
-use crate::counters::{Counters, Refused, TryTake};
+use crate::counters::{KeyCounters, Refused, TryTake};
 use crate::parse::{Parsed, parse};
 use crate::reply::Replies;
 use crate::session::{Session, Step};
@@ -33,7 +33,7 @@ const AHEAD: usize = 1_000;
 
 /// The part that all clients of a listener share.
 pub(crate) struct Shared {
-    pub(crate) counters: Arc<dyn Counters>,
+    pub(crate) counters: Arc<dyn KeyCounters>,
     pub(crate) guard: Guard,
     pub(crate) clients: AtomicUsize,
     pub(crate) stop: CancellationToken,

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 /// - A number is handed out only when nothing that may happen to the process can bring it again.
 /// - Every call ends within a bounded time.
 #[async_trait]
-pub trait Counters: Send + Sync + 'static {
+pub trait KeyCounters: Send + Sync + 'static {
     /// Takes `count` adjacent numbers, 1 or more, without waiting, and answers with the last of them.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Counters over the Redis protocol (RESP2 and RESP3), for clients that already speak it.
 //!
 //! ```text
-//!  bytes ─▶ parse ─▶ commands ─▶ session ─▶ connection ─▶ Counters: whatever hands out the numbers
+//!  bytes ─▶ parse ─▶ commands ─▶ session ─▶ connection ─▶ KeyCounters: whatever hands out the numbers
 //!            (pure: limits, words, meaning, state)  (I/O)     ▼
 //!  bytes ◀────────────────────── reply ◀──────────────────────┘
 //! ```
@@ -17,5 +17,5 @@ mod server;
 mod session;
 mod told;
 
-pub use counters::{Counters, Refused, TryTake};
+pub use counters::{KeyCounters, Refused, TryTake};
 pub use server::RespServer;

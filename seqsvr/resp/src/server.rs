@@ -23,7 +23,7 @@ use tokio_util::task::TaskTracker;
 use tracing::debug;
 
 use crate::connection::{PATIENCE, Shared, serve};
-use crate::counters::Counters;
+use crate::counters::KeyCounters;
 
 /// A client that is silent for so long is asked by the system whether it is still there.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -51,7 +51,7 @@ impl RespServer {
         addr: SocketAddr,
         listen: &Listen,
         limiter: ConnectionLimiter,
-        counters: Arc<dyn Counters>,
+        counters: Arc<dyn KeyCounters>,
         stop: CancellationToken,
     ) -> Result<Self, String> {
         let tls = listen.pem().map(|(certificate, key)| acceptor(certificate, key)).transpose()?;

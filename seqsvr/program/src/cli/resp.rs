@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use seqsvr_resp::{Counters, RespServer};
+use seqsvr_resp::{KeyCounters, RespServer};
 use seqsvr_rpc::connections::ConnectionLimiter;
 use seqsvr_rpc::security::{Listen, ListenConfig};
 use tokio_util::sync::CancellationToken;
@@ -16,7 +16,7 @@ pub(super) async fn open(
     addr: SocketAddr,
     security: &ListenConfig,
     limiter: ConnectionLimiter,
-    counters: Arc<dyn Counters>,
+    counters: Arc<dyn KeyCounters>,
     stop: CancellationToken,
 ) -> Result<RespServer, ExitError> {
     let listen = Listen::load(security, addr, false).map_err(ExitError::usage)?;

@@ -8,7 +8,7 @@ use seqsvr_client::{CallError, Client, ClientConfig, Policy, SetConfig};
 use seqsvr_cluster::alloc::set_server::SetServer;
 use seqsvr_cluster::alloc::view::Denied;
 use seqsvr_core::ids::Uid;
-use seqsvr_resp::{Counters, Refused, TryTake};
+use seqsvr_resp::{KeyCounters, Refused, TryTake};
 use seqsvr_rpc::security::CallConfig;
 
 /// See the module.
@@ -25,7 +25,7 @@ struct Served {
 }
 
 /// The user that a key names, and where that one is.
-struct Place<'a> {
+struct NamedUser<'a> {
     served: &'a Served,
     uid: Uid,
 }
@@ -37,7 +37,7 @@ impl ClusterCounters {
         Self { sets: servers.iter().map(served).collect(), call }
     }
 
-    fn place(&self, key: &[u8]) -> Result<Place<'_>, Refused> {
+    fn place(&self, key: &[u8]) -> Result<NamedUser<'_>, Refused> {
         let Some((set, section, uid)) = named(key) else {
             return Err(Refused::ever("the key of a sequence is {SET.SECTION}:UID, such as {0.3}:312345"));
         };
@@ -54,7 +54,7 @@ impl ClusterCounters {
                 "uid {uid} lies in section {right}: write {{{set}.{right}}}:{uid}"
             )));
         }
-        Ok(Place { served, uid: Uid::new(uid) })
+        Ok(NamedUser { served, uid: Uid::new(uid) })
     }
 
     /// A client of the AllocSvrs in the newest table.
@@ -103,7 +103,7 @@ fn failed(error: &CallError) -> Refused {
 }
 
 #[async_trait]
-impl Counters for ClusterCounters {
+impl KeyCounters for ClusterCounters {
     fn try_take(&self, key: &[u8], count: u64) -> Result<u64, TryTake> {
         let place = self.place(key).map_err(TryTake::Refused)?;
         let count = counted(count).map_err(TryTake::Refused)?;
@@ -115,7 +115,7 @@ impl Counters for ClusterCounters {
     }
 
     async fn take(&self, key: &[u8], count: u64) -> Result<u64, Refused> {
-        let Place { served, uid } = self.place(key)?;
+        let NamedUser { served, uid } = self.place(key)?;
         let count = counted(count)?;
         match served.server.take(uid, count).await {
             Ok(granted) => Ok(granted.last),
@@ -128,7 +128,7 @@ impl Counters for ClusterCounters {
     }
 
     async fn last(&self, key: &[u8]) -> Result<Option<u64>, Refused> {
-        let Place { served, uid } = self.place(key)?;
+        let NamedUser { served, uid } = self.place(key)?;
         let last = match served.server.current(uid) {
             Ok(last) => last,
             Err(Denied::Refused(why)) => return Err(Refused::ever(why.to_string())),
@@ -147,7 +147,7 @@ impl Counters for ClusterCounters {
                 "the sequence stands at {last} and never goes back: INCR takes the next"
             )));
         }
-        let Place { served, uid } = self.place(key)?;
+        let NamedUser { served, uid } = self.place(key)?;
         match served.server.advance(uid, at_least).await {
             Ok(()) => Ok(()),
             Err(Denied::Refused(why)) => Err(Refused::ever(why.to_string())),

@@ -1,5 +1,5 @@
 //! What answers the Redis protocol: `durable` counters of `seqsvr embedded`, kept in a file; the sections of a `cluster`;
-//! the `tags` of the issuer. Each is one implementation of `seqsvr_resp::Counters`; the roles under `cli` open them.
+//! the `tags` of the issuer. Each is one implementation of `seqsvr_resp::KeyCounters`; the roles under `cli` open them.
 
 pub(crate) mod cluster;
 pub(crate) mod durable;

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use seqsvr_issuer::{Counter, Issuer, NextError};
-use seqsvr_resp::{Counters, Refused, TryTake};
+use seqsvr_resp::{KeyCounters, Refused, TryTake};
 
 /// How often adjacent numbers are asked for: the first attempt may span the end of a segment.
 const ATTEMPTS: usize = 3;
@@ -41,7 +41,7 @@ fn readable(number: u64) -> Result<u64, Refused> {
 }
 
 #[async_trait]
-impl Counters for TagCounters {
+impl KeyCounters for TagCounters {
     fn try_take(&self, key: &[u8], count: u64) -> Result<u64, TryTake> {
         let counter = self.counter(key).map_err(TryTake::Refused)?;
         let taken = if count == 1 { counter.try_next().ok() } else { None };

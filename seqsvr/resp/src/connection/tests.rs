@@ -18,7 +18,7 @@ struct InMemory {
 }
 
 #[async_trait]
-impl Counters for InMemory {
+impl KeyCounters for InMemory {
     fn try_take(&self, key: &[u8], count: u64) -> Result<u64, TryTake> {
         if key.starts_with(b"slow") {
             return Err(TryTake::Later);

@@ -30,7 +30,7 @@ pub(super) enum Want {
 }
 
 /// A name with a ceiling.
-pub(super) type Named = (Box<[u8]>, u64);
+pub(super) type NamedCeiling = (Box<[u8]>, u64);
 
 #[derive(Debug)]
 struct Held {
@@ -60,7 +60,7 @@ pub(super) struct Book {
 
 impl Book {
     /// Counters that stand at these ceilings.
-    pub(super) fn new(stored: Vec<Named>) -> Self {
+    pub(super) fn new(stored: Vec<NamedCeiling>) -> Self {
         let count = AtomicUsize::new(stored.len());
         let shards: [Mutex<HashMap<Box<[u8]>, Held>>; SHARDS] = std::array::from_fn(|_| Mutex::default());
         for (name, ceiling) in stored {
@@ -189,7 +189,7 @@ impl Book {
     }
 
     /// Waits for counters that ask, and answers with their next ceilings, at most `most`; nothing once the book is closed.
-    pub(super) fn due(&self, most: usize) -> Option<Vec<Named>> {
+    pub(super) fn due(&self, most: usize) -> Option<Vec<NamedCeiling>> {
         let mut due = locked(&self.due);
         while due.names.is_empty() && !due.closed {
             due = self.asked.wait(due).unwrap_or_else(PoisonError::into_inner);
@@ -213,7 +213,7 @@ impl Book {
     }
 
     /// These ceilings are on the disk.
-    pub(super) fn confirm(&self, written: &[Named]) {
+    pub(super) fn confirm(&self, written: &[NamedCeiling]) {
         for (name, ceiling) in written {
             if let Some(held) = locked(&self.shards[shard(name)]).get_mut(name) {
                 held.counter.confirm(*ceiling);
@@ -224,7 +224,7 @@ impl Book {
     }
 
     /// These ceilings may be on the disk or not: they are asked for again.
-    pub(super) fn failed(&self, unwritten: Vec<Named>, why: String) {
+    pub(super) fn failed(&self, unwritten: Vec<NamedCeiling>, why: String) {
         *locked(&self.trouble) = Some(why);
         locked(&self.due).names.extend(unwritten.into_iter().map(|(name, _)| name));
     }
@@ -244,7 +244,7 @@ impl Book {
     }
 
     /// Where the counters stand that do not stand at their ceilings. Only once the book is closed.
-    pub(super) fn standing(&self) -> Vec<Named> {
+    pub(super) fn standing(&self) -> Vec<NamedCeiling> {
         let mut standing = Vec::new();
         for shard in &self.shards {
             let shard = locked(shard);

@@ -8,7 +8,7 @@ use rusqlite::{Connection, TransactionBehavior, params};
 use seqsvr_core::file_lock::FileLock;
 use seqsvr_core::page_sums;
 
-use super::book::Named;
+use super::book::NamedCeiling;
 
 /// Stored in the file (`application_id`): whose file it is.
 const PROGRAM: i64 = 1_936_028_003;
@@ -51,7 +51,7 @@ impl CounterFile {
     }
 
     /// All counters with their ceilings.
-    pub(super) fn load(&mut self) -> Result<Vec<Named>, String> {
+    pub(super) fn load(&mut self) -> Result<Vec<NamedCeiling>, String> {
         self.with(|connection| {
             let mut select = connection.prepare("SELECT name, ceiling FROM counters")?;
             let named = select.query_map((), |row| {
@@ -64,7 +64,7 @@ impl CounterFile {
 
     /// Writes these ceilings in one commit; 0 is that of a counter that gave nothing, which goes. When it returns they survive a
     /// power cut; after an error they may.
-    pub(super) fn write(&mut self, ceilings: &[Named]) -> Result<(), String> {
+    pub(super) fn write(&mut self, ceilings: &[NamedCeiling]) -> Result<(), String> {
         self.with(|connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let mut upsert = transaction.prepare_cached(

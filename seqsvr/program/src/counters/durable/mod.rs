@@ -17,7 +17,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use seqsvr_resp::{Counters, Refused, TryTake};
+use seqsvr_resp::{KeyCounters, Refused, TryTake};
 use tokio::time::{Instant, timeout_at};
 use tracing::{info, warn};
 
@@ -88,7 +88,7 @@ impl Drop for DurableCounters {
 }
 
 #[async_trait]
-impl Counters for DurableCounters {
+impl KeyCounters for DurableCounters {
     fn try_take(&self, key: &[u8], count: u64) -> Result<u64, TryTake> {
         self.book.attempt(key, Want::Next(count))
     }
