@@ -1,6 +1,7 @@
 //! Input that no client of good will sends, and more clients than there is place for.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
 
@@ -57,4 +58,28 @@ fn a_directory_in_use_and_an_open_port_are_refused_in_one_line() {
         assert_eq!(done.status.code(), Some(code), "{error}");
         assert!(error.contains(why) && error.lines().count() == 1, "{error}");
     }
+}
+
+#[test]
+fn a_full_disk_is_told_and_nothing_is_given_that_is_not_durable() {
+    let folder = tempfile::tempdir().unwrap();
+    let process = Process::on_a_small_disk(folder.path());
+    let says = |line: &str| process.raw(format!("{line}\r\nQUIT\r\n").as_bytes());
+    assert_eq!(says("INCR a"), ":1\r\n+OK\r\n");
+    let fill = process.sees(&folder.path().join("fill"));
+    let mut file = File::create(&fill).unwrap();
+    while file.write_all(&[0; 4_096]).is_ok() {}
+    let (mut refused, mut keys) = (String::new(), 0);
+    while !refused.contains("TRYAGAIN") {
+        keys += 1;
+        refused = says(&format!("INCR {keys}-{}", "x".repeat(200)));
+        assert!(refused.starts_with(":1\r\n") || refused.contains("database or disk is full"), "{refused}");
+    }
+    assert_eq!(says("INCR a"), ":2\r\n+OK\r\n", "below its ceiling it is durable already");
+    assert!(says("INFO").contains("trouble:/"));
+    std::fs::remove_file(&fill).unwrap();
+    drop(file);
+    let late = format!("INCR {keys}-{}", "x".repeat(200));
+    assert_eq!(says(&late), ":1\r\n+OK\r\n", "nobody got a number of it before");
+    assert!(says("INFO").contains("trouble:\r\n"));
 }

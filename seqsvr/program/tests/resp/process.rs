@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -19,6 +19,21 @@ impl Process {
         let mut command = Command::new(env!("CARGO_BIN_EXE_seqsvr"));
         command.arg("embedded").arg(directory).args(["--listen", "127.0.0.1:0"]).args(flags);
         Self::start(command)
+    }
+
+    /// `seqsvr embedded` over a small disk of its own, mounted at `place`.
+    pub(crate) fn on_a_small_disk(place: &Path) -> Self {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-c"]);
+        command.arg("mount -t tmpfs -o size=400k tmpfs \"$1\" && exec \"$0\" embedded \"$1/counters\" --listen 127.0.0.1:0");
+        command.arg(env!("CARGO_BIN_EXE_seqsvr")).arg(place);
+        Self::start(command)
+    }
+
+    /// Where others find the file that the process has at `path`.
+    pub(crate) fn sees(&self, path: &Path) -> PathBuf {
+        let inside = path.strip_prefix("/").unwrap();
+        Path::new("/proc").join(self.child.id().to_string()).join("root").join(inside)
     }
 
     /// A role with this configuration, which has `[resp]`.
