@@ -1,11 +1,13 @@
 //! The loop of one client: reads, carries out every request that has arrived, and writes the answers. Owns the two
 //! buffers, which are bounded: while answers wait to be read, nothing more is read. Run by `server`.
 
+use std::future::poll_fn;
 use std::io;
 use std::ops::Range;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use seqsvr_rpc::security::Guard;
@@ -169,13 +171,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Talk<'_, S> {
                 self.tell(taken, |to, number| to.integer(number));
             }
             Step::Work(Work::Last { key }) => {
-                let last = self.shared.counters.last(key).await;
+                let last = self.ask(self.shared.counters.last(key)).await?;
                 self.tell(last, tell_last);
             }
             Step::Work(Work::LastOf(keys)) => {
                 let mut all = Vec::with_capacity(keys.len());
                 for key in keys.iter() {
-                    match self.shared.counters.last(key).await {
+                    match self.ask(self.shared.counters.last(key)).await? {
                         Ok(last) => all.push(last),
                         Err(refused) => {
                             self.replies.error(refused.code(), refused.text());
@@ -187,7 +189,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Talk<'_, S> {
                 all.into_iter().for_each(|last| tell_last(&mut self.replies, last));
             }
             Step::Work(Work::Advance { key, at_least }) => {
-                let advanced = self.shared.counters.advance(key, at_least).await;
+                let advanced = self.ask(self.shared.counters.advance(key, at_least)).await?;
                 self.tell(advanced, |to, ()| to.simple("OK"));
             }
             Step::Info => {
@@ -197,6 +199,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Talk<'_, S> {
             Step::Answered | Step::Close | Step::Run(..) => {}
         }
         Ok(())
+    }
+
+    /// Waits for an answer. If it is not there at once, what is answered already leaves before.
+    async fn ask<T>(&mut self, answer: impl Future<Output = T>) -> io::Result<T> {
+        let mut answer = pin!(answer);
+        match poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await {
+            Poll::Ready(answer) => Ok(answer),
+            Poll::Pending => {
+                self.flush().await?;
+                Ok(answer.await)
+            }
+        }
     }
 
     /// Waits for numbers. What is answered already leaves before, and what stands behind is told to the counters.
