@@ -8,6 +8,7 @@ use tracing::info;
 
 use super::chance::random_uuid;
 use super::error::BootError;
+use super::file_place;
 use super::options::{ephemeral_options, file_options, queue_options};
 use super::others::Hinting;
 use super::push::push;
@@ -18,7 +19,7 @@ use crate::app::{
     InboxSync, IndexerOptions, Invites, Messages, Moments, Operators, Others, People, Presence, Push,
     Reports, Search, SearchOptions,
 };
-use crate::config::{Config, ConfigError, DatabaseKind};
+use crate::config::Config;
 use crate::domain::PageLimit;
 use crate::files::FilePlace;
 use crate::http::{Rates, UseCases};
@@ -81,7 +82,7 @@ pub(super) async fn start(config: &Config, bottom: &Bottom) -> Result<Core, Boot
         Arc::clone(&due),
         SearchOptions::default(),
     );
-    let place = files_place(config)?;
+    let place = file_place::of_server(config, &bottom.storage).await?;
     let use_cases = use_cases(
         config,
         bottom,
@@ -101,20 +102,6 @@ pub(super) async fn start(config: &Config, bottom: &Bottom) -> Result<Core, Boot
     running.of_others(config, watermarks, local, others);
     let rates = Arc::new(Rates::new(&config.limits));
     Ok(Core { use_cases, rates, queues, due, stopping, tasks, hints })
-}
-
-/// Where files lie.
-fn files_place(config: &Config) -> Result<FilePlace, BootError> {
-    let refuse = |why| BootError::Config(ConfigError::Value { section: "files", key: "store", why });
-    let store = &config.files.store;
-    if let Some(url) = store.bucket() {
-        return FilePlace::bucket(url).map_err(refuse);
-    }
-    let path = store.directory(&config.storage.place()).unwrap_or_default();
-    if config.storage.database_url.kind() == DatabaseKind::Postgres {
-        info!(path = %path.display(), "files lie in this directory, which every server of the database must have");
-    }
-    FilePlace::directory(&path).map_err(|why| BootError::File { path, why })
 }
 
 fn use_cases(

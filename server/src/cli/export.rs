@@ -14,7 +14,8 @@ use crate::transfer::{self, Begin, Exported};
 const EXAMPLES: &str = "\
 Examples:
   tidemark export /var/backups/tidemark/today.jsonl --config /etc/tidemark/tidemark.toml
-  tidemark export /var/backups/tidemark/today.jsonl --resume      continues an export that was interrupted";
+  tidemark export /var/backups/tidemark/today.jsonl --resume      continues an export that was interrupted
+  tidemark export /var/backups/tidemark/rows.jsonl --without-files";
 
 /// Where to.
 #[derive(Debug, Args)]
@@ -26,6 +27,9 @@ pub(super) struct Export {
     /// Finish an export that was interrupted; if something has changed since, the file is written again from the start
     #[arg(long)]
     resume: bool,
+    /// Leave out the bytes of files; their directory or bucket is then copied in another way, or kept
+    #[arg(long)]
+    without_files: bool,
 }
 
 /// A file by its name.
@@ -38,15 +42,21 @@ fn file(name: &str) -> Result<PathBuf, &'static str> {
 
 pub(super) async fn run(what: Export, config: &Config) -> Result<(), ExitError> {
     let mut snapshot = boot::export_snapshot(config).await?;
+    let files = if what.without_files { None } else { Some(boot::files_place(config)?) };
     let begin = if what.resume { Begin::Resume } else { Begin::New };
     let bar: ProgressBar = progress::bar();
-    let done = transfer::export(&mut *snapshot, &what.file, begin, Clock::system().now(), &bar).await;
+    let now = Clock::system().now();
+    let done = transfer::export(&mut *snapshot, &what.file, begin, files.as_ref(), now, &bar).await;
     bar.finish_and_clear();
-    let Exported { records, is_begun_anew } = done.map_err(ExitError::failed)?;
+    let Exported { records, gone, is_begun_anew } = done.map_err(ExitError::failed)?;
     let anew = match is_begun_anew {
         true => "; nothing of the interrupted export was kept, since the installation has changed",
         false => "",
     };
-    println!("{records} records in {}{anew}", what.file.display());
+    let gone = match gone {
+        0 => String::new(),
+        gone => format!("; of {gone} files the bytes were not in `[files] store`"),
+    };
+    println!("{records} records in {}{gone}{anew}", what.file.display());
     Ok(())
 }

@@ -8,9 +8,12 @@ use indicatif::ProgressBar;
 use super::{ExitError, progress};
 use crate::boot::{self, BootError, Storage};
 use crate::config::{Config, MessageIds};
-use crate::domain::{HistoryId, Uid};
+use crate::domain::{Clock, HistoryId, Uid};
 use crate::seq::{Sequences, StoredNumbers};
-use crate::transfer::{self, Checked, Installation};
+use crate::transfer::{self, Checked, Filling, Installation};
+
+/// Files that are looked for at a time.
+const PAGE: usize = 500;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -75,7 +78,37 @@ async fn whole(
     }
     let (stored, history) = done?;
     let before = if stored > 0 { format!(", {stored} of them by an earlier run") } else { String::new() };
-    Ok(format!("{} records imported{before}; the history is {history}", checked.records()))
+    let files = of_files(checked, storage, config).await?;
+    Ok(format!("{} records imported{before}{files}; the history is {history}", checked.records()))
+}
+
+/// What is to be said of files.
+async fn of_files(checked: &Checked, storage: &Storage, config: &Config) -> Result<String, ExitError> {
+    if checked.files() == 0 {
+        return Ok(String::new());
+    }
+    let place = boot::files_place(config)?;
+    let (mut lacking, mut after) = (0, None);
+    loop {
+        let files = storage.directory.all_files(after, PAGE).await.map_err(BootError::from)?;
+        for file in &files {
+            let is_there = place.has_all(file.facts.id, &file.segments, &file.facts.previews).await;
+            lacking +=
+                u64::from(!is_there.map_err(|why| ExitError::failed(format!("[files] store: {why}")))?);
+        }
+        after = files.last().map(|file| file.facts.id);
+        if files.len() < PAGE {
+            break;
+        }
+    }
+    Ok(match (lacking, checked.has_file_bytes()) {
+        (0, _) => format!("; all {} files are there", checked.files()),
+        (_, true) => format!("; {lacking} of {} files are gone, as they were at the export", checked.files()),
+        (_, false) => format!(
+            "; {lacking} of {} files are not in `[files] store`: copy the old directory or bucket there",
+            checked.files()
+        ),
+    })
 }
 
 /// The sequences, unless the database assigns the ids.
@@ -102,7 +135,9 @@ async fn fill(
     boot::renew_numbers(config, storage, known, what.ahead).await?;
     let history = boot::new_history();
     let sequencer = sequences.map(|sequences| &**sequences);
-    let stored = transfer::import(&mut *import, sequencer, &what.file, checked, history, bar).await;
+    let files = boot::files_place(config)?;
+    let filling = Filling { into: &mut *import, sequencer, files: &files };
+    let stored = transfer::import(filling, &what.file, checked, history, bar).await;
     if let Some(alone) = alone {
         alone.end().await;
     }
@@ -137,7 +172,15 @@ async fn one(
     let mut append = storage.inbox_import(config).await?;
     let messages = storage.messages(config).await?;
     let (directory, sequencer) = (&*storage.directory, sequences.as_deref());
-    let installation = Installation { append: &mut *append, store: &*messages, directory, sequencer };
+    let (files, clock) = (boot::files_place(config)?, Clock::system());
+    let installation = Installation {
+        append: &mut *append,
+        store: &*messages,
+        directory,
+        sequencer,
+        files: &files,
+        clock: &clock,
+    };
     let done = transfer::import_one(installation, file, &checked, (from, into), &bar).await;
     if let Some(sequences) = sequences {
         sequences.shutdown().await;
@@ -146,8 +189,13 @@ async fn one(
     messages.close().await;
     bar.finish_and_clear();
     let done = done.map_err(ExitError::failed)?;
+    let files = match (done.files, done.files_gone) {
+        (0, 0) => String::new(),
+        (came, 0) => format!("; {came} files came along"),
+        (came, gone) => format!("; {came} files came along, {gone} are neither here nor in the export"),
+    };
     Ok(format!(
-        "{} rows of user {from} appended to {into}; {} were there already, {} left out (unknown people or groups)",
+        "{} rows of user {from} appended to {into}; {} were there already, {} left out (unknown people or groups){files}",
         done.stored, done.already, done.left_out
     ))
 }

@@ -153,6 +153,28 @@ impl FilePlace {
         Ok(())
     }
 
+    /// Whether all objects of a file are there, each with its length.
+    ///
+    /// # Errors
+    /// When that cannot be found out.
+    pub async fn has_all(
+        &self,
+        id: FileId,
+        segments: &Segments,
+        previews: &[Preview],
+    ) -> Result<bool, PlaceError> {
+        let segments = segments.0.iter().map(|segment| (Lying::Segment(segment.name), Some(segment.length)));
+        for (what, length) in segments.chain(previews.iter().map(|preview| (Lying::Preview(*preview), None)))
+        {
+            match self.store.head(&self.path(id, what)).await.map_err(of_store) {
+                Ok(found) if length.is_none_or(|length| length == found.size) => {}
+                Ok(_) | Err(PlaceError::Missing(_)) => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
     /// Removes these objects. Those that are not there are removed already.
     pub async fn remove(&self, id: FileId, what: &[Lying]) -> Result<(), PlaceError> {
         for what in what {

@@ -25,10 +25,15 @@ pub struct SegmentWriter<'p> {
 impl FilePlace {
     /// Begins an object of a file.
     pub fn writer(&self, id: FileId) -> SegmentWriter<'_> {
+        self.writer_of(id, rand::random())
+    }
+
+    /// Begins one under its name, which it had elsewhere. There it has the same bytes.
+    pub fn writer_of(&self, id: FileId, name: u64) -> SegmentWriter<'_> {
         SegmentWriter {
             place: self,
             id,
-            name: rand::random(),
+            name,
             written: 0,
             waiting: Vec::new(),
             waiting_bytes: 0,

@@ -74,6 +74,7 @@ pub(super) const CODES: &[Code] = &[
     final_( 410, "used_up_invite", "the invitation is used up"),
     final_( 410, "account_deleted", "the account of that user is deleted; what it sent can still be read"),
     final_( 410, "recalled", "the message was recalled"),
+    final_( 410, "file_gone", "a row of the caller names the file, and the server does not have it any more"),
     final_( 412, "tus_version", "the header `Tus-Resumable` is missing or not 1.0.0"),
     final_( 413, "body_too_large", "the body has more than 131,072 bytes, or 4 MiB for a batch"),
     final_( 413, "file_too_large", "a file is larger than `[files] file_mib` (100 MiB where nothing is set), or more came than its sender had said"),

@@ -9,10 +9,12 @@ use std::fmt;
 use async_trait::async_trait;
 use sha2::{Digest as _, Sha256};
 
+use super::file::{FileUse, StoredFile};
 use super::tables::{TableId, TableRecord};
 use super::{Account, IdempotencyRecord, Pending, StoreError};
 use crate::domain::{
-    ClientId, Entry, Group, GroupId, HistoryId, MembershipEpoch, MessageId, PartitionKey, Timestamp, Uid,
+    ClientId, Entry, FileId, Group, GroupId, HistoryId, MembershipEpoch, MessageId, PartitionKey, Preview,
+    Timestamp, Uid,
 };
 
 /// The kinds of records, in the order in which an archive holds them.
@@ -36,6 +38,10 @@ pub enum ArchiveSection {
     Counters,
     /// By table, then key.
     TableRows,
+    /// Whole files, by id; behind each its bytes, part by part.
+    Files,
+    /// Messages that name files, by file, then sender, then `client_id`.
+    FileUses,
 }
 
 impl ArchiveSection {
@@ -50,11 +56,13 @@ impl ArchiveSection {
         ArchiveSection::Tables,
         ArchiveSection::Counters,
         ArchiveSection::TableRows,
+        ArchiveSection::Files,
+        ArchiveSection::FileUses,
     ];
 }
 
 /// How many kinds of records there are.
-pub const SECTIONS: usize = 9;
+pub const SECTIONS: usize = 11;
 
 /// The latest number that was assigned under one value of a table's first key column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +90,19 @@ pub struct TableRowRecord {
     pub row: Vec<u8>,
 }
 
+/// Some bytes of a file. They lie in no database: whoever writes an archive adds them, and whoever reads it takes them out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilePart {
+    /// Of which file.
+    pub file: FileId,
+    /// Which one, counted from 1: first those of its bytes, then each preview.
+    pub part: u64,
+    /// The preview that it is, if it is one.
+    pub preview: Option<Preview>,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
 /// One thing that an installation remembers.
 #[derive(Clone, Debug)]
 pub enum Record {
@@ -104,6 +125,14 @@ pub enum Record {
     Counter(CounterRecord),
     /// A row of a table.
     TableRow(TableRowRecord),
+    /// A whole file.
+    File(Box<StoredFile>),
+    /// Some of its bytes.
+    FilePart(FilePart),
+    /// Its other bytes were not there when the archive was written.
+    FileGone(FileId),
+    /// A message that names a file, or was about to.
+    FileUse(FileId, FileUse),
 }
 
 /// Where a record stands in its section; records of one section compare as the section is ordered.
@@ -127,6 +156,10 @@ pub enum RecordKey {
     Counter(TableId, Vec<u8>),
     /// Of a row of a table.
     TableRow(TableId, Vec<u8>),
+    /// Of a file, of its parts by their numbers, and behind them that the rest is gone.
+    File(FileId, u64),
+    /// Of a message that names a file.
+    FileUse(FileId, Uid, ClientId),
 }
 
 impl Record {
@@ -146,6 +179,12 @@ impl Record {
             Record::Table(table, _) => RecordKey::Table(table.id),
             Record::Counter(counter) => RecordKey::Counter(counter.table, counter.first.clone()),
             Record::TableRow(row) => RecordKey::TableRow(row.table, row.key.clone()),
+            Record::File(file) => RecordKey::File(file.facts.id, 0),
+            Record::FilePart(part) => RecordKey::File(part.file, part.part),
+            Record::FileGone(file) => RecordKey::File(*file, u64::MAX),
+            Record::FileUse(file, FileUse { key: (sender, client_id), .. }) => {
+                RecordKey::FileUse(*file, *sender, *client_id)
+            }
         }
     }
 }
@@ -163,6 +202,8 @@ impl RecordKey {
             RecordKey::Table(_) => ArchiveSection::Tables,
             RecordKey::Counter(..) => ArchiveSection::Counters,
             RecordKey::TableRow(..) => ArchiveSection::TableRows,
+            RecordKey::File(..) => ArchiveSection::Files,
+            RecordKey::FileUse(..) => ArchiveSection::FileUses,
         }
     }
 }
@@ -178,6 +219,8 @@ pub struct About {
     pub totals: [u64; SECTIONS],
     /// Another one after every change of a table or its rows, which may be as many as before; 0 where there is no table.
     pub tables: u64,
+    /// Another one after every change of whole files and their uses; 0 where there is no file.
+    pub files: u64,
 }
 
 impl About {
@@ -194,9 +237,21 @@ impl About {
                 table.id.0, table.instance, table.name, table.definition
             ));
         }
-        // Within what every JSON reader keeps exact.
-        hash.finalize()[..6].iter().fold(1, |all, byte| (all << 8 | u64::from(*byte)) & ((1 << 53) - 1))
+        number(hash)
     }
+
+    /// A hash of `state`, which stands for `count` files; 0 without files.
+    pub fn files_at(count: u64, state: impl fmt::Display) -> u64 {
+        match count {
+            0 => 0,
+            _ => number(Sha256::new_with_prefix(state.to_string())),
+        }
+    }
+}
+
+/// A hash as a number that every JSON reader keeps exact.
+fn number(hash: Sha256) -> u64 {
+    hash.finalize()[..6].iter().fold(1, |all, byte| (all << 8 | u64::from(*byte)) & ((1 << 53) - 1))
 }
 
 /// One moment of an installation: all that was committed before it was taken, whole, and nothing else.

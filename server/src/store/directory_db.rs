@@ -162,7 +162,7 @@ pub(super) enum SqlTx<'c> {
 
 impl SqlTx<'_> {
     /// Where its statements are run.
-    fn connection(&mut self) -> SqlConnection<'_> {
+    pub(super) fn connection(&mut self) -> SqlConnection<'_> {
         match self {
             SqlTx::Sqlite(tx) => SqlConnection::Sqlite(tx),
             SqlTx::Postgres(tx) => SqlConnection::Postgres(tx),

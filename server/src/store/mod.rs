@@ -31,6 +31,9 @@ pub mod error;
 mod expiry;
 #[cfg(any(test, feature = "test-support"))]
 pub mod faulty;
+mod file;
+mod file_adoption;
+mod file_archive;
 mod files;
 mod group_settings;
 mod health;
@@ -66,7 +69,7 @@ pub use directory::Directory;
 pub use error::StoreError;
 pub(crate) use expiry::unless_corrupt;
 pub use expiry::{Expired, Keeping};
-pub use files::{FileBegun, FileState, FileUse, NewFile, StoredFile};
+pub use file::{FileBegun, FileState, FileUse, NewFile, StoredFile};
 pub use health::{Health, PoolUse};
 pub use operators::ListedAccount;
 pub use page::{Filling, Page};

@@ -7,9 +7,10 @@ use std::path::Path;
 use indicatif::ProgressBar;
 
 use super::error::TransferError;
+use super::file_parts::Followed;
 use super::line::{ArchiveLine, Header, Totals};
 use super::reader::ArchiveReader;
-use crate::domain::{Conversation, GroupId, MessageId, Uid, name_key};
+use crate::domain::{Conversation, FileId, GroupId, MessageId, Uid, name_key};
 use crate::store::archive::{Record, RecordKey};
 use crate::store::tables::TableId;
 
@@ -20,6 +21,10 @@ pub struct Checked {
     pub(super) source: String,
     /// How many records it holds.
     pub(super) records: u64,
+    /// How many files it knows, and how many of them are gone.
+    files: (u64, u64),
+    /// Whether it holds their bytes.
+    has_file_bytes: bool,
     /// For each range of adjacent users, by its number, a user with the largest id in it.
     pub(super) largest: BTreeMap<u32, (Uid, MessageId)>,
     /// The largest uid and the largest number of a group.
@@ -35,6 +40,21 @@ impl Checked {
     /// How many records it holds.
     pub fn records(&self) -> u64 {
         self.records
+    }
+
+    /// How many files it knows.
+    pub fn files(&self) -> u64 {
+        self.files.0
+    }
+
+    /// How many of them were gone when it was written, though it knows them.
+    pub fn files_gone(&self) -> u64 {
+        self.files.1
+    }
+
+    /// Whether it holds the bytes of its files.
+    pub fn has_file_bytes(&self) -> bool {
+        self.has_file_bytes
     }
 }
 
@@ -57,12 +77,14 @@ pub fn check(path: &Path, adjacent: u32, progress: &ProgressBar) -> Result<Check
             if reader.next()?.is_some() {
                 return Err(reader.fault("comes after the footer".to_owned()));
             }
-            let records = rules.totals.all();
+            let records = rules.totals.all() + rules.parts + rules.gone;
             let uid = rules.accounts.iter().copied().max().unwrap_or(Uid(0));
             let gid = rules.groups.iter().copied().max().unwrap_or(GroupId(0));
             return Ok(Checked {
                 source: footer.sha256,
                 records,
+                files: (rules.totals.files(), rules.gone),
+                has_file_bytes: rules.has_file_bytes(),
                 largest: rules.largest,
                 largest_of_all: (uid, gid),
             });
@@ -91,6 +113,12 @@ struct Rules {
     /// By instance.
     table_names: HashSet<(String, String)>,
     largest: BTreeMap<u32, (Uid, MessageId)>,
+    files: HashSet<FileId>,
+    /// The file whose parts come.
+    followed: Option<Followed>,
+    /// Parts of files, and files that are gone.
+    parts: u64,
+    gone: u64,
 }
 
 impl Rules {
@@ -106,7 +134,15 @@ impl Rules {
             tables: HashSet::new(),
             table_names: HashSet::new(),
             largest: BTreeMap::new(),
+            files: HashSet::new(),
+            followed: None,
+            parts: 0,
+            gone: 0,
         }
+    }
+
+    fn has_file_bytes(&self) -> bool {
+        self.header.as_ref().is_some_and(|header| header.file_bytes)
     }
 
     fn see(&mut self, line: &ArchiveLine) -> Result<(), String> {
@@ -122,7 +158,9 @@ impl Rules {
                 self.record(record, most)
             }
             (ArchiveLine::Footer(footer), Some(header)) => {
-                if footer.totals != self.totals || header.totals != self.totals {
+                let is_counted = header.totals == self.totals && footer.parts == self.parts + self.gone;
+                file_is_whole(self.followed.as_mut())?;
+                if footer.totals != self.totals || !is_counted {
                     return Err("the counts of header, footer and lines differ".to_owned());
                 }
                 Ok(())
@@ -191,6 +229,30 @@ impl Rules {
                 let is_new = self.table_names.insert((table.instance.clone(), table.name.clone()));
                 is_new.then_some(()).ok_or_else(|| format!("the table {:?} is there twice", table.name))
             }
+            Record::File(file) => {
+                file_is_whole(self.followed.as_mut())?;
+                self.followed = self.has_file_bytes().then(|| Followed::of(file));
+                self.files.insert(file.facts.id);
+                self.knows(file.owner)
+            }
+            Record::FilePart(part) => {
+                self.parts += 1;
+                let unknown = || format!("a part of the file {} does not follow it", part.file);
+                self.followed.as_mut().ok_or_else(unknown)?.see(part)
+            }
+            Record::FileGone(file) => {
+                self.gone += 1;
+                let of = self.followed.take_if(|followed| followed.file() == *file && !followed.is_whole());
+                of.map(drop).ok_or_else(|| format!("it says of the file {file} that more of it would follow"))
+            }
+            Record::FileUse(file, of) => {
+                file_is_whole(self.followed.as_mut())?;
+                self.knows(of.key.0)?;
+                self.knows_conversation(of.target)?;
+                of.holders.iter().try_for_each(|uid| self.knows(*uid))?;
+                let known = self.files.contains(file);
+                known.then_some(()).ok_or_else(|| format!("there is no file {file} in this archive"))
+            }
             Record::Counter(counter) => self.knows_table(counter.table),
             Record::TableRow(row) => self.knows_table(row.table),
         }
@@ -222,6 +284,13 @@ impl Rules {
             Conversation::Group(gid) => Err(format!("there is no group {gid} in this file")),
         }
     }
+}
+
+/// Refuses what comes after a file that lacks parts.
+fn file_is_whole(followed: Option<&mut Followed>) -> Result<(), String> {
+    let Some(followed) = followed else { return Ok(()) };
+    let is_whole = followed.is_whole();
+    is_whole.then_some(()).ok_or_else(|| format!("parts of the file {} are missing", followed.file()))
 }
 
 fn plausible(id: MessageId, largest: u64) -> Result<(), String> {

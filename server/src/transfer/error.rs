@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use seqsvr_core::NextError;
 
+use crate::domain::FileId;
+use crate::files::PlaceError;
 use crate::store::StoreError;
 use crate::store::archive::ImportError;
 
@@ -52,6 +54,26 @@ pub enum TransferError {
         path: PathBuf,
         /// The last complete line; 0 without one.
         complete: u64,
+    },
+    /// The bytes of a file cannot be read for an export.
+    #[error(
+        "the bytes of the file {file} cannot be read: {source}; see to `[files] store`, and finish the export with --resume"
+    )]
+    UnreadFile {
+        /// Which.
+        file: FileId,
+        /// Why.
+        source: PlaceError,
+    },
+    /// The bytes of a file cannot be written by an import.
+    #[error(
+        "the bytes of the file {file} cannot be written: {source}; see to `[files] store`, and run the same import again"
+    )]
+    UnwrittenFile {
+        /// Which.
+        file: FileId,
+        /// Why.
+        source: PlaceError,
     },
     /// The installation does not take it.
     #[error(transparent)]

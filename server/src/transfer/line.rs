@@ -2,6 +2,8 @@
 //!
 //! The written form is stored by others and must stay stable; `docs/EXPORT.md` describes it.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -14,9 +16,9 @@ use crate::store::archive::{About, Record, SECTIONS};
 /// The name of the format, in the header.
 const FORMAT: &str = "tidemark-export";
 /// The version that is written.
-const VERSION: u32 = 3;
-/// The version that builds before 0.1.0 wrote for an installation without tables: the same, but nothing is said of tables.
-const WITHOUT_TABLES: u32 = 2;
+const VERSION: u32 = 4;
+/// Versions that are read: 3 is of 0.1.0 and says nothing of files, 2 is of builds before that and says nothing of tables either.
+const READ: RangeInclusive<u32> = 2..=VERSION;
 
 /// A line of an archive.
 #[derive(Debug)]
@@ -42,6 +44,12 @@ pub(super) struct Header {
     /// Another one after every change of a table.
     #[serde(default)]
     tables: u64,
+    /// Another one after every change of files.
+    #[serde(default)]
+    files: u64,
+    /// Whether the bytes of files are here.
+    #[serde(default)]
+    pub(super) file_bytes: bool,
 }
 
 /// The last line.
@@ -51,6 +59,9 @@ pub(super) struct Footer {
     #[serde(rename = "type")]
     tag: String,
     pub(super) totals: Totals,
+    /// Lines with bytes of files; nobody knows how many before they are written.
+    #[serde(default)]
+    pub(super) parts: u64,
     /// Of every byte before this line, in hex.
     pub(super) sha256: String,
 }
@@ -71,6 +82,10 @@ pub(super) struct Totals {
     counter: u64,
     #[serde(default)]
     table_row: u64,
+    #[serde(default)]
+    file: u64,
+    #[serde(default)]
+    file_use: u64,
 }
 
 #[derive(Deserialize)]
@@ -81,7 +96,7 @@ struct Tag {
 
 impl Header {
     /// The header of an archive of what `about` says.
-    pub(super) fn new(about: &About, exported_at: Timestamp) -> Header {
+    pub(super) fn new(about: &About, file_bytes: bool, exported_at: Timestamp) -> Header {
         Header {
             tag: "header".into(),
             format: FORMAT.into(),
@@ -91,13 +106,21 @@ impl Header {
             accepted: about.accepted,
             totals: Totals::of(about.totals),
             tables: about.tables,
+            files: about.files,
+            file_bytes,
         }
+    }
+
+    /// Whether it is in the form that is written.
+    pub(super) fn is_current(&self) -> bool {
+        self.version == VERSION
     }
 
     /// Whether it is of the same moment of the same history, in the form that is written.
     pub(super) fn is_of(&self, about: &About) -> bool {
-        self.version == VERSION
+        self.is_current()
             && self.tables == about.tables
+            && self.files == about.files
             && HistoryId(self.history) == about.history
             && self.accepted == about.accepted
             && self.totals == Totals::of(about.totals)
@@ -105,19 +128,20 @@ impl Header {
 }
 
 impl Footer {
-    pub(super) fn new(totals: Totals, sha256: String) -> Footer {
-        Footer { tag: "footer".into(), totals, sha256 }
+    pub(super) fn new(totals: Totals, parts: u64, sha256: String) -> Footer {
+        Footer { tag: "footer".into(), totals, parts, sha256 }
     }
 }
 
 impl Totals {
     /// Totals in the order of `ArchiveSection::ALL`.
     pub(super) fn of(totals: [u64; SECTIONS]) -> Totals {
-        let [account, group, ended_epoch, row, sent, pending, table, counter, table_row] = totals;
-        Totals { account, group, ended_epoch, row, sent, pending, table, counter, table_row }
+        let [account, group, ended_epoch, row, sent, pending, table, counter, table_row, file, file_use] =
+            totals;
+        Totals { account, group, ended_epoch, row, sent, pending, table, counter, table_row, file, file_use }
     }
 
-    /// Counts one more record.
+    /// Counts one more record, unless it is a part of another one.
     pub(super) fn count(&mut self, record: &Record) {
         *match record {
             Record::Account(..) => &mut self.account,
@@ -129,6 +153,9 @@ impl Totals {
             Record::Table(..) => &mut self.table,
             Record::Counter(..) => &mut self.counter,
             Record::TableRow(..) => &mut self.table_row,
+            Record::File(..) => &mut self.file,
+            Record::FileUse(..) => &mut self.file_use,
+            Record::FilePart(..) | Record::FileGone(..) => return,
         } += 1;
     }
 
@@ -137,12 +164,17 @@ impl Totals {
         self.row
     }
 
-    /// Records of all types; saturates, since a file may claim anything.
+    /// Files alone.
+    pub(super) fn files(&self) -> u64 {
+        self.file
+    }
+
+    /// Records of all types, without parts of files; saturates, since a file may claim anything.
     pub(super) fn all(&self) -> u64 {
-        let of_tables = [self.table, self.counter, self.table_row];
+        let of_others = [self.table, self.counter, self.table_row, self.file, self.file_use];
         [self.account, self.group, self.ended_epoch, self.row, self.sent, self.pending]
             .into_iter()
-            .chain(of_tables)
+            .chain(of_others)
             .fold(0, u64::saturating_add)
     }
 }
@@ -159,10 +191,11 @@ impl ArchiveLine {
         Ok(match tag.as_str() {
             "header" => {
                 let header: Header = parse(text)?;
-                if header.format != FORMAT || ![WITHOUT_TABLES, VERSION].contains(&header.version) {
+                if header.format != FORMAT || !READ.contains(&header.version) {
                     let (format, version) = (&header.format, header.version);
                     return Err(format!(
-                        "this is {format} version {version}; this server reads {FORMAT} versions {WITHOUT_TABLES} and {VERSION}"
+                        "this is {format} version {version}; this server reads {FORMAT} versions {} to {VERSION}",
+                        READ.start()
                     ));
                 }
                 ArchiveLine::Header(header)
@@ -195,7 +228,7 @@ mod tests {
     use super::*;
 
     /// A line of each type.
-    const LINES: [&str; 9] = [
+    const LINES: [&str; 13] = [
         r#"{"type":"account","uid":7,"name":"Ann","password_hash":"x","disabled":false,"created_at":"2026-01-01T00:00:00Z"}"#,
         r#"{"type":"group","gid":3,"name":"walkers","version":2,"members":[{"uid":7,"epoch":1,"active":true}]}"#,
         r#"{"type":"ended_epoch","gid":3,"uid":7,"epoch":1}"#,
@@ -204,6 +237,10 @@ mod tests {
         r#"{"type":"table","table":4,"instance":"shop","name":"orders","definition":{"a":1},"created_at":"2026-01-01T00:00:00Z","begins_after":7}"#,
         r#"{"type":"counter","table":4,"partition_key":"0a1b","first":"IGFubgAB","last_id":12}"#,
         r#"{"type":"table_row","table":4,"partition_key":"0a1b","key":"IGFubgAB","row":""}"#,
+        r#"{"type":"file","file":"11111111-1111-4111-8111-111111111111","owner":7,"name":"a.png","made_at":"2026-01-01T00:00:00Z","length":9,"size":3,"media_type":"image/png","width":2,"height":1,"previews":["small"],"objects":"000000000000000a:3"}"#,
+        r#"{"type":"file_part","file":"11111111-1111-4111-8111-111111111111","part":1,"bytes":"YWJj","sha256":"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}"#,
+        r#"{"type":"file_gone","file":"11111111-1111-4111-8111-111111111111"}"#,
+        r#"{"type":"file_use","file":"11111111-1111-4111-8111-111111111111","sender":7,"client_id":"11111111-1111-4111-8111-111111111111","target":"u:0","holders":[8,9],"used_at":"2026-01-01T00:00:00Z"}"#,
         r#"{"type":"footer","totals":{"account":1,"group":1,"ended_epoch":1,"row":1,"sent":1,"pending":0,"table":1,"counter":1,"table_row":1},"sha256":"00"}"#,
     ];
 
@@ -243,22 +280,26 @@ mod tests {
         let about = About {
             history: HistoryId(Uuid::nil()),
             accepted: 3,
-            totals: [1, 2, 3, 4, 5, 6, 0, 0, 0],
+            totals: [1, 2, 3, 4, 5, 6, 0, 0, 0, 0, 0],
             tables: 0,
+            files: 0,
         };
-        let header = ArchiveLine::Header(Header::new(&about, Timestamp(0))).write().expect("plain");
+        let header = ArchiveLine::Header(Header::new(&about, false, Timestamp(0))).write().expect("plain");
         let Ok(ArchiveLine::Header(read)) = ArchiveLine::read(header.trim_end()) else { panic!("{header}") };
         assert!(read.is_of(&about));
         assert_eq!((read.totals.rows(), read.totals.all()), (4, 21));
-        let with_tables = About { totals: [0, 0, 0, 0, 0, 0, 1, 2, 3], tables: 9, ..about.clone() };
-        let other = ArchiveLine::Header(Header::new(&with_tables, Timestamp(0))).write().expect("plain");
+        let with_tables =
+            About { totals: [0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5], tables: 9, files: 9, ..about.clone() };
+        let other =
+            ArchiveLine::Header(Header::new(&with_tables, true, Timestamp(0))).write().expect("plain");
         let Ok(ArchiveLine::Header(read)) = ArchiveLine::read(other.trim_end()) else { panic!("{other}") };
         assert!(read.is_of(&with_tables) && !read.is_of(&About { tables: 8, ..with_tables.clone() }));
-        for version in [1, 4] {
-            let unknown = header.replace("\"version\":3", &format!("\"version\":{version}"));
+        assert!(!read.is_of(&About { files: 8, ..with_tables.clone() }));
+        for version in [1, 5] {
+            let unknown = header.replace("\"version\":4", &format!("\"version\":{version}"));
             let reported = ArchiveLine::read(unknown.trim_end()).expect_err("unknown version");
             let expected = format!(
-                "this is tidemark-export version {version}; this server reads tidemark-export versions 2 and 3"
+                "this is tidemark-export version {version}; this server reads tidemark-export versions 2 to 4"
             );
             assert_eq!(reported, expected);
         }

@@ -14,7 +14,11 @@ use super::check::Checked;
 use super::error::TransferError;
 use super::line::ArchiveLine;
 use super::reader::ArchiveReader;
-use crate::domain::{Body, ClientId, Content, Conversation, Entry, Kind, MessageId, Setting, Uid, name_key};
+use super::user_files::UserFiles;
+use crate::domain::{
+    Body, ClientId, Clock, Content, Conversation, Entry, Kind, MessageId, Setting, Uid, name_key,
+};
+use crate::files::FilePlace;
 use crate::store::archive::{InboxImport, Record};
 use crate::store::{Directory, IdempotencyRecord, MessageStore, StoreError};
 
@@ -31,6 +35,10 @@ pub struct Installation<'a> {
     pub directory: &'a Directory,
     /// Numbers the rows; `None`: each gets the next id of its inbox.
     pub sequencer: Option<&'a dyn Sequencer>,
+    /// Takes the bytes of files.
+    pub files: &'a FilePlace,
+    /// What time it is.
+    pub clock: &'a Clock,
 }
 
 /// The outcome for a user's rows.
@@ -42,6 +50,10 @@ pub struct Appended {
     pub already: u64,
     /// Of conversations or people that do not exist here.
     pub left_out: u64,
+    /// Files that came with them.
+    pub files: u64,
+    /// Files that they name, and that are neither here nor in the archive.
+    pub files_gone: u64,
 }
 
 /// The user of the archive at `path` that `who` names: a uid, or a name without regard to case.
@@ -78,6 +90,8 @@ pub async fn import_one(
     progress.set_message("importing");
     progress.set_length(checked.records);
     let mut reader = ArchiveReader::open(path)?;
+    let Installation { directory, files, clock, .. } = installation;
+    let mut files = UserFiles::of(directory, files, clock, (from, into));
     let mut mover = Mover::new(installation, from, into);
     let (mut rows, mut sent, mut seen) = (Vec::new(), Vec::new(), 0u64);
     loop {
@@ -95,23 +109,29 @@ pub async fn import_one(
                     Record::Sent(sender, client_id, record) if sender == from => {
                         sent.push((client_id, record));
                     }
+                    record @ (Record::File(_) | Record::FilePart(_) | Record::FileGone(_)) => {
+                        // All rows come before files.
+                        mover.rows(std::mem::take(&mut rows), &mut files).await?;
+                        files.take(record).await?;
+                    }
                     _ => {}
                 }
             }
         }
         if rows.len() == CHUNK {
-            mover.rows(std::mem::take(&mut rows)).await?;
+            mover.rows(std::mem::take(&mut rows), &mut files).await?;
         }
         if sent.len() == CHUNK {
             // Rows come before: whatever a record names has its new id by now.
-            mover.rows(std::mem::take(&mut rows)).await?;
+            mover.rows(std::mem::take(&mut rows), &mut files).await?;
             mover.sent(std::mem::take(&mut sent)).await?;
         }
     }
-    mover.rows(rows).await?;
+    mover.rows(rows, &mut files).await?;
     mover.sent(sent).await?;
     progress.set_position(seen);
-    Ok(mover.done)
+    let (files, files_gone) = files.done();
+    Ok(Appended { files, files_gone, ..mover.done })
 }
 
 struct Mover<'a> {
@@ -136,7 +156,7 @@ impl<'a> Mover<'a> {
         Mover { to, from, into, ids, moved, known, markers, done: Appended::default() }
     }
 
-    async fn rows(&mut self, entries: Vec<Entry>) -> Result<(), TransferError> {
+    async fn rows(&mut self, entries: Vec<Entry>, files: &mut UserFiles<'_>) -> Result<(), TransferError> {
         let mut fitting = Vec::with_capacity(entries.len());
         for entry in entries {
             let content = self.rewritten(&entry);
@@ -157,6 +177,8 @@ impl<'a> Mover<'a> {
         let latest = self.to.append.begin(self.into).await?;
         let mut there = self.to.append.copies(self.into, &named).await?.into_iter();
         let mut numbers = self.numbers(latest, count).await?;
+        // Before the rows, as whoever sends them does; also of those that are there, which an interrupted run may have left without.
+        files.adopt_uses(fitting.iter().map(|(_, content)| content)).await?;
         let mut rows = Vec::with_capacity(fitting.len());
         for (old, content) in fitting {
             let copy = content.client_id.and_then(|_| there.next().flatten());

@@ -9,10 +9,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
+use super::file_record::{self, FileGoneLine, FileLine, FilePartLine, FileUseLine};
 use super::group_record::GroupLine;
 use super::table_record::{self, CounterLine, TableLine, TableRowLine};
 use super::values::{body, conversation, hex, kind, message_id, parse, time, unhex};
-use crate::domain::{ClientId, Content, Digest, Entry, GroupId, MembershipEpoch, MessageId, Timestamp, Uid};
+use crate::domain::{
+    ClientId, Content, Digest, Entry, FileId, GroupId, MembershipEpoch, MessageId, Timestamp, Uid,
+};
 use crate::store::archive::Record;
 use crate::store::{AcceptanceId, Account, IdempotencyRecord, Pending, Recipient};
 
@@ -114,6 +117,10 @@ pub(super) fn read(tag: &str, text: &str) -> Result<Record, String> {
         "table" => parse::<TableLine>(text)?.read(),
         "counter" => parse::<CounterLine>(text)?.read(),
         "table_row" => parse::<TableRowLine>(text)?.read(),
+        "file" => parse::<FileLine>(text)?.read(),
+        "file_part" => parse::<FilePartLine>(text)?.read(),
+        "file_gone" => Ok(Record::FileGone(FileId(parse::<FileGoneLine>(text)?.file))),
+        "file_use" => parse::<FileUseLine>(text)?.read(),
         other => Err(format!("`{other}` is not a type of record")),
     }
 }
@@ -158,6 +165,9 @@ pub(super) fn write(record: &Record) -> serde_json::Result<String> {
             digest: hex(&sent.digest.0),
         }),
         Record::Table(..) | Record::Counter(_) | Record::TableRow(_) => table_record::write(record),
+        Record::File(..) | Record::FilePart(_) | Record::FileGone(_) | Record::FileUse(..) => {
+            file_record::write(record)
+        }
         Record::Pending(pending, ends) => serde_json::to_string(&PendingLine {
             tag: "pending".into(),
             acceptance: pending.acceptance.0,

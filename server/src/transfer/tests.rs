@@ -10,8 +10,9 @@ use tempfile::TempDir;
 use tidemark_test_support::servers::postgres::durable_database;
 use uuid::Uuid;
 
-use super::{Begin, check, export, import};
+use super::{Begin, Filling, check, export, import};
 use crate::domain::{HistoryId, MessageId, Timestamp};
+use crate::files::FilePlace;
 use crate::store::archive::{ExportSnapshot, Import};
 use crate::store::conformance::compare::same_answers;
 use crate::store::conformance::history::{Move, MoveHistory, moves};
@@ -83,7 +84,9 @@ impl Place {
     async fn export(&self, file: &Path) -> Vec<String> {
         let mut snapshot = self.snapshot().await;
         let bar = ProgressBar::hidden();
-        export(&mut *snapshot, file, Begin::New, Timestamp(7), &bar).await.expect("exported");
+        export(&mut *snapshot, file, Begin::New, Some(&FilePlace::in_memory()), Timestamp(7), &bar)
+            .await
+            .expect("exported");
         let text = std::fs::read_to_string(file).expect("readable");
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         lines[1..lines.len() - 1].to_vec()
@@ -94,8 +97,11 @@ impl Place {
         let bar = ProgressBar::hidden();
         let checked = check(file, 100_000, &bar).expect("a good file");
         let history = HistoryId(Uuid::from_u128(2));
+        let place = FilePlace::in_memory();
         let fill = async |into: &mut dyn Import| {
-            import(into, None, file, &checked, history, &bar).await.expect("imported");
+            import(Filling { into, sequencer: None, files: &place }, file, &checked, history, &bar)
+                .await
+                .expect("imported");
         };
         match &self.url {
             None => {

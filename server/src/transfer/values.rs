@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use sha2::{Digest as _, Sha256};
 
 use crate::domain::{Body, Conversation, Kind, MessageId, Timestamp};
 
@@ -46,4 +47,9 @@ pub(super) fn unhex(text: &str) -> Option<[u8; 16]> {
     let canonical = text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit());
     let value = canonical.then(|| u128::from_str_radix(text, 16).ok()).flatten()?;
     Some(value.to_be_bytes())
+}
+
+/// The SHA-256 of bytes, in hex.
+pub(super) fn sum(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
 }

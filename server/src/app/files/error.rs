@@ -10,6 +10,9 @@ pub enum FileError {
     /// There is none, or not for this caller.
     #[error("there is no such file, or you cannot see it")]
     Unknown,
+    /// A row of the caller names it, and its bytes are not here any more.
+    #[error("the file is gone: a row names it, and this server does not have it")]
+    Gone,
     /// It has no bytes.
     #[error("the file has no bytes; choose one that has")]
     Empty,

@@ -11,7 +11,7 @@ use futures_util::stream;
 use serde_json::{Value, json};
 
 use crate::app::{LiveSession, OpenSession};
-use crate::domain::{Bound, Direction, FileId, MessageId, RangeQuery, Report, Uid};
+use crate::domain::{Bound, Direction, Entry, FileId, MessageId, RangeQuery, Report, Uid};
 use crate::http::budget::Charge;
 use crate::http::error::Problem;
 use crate::http::extract::Session;
@@ -19,6 +19,7 @@ use crate::http::limits::ClientNetwork;
 use crate::http::proxy::Caller;
 use crate::http::state::HttpState;
 use crate::http::wire::{weight, write_entry};
+use crate::store::FileState;
 use crate::workers::aside;
 
 /// Rows, friends or conversations that are read at a time.
@@ -58,6 +59,14 @@ impl From<Problem> for Cut {
     fn from(problem: Problem) -> Cut {
         Cut(problem.code)
     }
+}
+
+/// Where the files of a row are read, as a field behind others; nothing, if it names none.
+fn addresses(row: &Entry) -> String {
+    let files = row.content.files();
+    let paths: Vec<String> =
+        files.iter().map(|file| format!("/files/{}/{}", row.message_id, file.id())).collect();
+    if paths.is_empty() { String::new() } else { format!(",\"files\":{}", json!(paths)) }
 }
 
 /// Download all that is kept of the caller.
@@ -177,10 +186,15 @@ impl Download {
                 let files = state.files.own_files(uid, after, AT_ONCE).await?;
                 let last = files.last().filter(|_| files.len() == AT_ONCE).map(|file| file.facts.id);
                 let lines = files.into_iter().map(|file| {
-                    text(json!({
+                    let mut line = json!({
                         "type": "file", "id": file.facts.id.0, "name": file.facts.name, "length": file.length,
                         "made_at": file.made_at.to_rfc3339(),
-                    }))
+                    });
+                    if file.state == FileState::Whole {
+                        (line["size"], line["media_type"]) =
+                            (file.facts.size.into(), file.facts.media_type.into());
+                    }
+                    text(line)
                 });
                 let next =
                     last.map_or(DownloadPart::Conversations(None), |last| DownloadPart::Files(Some(last)));
@@ -206,6 +220,7 @@ impl Download {
                 let line = |entry| {
                     let mut line = String::from("{\"type\":\"row\",\"row\":");
                     write_entry(&mut line, entry);
+                    line.push_str(&addresses(entry));
                     line.push('}');
                     line
                 };

@@ -41,7 +41,7 @@ const SANDBOX: &str =
         (status = 206, body = Vec<u8>, content_type = "application/octet-stream", description = "The range"),
         (status = 304, description = "The caller has it already"),
     ),
-    extensions(("x-codes" = json!(["rate_limited", "unknown_file", "files_unavailable", "no_such_range"]))),
+    extensions(("x-codes" = json!(["rate_limited", "unknown_file", "file_gone", "files_unavailable", "no_such_range"]))),
 )]
 pub(in crate::http) async fn whole(
     State(files): State<Files>,
@@ -74,6 +74,7 @@ pub(in crate::http) async fn whole(
     };
     let bytes = file
         .bytes(range.clone())
+        .await?
         .map(move |piece| piece.inspect_err(|error| tracing::warn!(%id, %error, "a download is cut off")));
     let mut answer = (status, Body::from_stream(bytes)).into_response();
     let fields = answer.headers_mut();
@@ -101,7 +102,7 @@ pub(in crate::http) async fn whole(
         (status = 200, body = Vec<u8>, content_type = "application/octet-stream", description = "A picture: JPEG or PNG"),
         (status = 304, description = "The caller has it already"),
     ),
-    extensions(("x-codes" = json!(["rate_limited", "unknown_file", "files_unavailable"]))),
+    extensions(("x-codes" = json!(["rate_limited", "unknown_file", "file_gone", "files_unavailable"]))),
 )]
 pub(in crate::http) async fn preview(
     State(files): State<Files>,

@@ -15,6 +15,7 @@ impl From<FileError> for Problem {
         let (status, code) = match &error {
             FileError::Store(error) => return error.clone().into(),
             FileError::Unknown => (StatusCode::NOT_FOUND, "unknown_file"),
+            FileError::Gone => (StatusCode::GONE, "file_gone"),
             FileError::Stalled => (StatusCode::REQUEST_TIMEOUT, "timeout"),
             FileError::Elsewhere(_) => (StatusCode::CONFLICT, "upload_elsewhere"),
             FileError::Named => (StatusCode::CONFLICT, "file_named"),

@@ -18,7 +18,8 @@ use crate::domain::{
     ClientId, Digest, Group, GroupId, HistoryId, MembershipEpoch, MessageId, Timestamp, Uid,
 };
 use crate::store::archive::{About, ArchiveSection, ExportSnapshot, Record, RecordKey};
-use crate::store::{AcceptanceId, Account, IdempotencyRecord, Pending, StoreError, migrations};
+use crate::store::sql::SqlConnection;
+use crate::store::{AcceptanceId, Account, IdempotencyRecord, Pending, StoreError, file_archive, migrations};
 
 /// An [`ExportSnapshot`] on PostgreSQL.
 pub struct PgExportSnapshot {
@@ -191,8 +192,13 @@ impl ExportSnapshot for PgExportSnapshot {
         let (accounts, groups, ended_epochs, rows, sent, pending) = counts;
         let (tables, of_tables) = tables::archive::about(&mut self.connection).await?;
         let [table, counter, table_row] = of_tables;
-        let totals = [accounts, groups, ended_epochs, rows, sent, pending, table, counter, table_row];
-        Ok(About { history: self.history, accepted, totals: totals.map(i64::cast_unsigned), tables })
+        let ([file, file_use], files) =
+            file_archive::about(&mut SqlConnection::Postgres(&mut self.connection)).await?;
+        let (file, file_use) = (file.cast_signed(), file_use.cast_signed());
+        let totals =
+            [accounts, groups, ended_epochs, rows, sent, pending, table, counter, table_row, file, file_use];
+        let totals = totals.map(i64::cast_unsigned);
+        Ok(About { history: self.history, accepted, totals, tables, files })
     }
 
     async fn page(
@@ -212,6 +218,10 @@ impl ExportSnapshot for PgExportSnapshot {
             ArchiveSection::Tables => tables::archive::tables(&mut self.connection, after, rows).await,
             ArchiveSection::Counters => tables::archive::counters(&mut self.connection, after, rows).await,
             ArchiveSection::TableRows => tables::archive::rows(&mut self.connection, after, rows).await,
+            ArchiveSection::Files | ArchiveSection::FileUses => {
+                let connection = &mut SqlConnection::Postgres(&mut self.connection);
+                file_archive::page(connection, section, after, limit).await
+            }
         }
     }
 }

@@ -16,6 +16,8 @@ use super::{PgDb, bulk, life};
 use crate::domain::HistoryId;
 use crate::store::StoreError;
 use crate::store::archive::{Import, ImportError, Record};
+use crate::store::file_archive;
+use crate::store::sql::SqlConnection;
 
 /// A [`Import`] on PostgreSQL.
 pub struct PgImport {
@@ -61,6 +63,7 @@ impl Import for PgImport {
         let (mut accounts, mut groups, mut ended) = (Vec::new(), Vec::new(), Vec::new());
         let (mut rows, mut sent, mut pending) = (Vec::new(), Vec::new(), Vec::new());
         let (mut tables, mut counters, mut table_rows) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut files, mut uses) = (Vec::new(), Vec::new());
         for record in chunk {
             match record {
                 Record::Account(account, created_at, latest) => accounts.push((account, created_at, latest)),
@@ -72,6 +75,9 @@ impl Import for PgImport {
                 Record::Table(table, begins_after) => tables.push((table, begins_after)),
                 Record::Counter(counter) => counters.push(counter),
                 Record::TableRow(row) => table_rows.push(row),
+                Record::File(file) => files.push(file),
+                Record::FileUse(file, of) => uses.push((file, of)),
+                Record::FilePart(_) | Record::FileGone(_) => {}
             }
         }
         let mut connection = self.db.reader().await?;
@@ -90,6 +96,12 @@ impl Import for PgImport {
         }
         archive::import_counters(&mut tx, &counters).await?;
         archive::import_rows(&mut tx, &table_rows).await?;
+        for file in &files {
+            file_archive::import_file(&mut SqlConnection::Postgres(&mut tx), file).await?;
+        }
+        for (file, of) in &uses {
+            file_archive::import_use(&mut SqlConnection::Postgres(&mut tx), *file, of).await?;
+        }
         let before = imported(&mut tx).await?;
         put(&mut tx, IMPORTED, &(before + count).to_string()).await?;
         Ok(self.db.standby.watch(async { Ok(tx.commit().await?) }).await?)

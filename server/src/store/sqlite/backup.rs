@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::options::BUSY;
 use super::private::{self, sync_directory_of};
 use super::verify::text;
-use super::{blocking, identity, journal, meta};
+use super::{blocking, identity, journal, meta, named_files};
 use crate::domain::{HistoryId, Timestamp};
 use crate::store::{StoreError, migrations};
 
@@ -118,16 +118,24 @@ impl Half {
     }
 
     /// The second half. `None`: what was seen has changed since the first one, or batches behind the flushed ones are missing, because a
-    /// flush has ended and their room was used again. (The journal shows a gap then, as at a start.)
+    /// flush has ended and their room was used again. (The journal shows a gap then, as at a start.) Or one of their rows names a file that
+    /// it could not name before.
     fn with_journal(self, path: &Path) -> Result<Option<BackupMoment>, StoreError> {
         let batches = match &self.seen.log {
             Some(note) => journal::noted_blobs_after(path, note, self.flushed),
             None => Ok(Some(Vec::new())),
         };
-        if Seen::read(&open(path)?)? != self.seen {
+        let now = open(path)?;
+        if Seen::read(&now)? != self.seen {
             return Ok(None);
         }
-        batches?.map(|batches| BackupMoment::of(self.main, batches)).transpose()
+        let Some(batches) = batches? else { return Ok(None) };
+        let named = named_files::of_records(&journal::decoded(self.flushed, &batches)?);
+        let known = named_files::count_known_blocking(&self.main, &named)?;
+        if named_files::count_known_blocking(&now, &named)? != known {
+            return Ok(None);
+        }
+        BackupMoment::of(self.main, batches).map(Some)
     }
 }
 

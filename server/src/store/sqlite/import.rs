@@ -18,7 +18,8 @@ use super::pending::SqlitePending;
 use super::{meta, rows, tables};
 use crate::domain::{Group, HistoryId, MembershipEpoch, MessageId, Timestamp, Uid, name_key};
 use crate::store::archive::{CounterRecord, Import, ImportError, Record, TableRowRecord};
-use crate::store::{Account, StoreError};
+use crate::store::sql::SqlConnection;
+use crate::store::{Account, StoreError, file_archive};
 
 /// A [`Import`] on SQLite.
 pub struct SqliteImport {
@@ -113,7 +114,13 @@ impl Import for SqliteImport {
                 Record::Table(table, begins_after) => {
                     tables::definitions::import(&mut tx, &table, begins_after).await?;
                 }
-                Record::Counter(_) | Record::TableRow(_) => {}
+                Record::File(file) => {
+                    file_archive::import_file(&mut SqlConnection::Sqlite(&mut tx), &file).await?;
+                }
+                Record::FileUse(file, of) => {
+                    file_archive::import_use(&mut SqlConnection::Sqlite(&mut tx), file, &of).await?;
+                }
+                Record::Counter(_) | Record::TableRow(_) | Record::FilePart(_) | Record::FileGone(_) => {}
             }
         }
         flush::write_all(&mut tx, memtable).await?;

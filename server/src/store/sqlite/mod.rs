@@ -56,6 +56,7 @@ mod lookup;
 mod memtable;
 mod memtable_view;
 mod meta;
+mod named_files;
 mod options;
 mod own_reads;
 mod pending;

@@ -118,7 +118,7 @@ async fn resume(place: &Place, whole: &[u8], length: usize) -> Result<Vec<u8>, T
     std::fs::write(&file, &whole[..length]).expect("written");
     let mut snapshot = place.snapshot().await;
     let bar = ProgressBar::hidden();
-    export(&mut *snapshot, &file, Begin::Resume, Timestamp(7), &bar).await?;
+    export(&mut *snapshot, &file, Begin::Resume, Some(&FilePlace::in_memory()), Timestamp(7), &bar).await?;
     Ok(std::fs::read(&file).expect("readable"))
 }
 

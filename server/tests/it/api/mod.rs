@@ -7,7 +7,7 @@ mod conversations;
 mod data;
 mod deletion;
 mod door;
-mod files;
+pub(crate) mod files;
 mod floods;
 mod friends;
 mod groups;

@@ -16,14 +16,14 @@ use tokio::task::JoinHandle;
 use crate::support::{Person, TestApp, client_id};
 
 /// A server of S3 with one bucket in this directory.
-fn service(place: &Path) -> S3Service {
+pub(super) fn service(place: &Path) -> S3Service {
     std::fs::create_dir_all(place.join("files")).expect("a bucket");
     let mut builder = S3ServiceBuilder::new(FileSystem::new(place).expect("a directory"));
     builder.set_auth(SimpleAuth::from_single("KEY", "the/secret+of=it"));
     builder.build()
 }
 
-async fn serve(service: S3Service, at: SocketAddr) -> (JoinHandle<()>, SocketAddr) {
+pub(super) async fn serve(service: S3Service, at: SocketAddr) -> (JoinHandle<()>, SocketAddr) {
     let listener = TcpListener::bind(at).await.expect("an address");
     let address = listener.local_addr().expect("bound");
     let serving = tokio::spawn(async move {
@@ -39,7 +39,7 @@ async fn serve(service: S3Service, at: SocketAddr) -> (JoinHandle<()>, SocketAdd
     (serving, address)
 }
 
-fn objects(place: &Path) -> usize {
+pub(super) fn objects(place: &Path) -> usize {
     let (mut found, mut left) = (0, vec![place.join("files")]);
     while let Some(directory) = left.pop() {
         for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
@@ -52,7 +52,7 @@ fn objects(place: &Path) -> usize {
     found
 }
 
-async fn begin(app: &TestApp, who: &Person, length: usize) -> String {
+pub(super) async fn begin(app: &TestApp, who: &Person, length: usize) -> String {
     let request =
         app.request(Method::POST, "/files").bearer_auth(&who.token).header("tus-resumable", "1.0.0");
     let begun = app.send(request.header("upload-length", length)).await;
@@ -60,7 +60,13 @@ async fn begin(app: &TestApp, who: &Person, length: usize) -> String {
     begun.header("location").to_owned()
 }
 
-async fn add(app: &TestApp, who: &Person, path: &str, offset: usize, bytes: &[u8]) -> crate::support::Answer {
+pub(super) async fn add(
+    app: &TestApp,
+    who: &Person,
+    path: &str,
+    offset: usize,
+    bytes: &[u8],
+) -> crate::support::Answer {
     let request = app.request(Method::PATCH, path).bearer_auth(&who.token).header("tus-resumable", "1.0.0");
     let request =
         request.header("upload-offset", offset).header("content-type", "application/offset+octet-stream");

@@ -42,6 +42,10 @@ async fn what_was_made_between_the_two_readings_makes_it_begin_again_and_a_flush
     tx.commit().await.expect("made");
     assert!(!is_one(before), "a table was made");
 
+    let before = Half::begin(&path).expect("begun");
+    named_files::name_a_file(&db, &store, (Uid(10_001), Uid(10_002)), 2).await;
+    assert!(!is_one(before), "a row names a file that it does not know");
+
     assert!(is_one(Half::begin(&path).expect("begun")), "nothing happened");
     store.close().await;
 }

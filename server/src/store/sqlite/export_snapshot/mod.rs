@@ -17,6 +17,7 @@ use super::journal;
 use super::journal::record::JournalRecord;
 use super::ledger::{LedgerGroup, StoreLedger};
 use super::memtable::Memtable;
+use super::named_files;
 use super::replay::stored_open;
 use super::{OpenError, db, lookup, meta};
 use crate::domain::{Content, Entry, HistoryId, MessageId, Uid};
@@ -87,7 +88,8 @@ impl ExportSnapshot for SqliteExportSnapshot {
             &tables_after(SqlConnection::Sqlite(&mut self.main), TableId(0), usize::MAX).await?,
             self.batch,
         );
-        Ok(About { history: self.history, accepted: self.accepted.0, totals, tables })
+        let (_, files) = self.of_files().await?;
+        Ok(About { history: self.history, accepted: self.accepted.0, totals, tables, files })
     }
 
     async fn page(
@@ -152,7 +154,7 @@ impl Tables {
     }
 
     /// The second half. `None`: a flush ended since the first one, so batches may be missing in the journal, or some are missing; or an
-    /// account was made, which may have rows there.
+    /// account was made, which may have rows there; or a row there names a file that it could not name before.
     async fn with_journal(
         mut self,
         path: &Path,
@@ -174,6 +176,11 @@ impl Tables {
         let Some(batches) = batches? else { return Ok(None) };
         let batch = self.flushed + batches.len() as u64;
         let records: Vec<JournalRecord> = batches.into_iter().flatten().collect();
+        let named = named_files::of_records(&records);
+        let known = named_files::count_known(&mut self.connection, &named).await?;
+        if named_files::count_known(&mut now, &named).await? != known {
+            return Ok(None);
+        }
         memtable.apply_rows(&records);
         for record in records {
             if let Some(gid) = ledger.group_of(&record) {

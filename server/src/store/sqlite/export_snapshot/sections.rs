@@ -12,6 +12,8 @@ use crate::domain::{
     ClientId, Digest, GroupId, Kind, MembershipEpoch, MessageId, Timestamp, Uid, amendment_key,
 };
 use crate::store::archive::{ArchiveSection, Record, RecordKey};
+use crate::store::file_archive;
+use crate::store::sql::SqlConnection;
 use crate::store::sqlite::heads;
 use crate::store::sqlite::lookup::{self, ENTRY};
 use crate::store::sqlite::memtable::Memtable;
@@ -107,6 +109,10 @@ impl SqliteExportSnapshot {
             (ArchiveSection::Counters, after) => self.stored_counters(after, limit).await,
             (ArchiveSection::TableRows, after) => {
                 Ok(self.stored_table_rows(after, usize::try_from(limit).unwrap_or(usize::MAX)).await?.0)
+            }
+            (ArchiveSection::Files | ArchiveSection::FileUses, after) => {
+                let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+                file_archive::page(&mut SqlConnection::Sqlite(&mut self.main), section, after, limit).await
             }
         }
     }
@@ -217,6 +223,11 @@ impl SqliteExportSnapshot {
         Ok(())
     }
 
+    /// How many files and uses there are, and the number of their state.
+    pub(super) async fn of_files(&mut self) -> Result<([u64; 2], u64), StoreError> {
+        file_archive::about(&mut SqlConnection::Sqlite(&mut self.main)).await
+    }
+
     /// How many records of `section` there are in both parts together.
     pub(super) async fn count(&mut self, section: ArchiveSection) -> Result<u64, StoreError> {
         let newer: Vec<RecordKey> =
@@ -231,6 +242,8 @@ impl SqliteExportSnapshot {
                 let count = sqlx::query_scalar("SELECT count(*) FROM tables WHERE deleted IS NULL");
                 return Ok(count.fetch_one(&mut self.main).await.map(i64::cast_unsigned)?);
             }
+            ArchiveSection::Files => return Ok(self.of_files().await?.0[0]),
+            ArchiveSection::FileUses => return Ok(self.of_files().await?.0[1]),
             ArchiveSection::Counters => (COUNTERS, COUNTERS_IN_BOTH),
             ArchiveSection::TableRows => (TABLE_ROWS, TABLE_ROWS_IN_BOTH),
             ArchiveSection::Groups => (

@@ -130,5 +130,9 @@ pub(super) fn as_json(key: &RecordKey) -> serde_json::Value {
         RecordKey::Pending(acceptance) => json!([acceptance]),
         RecordKey::Table(table) => json!([table.0]),
         RecordKey::Counter(table, bytes) | RecordKey::TableRow(table, bytes) => json!([table.0, hex(bytes)]),
+        RecordKey::File(file, _) => json!([file.0.simple().to_string()]),
+        RecordKey::FileUse(file, sender, name) => {
+            json!([file.0.simple().to_string(), sender.0, name.0.simple().to_string()])
+        }
     }
 }

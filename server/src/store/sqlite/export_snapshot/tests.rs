@@ -50,7 +50,29 @@ async fn what_was_flushed_or_signed_up_between_the_two_readings_makes_it_begin_a
 
     let before = Tables::begin(&path, &main).await.expect("begun");
     let mut taken = before.with_journal(&path, &main).await.expect("read").expect("nothing happened");
-    assert_eq!(taken.about().await.expect("told").totals, [1, 0, 0, 2, 1, 0, 0, 0, 0]);
+    assert_eq!(taken.about().await.expect("told").totals, [1, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0]);
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_row_that_names_a_file_is_in_a_snapshot_with_its_file_and_use() {
+    let place = tempfile::tempdir().expect("a directory");
+    let path = place.path().join("tidemark.db");
+    let options = SqliteOptions::unflushed();
+    let db = Db::open_with(&path, &options).await.expect("opened");
+    let store = SqliteStore::open(db.clone(), options.clone(), HistoryId(Uuid::nil())).await.expect("opened");
+    let main = connect(&path);
+    let before = Tables::begin(&path, &main).await.expect("begun");
+    named_files::name_a_file(&db, &store, (Uid(10_001), Uid(10_002)), 2).await;
+    assert!(before.with_journal(&path, &main).await.expect("read").is_none(), "the file came after it");
+    let mut taken = SqliteExportSnapshot::take(&path).await.expect("taken");
+    let about = taken.about().await.expect("told");
+    assert_eq!(about.totals, [0, 0, 0, 2, 1, 0, 0, 0, 0, 1, 1]);
+    assert!(about.files > 0);
+    let files = all(&mut taken, ArchiveSection::Files).await;
+    let uses = all(&mut taken, ArchiveSection::FileUses).await;
+    assert!(matches!(&files[..], [Record::File(file)] if file.facts.size == 3), "{files:?}");
+    assert!(matches!(&uses[..], [Record::FileUse(_, of)] if of.key.0 == Uid(10_001)), "{uses:?}");
     store.close().await;
 }
 
@@ -98,7 +120,7 @@ async fn a_copy_that_the_next_flush_sets_aside_is_left_out() {
         (rows.collect::<Vec<_>>(), snapshot.about().await.expect("told").totals)
     };
     let mut before = SqliteExportSnapshot::take(&path).await.expect("taken");
-    let expected = (vec![id(9), id(11)], [0, 0, 0, 4, 2, 0, 0, 0, 0]);
+    let expected = (vec![id(9), id(11)], [0, 0, 0, 4, 2, 0, 0, 0, 0, 0, 0]);
     assert_eq!(of_two(&mut before).await, expected, "before the flush");
     store.close().await;
     let mut after = SqliteExportSnapshot::take(&path).await.expect("taken");
@@ -185,7 +207,7 @@ async fn an_export_snapshot_is_whole_however_often_flushes_begin_and_end() {
             assert!(rows.is_sorted_by_key(Record::key) && sent.is_sorted_by_key(Record::key));
             // Every message up to the last has both its copies and its record, and there is nothing else.
             assert_eq!((rows.len() as u64, sent.len() as u64), (2 * about.accepted, about.accepted));
-            assert_eq!(about.totals, [0, 0, 0, 2 * about.accepted, about.accepted, 0, 0, 0, 0]);
+            assert_eq!(about.totals, [0, 0, 0, 2 * about.accepted, about.accepted, 0, 0, 0, 0, 0, 0]);
             for record in rows {
                 let Record::Row(entry) = record else { panic!("{record:?}") };
                 assert!(entry.message_id.get() <= about.accepted);

@@ -186,6 +186,12 @@ pub(super) fn batches_after(
     batches.collect::<Result<_, _>>().map(Some)
 }
 
+/// All records of the batches behind `flushed`.
+pub(super) fn decoded(flushed: u64, blobs: &[Vec<u8>]) -> Result<Vec<JournalRecord>, StoreError> {
+    let batches = blobs.iter().zip(flushed + 1..).map(|(blob, seq)| decode(seq, blob));
+    Ok(batches.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+}
+
 /// The same, as they are stored.
 fn blobs_after(main: &Path, id: u64, flushed: u64) -> Result<Option<Vec<Vec<u8>>>, StoreError> {
     Ok(log::read_beside(&Journal::paths_beside(main), id, flushed)?)

@@ -44,7 +44,7 @@ async fn offset(app: &TestApp, who: &Person, id: &str) -> Option<u64> {
 }
 
 /// Uploads a file, and returns its id.
-async fn upload(app: &TestApp, who: &Person, name: &str, bytes: &[u8]) -> String {
+pub(crate) async fn upload(app: &TestApp, who: &Person, name: &str, bytes: &[u8]) -> String {
     let id = id_of(&begin(app, who, name, bytes.len() as u64).await);
     let added = add(app, who, &id, 0, bytes).await;
     assert_eq!(added.status, 204, "{}", added.text);
@@ -58,18 +58,18 @@ fn message(n: u128, to: Value, text: &str, files: &[&str]) -> Value {
     json!({"client_id": client_id(n), "to": to, "body": {"text": text, "files": files}})
 }
 
-async fn send(app: &TestApp, from: &Person, to: &Person, n: u128, files: &[&str]) -> u64 {
+pub(crate) async fn send(app: &TestApp, from: &Person, to: &Person, n: u128, files: &[&str]) -> u64 {
     let body = message(n, json!({"user": to.uid}), "", files);
     app.post(from, "/api/v1/messages", body).await.ok(201)["message_id"].as_u64().expect("an id")
 }
 
 /// Asks for a file by way of a row.
-async fn read(app: &TestApp, who: &Person, row: u64, file: &str) -> Answer {
+pub(crate) async fn read(app: &TestApp, who: &Person, row: u64, file: &str) -> Answer {
     app.send_unjudged(app.request(Method::GET, &format!("/files/{row}/{file}")).bearer_auth(&who.token)).await
 }
 
 /// The objects that lie in the server's directory of files.
-fn objects(app: &TestApp) -> Vec<String> {
+pub(crate) fn objects(app: &TestApp) -> Vec<String> {
     let mut found = Vec::new();
     let mut left = vec![app.config.storage.data_dir.join("files")];
     while let Some(directory) = left.pop() {

@@ -11,7 +11,7 @@ use tidemark::config::{Config, MessageIds};
 use tidemark::domain::{Clock, HistoryId};
 use tidemark::store::StoreError;
 use tidemark::store::archive::{Import, ImportError, Record};
-use tidemark::transfer::{self, TransferError};
+use tidemark::transfer::{self, Filling, TransferError};
 use tidemark_process::Version;
 
 use super::{World, done, lines, over, refused, seal, text};
@@ -166,7 +166,7 @@ async fn a_damaged_file_is_refused_by_line_and_nothing_has_happened() {
         (good.replace("in the tables", "in the fables"), "the checksum does not fit"),
         (without(10), "the checksum does not fit"),
         (without(0), "line 1: the header must come first"),
-        (good.replacen("\"version\":3", "\"version\":9", 1), "line 1: this is tidemark-export version 9"),
+        (good.replacen("\"version\":4", "\"version\":9", 1), "line 1: this is tidemark-export version 9"),
         (good.replacen("\"type\":\"row\"", "\"type\":\"raw\"", 1), "`raw` is not a type of record"),
         (format!("{good}{}\n", all[5]), "comes after the footer"),
         (good.replacen('{', "[", 1), "line 1: "),
@@ -311,7 +311,9 @@ async fn an_interrupted_import_goes_on_after_its_last_chunk_and_is_not_served_be
     let mut import = storage.import().expect("plain");
     let mut dies = Dies { inner: &mut *import, after: 2 };
     let sequencer = numbers.as_deref();
-    let died = transfer::import(&mut dies, sequencer, &file, &checked, boot::new_history(), &bar).await;
+    let files = boot::files_place(&config).expect("a place");
+    let filling = Filling { into: &mut dies, sequencer, files: &files };
+    let died = transfer::import(filling, &file, &checked, boot::new_history(), &bar).await;
     assert!(matches!(died, Err(TransferError::Import(ImportError::Store(_)))), "{died:?}");
     if let Some(numbers) = &numbers {
         numbers.shutdown().await;

@@ -16,6 +16,7 @@ use crate::support::{PATIENCE, Person, TestApp, is_on_postgres, message};
 
 mod before;
 mod export;
+mod files;
 mod import;
 mod one_user;
 
@@ -176,13 +177,14 @@ fn lines(file: &Path) -> Vec<Value> {
 /// Writes an archive of these lines, with the counts and the checksum that belong to them.
 fn seal(mut lines: Vec<Value>, file: &Path) {
     let of_type = |kind: &str, lines: &[Value]| lines.iter().filter(|line| line["type"] == kind).count();
-    let kinds = ["account", "group", "ended_epoch", "row", "sent", "pending"];
+    let kinds = ["account", "group", "ended_epoch", "row", "sent", "pending", "file", "file_use"];
     let totals: Value = kinds.iter().map(|kind| ((*kind).to_owned(), json!(of_type(kind, &lines)))).collect();
     lines.retain(|line| line["type"] != "footer");
     lines[0]["totals"] = totals.clone();
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let sha256: String = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
-    let footer = json!({"type": "footer", "totals": totals, "sha256": sha256});
+    let parts = of_type("file_part", &lines) + of_type("file_gone", &lines);
+    let footer = json!({"type": "footer", "totals": totals, "parts": parts, "sha256": sha256});
     std::fs::write(file, format!("{text}{footer}\n")).expect("written");
 }
 
