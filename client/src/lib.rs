@@ -76,5 +76,5 @@ pub use wire::{
     ConversationSummary, Direction, Draft, Entries, Entry, Group, History, Kind, Me, Member, Mentions,
     MessageKey, Muted, NamedFile, Person, Progress, RangeEnd, RangePage, RangeQuery, ReadCount, Reason,
     Recipient, Report, ReportPage, ReportedMessage, Role, SearchHit, SearchPage, SearchQuery, Sent, Seq,
-    ServerFrame,
+    ServerFrame, ShownPerson,
 };

@@ -69,7 +69,7 @@ impl Http {
         self.bytes(&format!("files/{message_id}/{id}/{preview}")).await
     }
 
-    async fn bytes(&self, path: &str) -> Result<Vec<u8>, Error> {
+    pub(super) async fn bytes(&self, path: &str) -> Result<Vec<u8>, Error> {
         Ok(answered(self.request(Method::GET, path)).await?.bytes().await?.into())
     }
 

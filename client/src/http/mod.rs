@@ -7,6 +7,7 @@
 mod call;
 mod changes;
 mod files;
+mod pictures;
 mod reports;
 
 use std::cmp::Reverse;

@@ -48,6 +48,24 @@ pub struct Person {
     pub name: String,
 }
 
+/// Somebody as others see that person.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct ShownPerson {
+    /// The user's number.
+    pub uid: u32,
+    /// The user's name.
+    pub name: String,
+    /// The account is deleted.
+    #[serde(default)]
+    pub deleted: bool,
+    /// The hue of the user's disc, 0 to 359.
+    pub hue: Option<u16>,
+    /// A line that the user says about himself.
+    pub about: Option<String>,
+    /// The user's picture, for [`crate::Http::picture`].
+    pub picture: Option<Uuid>,
+}
+
 /// When somebody was online last.
 #[derive(Deserialize)]
 pub(crate) struct SeenLast {
@@ -191,6 +209,9 @@ pub struct ConversationSummary {
     pub id: Conversation,
     /// The person's or the group's name.
     pub title: String,
+    /// The group's picture, for [`crate::Http::picture`].
+    #[serde(default)]
+    pub picture: Option<Uuid>,
     /// The newest row.
     pub last: Option<Entry>,
     /// Others' messages above the read marker.
@@ -254,6 +275,9 @@ pub struct Group {
     /// Seconds for which messages are kept; 0: for good, as far as the server keeps them.
     #[serde(default)]
     pub keep_seconds: u32,
+    /// Its picture, for [`crate::Http::picture`].
+    #[serde(default)]
+    pub picture: Option<Uuid>,
     /// Its members.
     pub members: Vec<Member>,
 }

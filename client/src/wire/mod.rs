@@ -16,7 +16,7 @@ pub use group_message::{Mentions, ReadCount};
 pub use http::{
     Account, BatchOutcome, Consumed, ConversationPage, ConversationPlace, ConversationSummary, Direction,
     Group, History, Me, Member, Muted, Person, RangeEnd, RangePage, RangeQuery, Reason, Report, ReportPage,
-    ReportedMessage, Role, SearchHit, SearchPage, SearchQuery, Seq,
+    ReportedMessage, Role, SearchHit, SearchPage, SearchQuery, Seq, ShownPerson,
 };
 pub(crate) use http::{
     BatchAnswer, BatchRequest, Description, GroupMade, NewValue, Readers, SeenLast, Ticket,

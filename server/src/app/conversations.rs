@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::domain::{
-    Conversation, Entry, IdempotencyKey, Kind, MOST_PINS, MessageId, Progress, RangeQuery, Timestamp, Uid,
-    pins, read_counts_key, seen_key,
+    Conversation, Entry, FileId, Group, IdempotencyKey, Kind, MOST_PINS, MessageId, Progress, RangeQuery,
+    Timestamp, Uid, pins, read_counts_key, seen_key,
 };
 
 use crate::store::marked::marked;
@@ -51,6 +51,8 @@ pub struct NamedConversation {
     pub title: String,
     /// Whether it is with somebody whose account is deleted.
     pub is_deleted: bool,
+    /// The picture of a group that the caller is in.
+    pub picture: Option<FileId>,
     /// How far the caller's messages have come there: the newest row of each state.
     pub seen: Vec<Entry>,
 }
@@ -84,17 +86,21 @@ impl Conversations {
         let mut seen = self.seen(who, &summaries).await?;
         let mut named = Vec::with_capacity(summaries.len());
         for summary in summaries {
+            let mut picture = None;
             let shown = match summary.conversation {
                 Conversation::User(_) => names.next().flatten(),
                 Conversation::Group(gid) => {
-                    self.store.group(gid).await?.map(|group| ShownName::Of(group.settings.name.clone()))
+                    let group = self.store.group(gid).await?;
+                    let is_in = |group: &&Arc<Group>| group.role_of(who).is_some();
+                    picture = group.as_ref().filter(is_in).and_then(|group| group.settings.picture);
+                    group.map(|group| ShownName::Of(group.settings.name.clone()))
                 }
             };
             let is_deleted = shown.as_ref().is_some_and(ShownName::is_deleted);
             let title = shown.map(ShownName::into_text);
             let title = title.unwrap_or_else(|| summary.conversation.to_string());
             let seen = seen.remove(&summary.conversation).unwrap_or_default();
-            named.push(NamedConversation { summary, title, is_deleted, seen });
+            named.push(NamedConversation { summary, title, is_deleted, picture, seen });
         }
         Ok(named)
     }

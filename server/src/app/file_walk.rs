@@ -2,9 +2,11 @@
 //! looked at last.
 //!
 //! It asks for those that are due, and of each whether one of the messages that were about to name it is still a row: first the
-//! sender's own copy, which nearly always answers, and else all others and those still owed. What cannot be found out keeps the file.
+//! sender's own copy, which nearly always answers, and else all others and those still owed. So it is with the row of a person's
+//! picture; of a group's the group itself is asked. What cannot be found out keeps the file.
 //! Owns nothing that lasts; several servers may walk at a time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
@@ -13,7 +15,7 @@ use tracing::{debug, warn};
 
 use super::Files;
 use super::files::{FileError, KEPT};
-use crate::domain::{Conversation, Entry, FileId, IdempotencyKey, Timestamp, Uid};
+use crate::domain::{Conversation, Entry, FileId, Group, IdempotencyKey, Timestamp, Uid};
 use crate::log_limit::LogLimit;
 use crate::store::{FileState, FileUse, PendingKey, StoreError, StoredFile};
 
@@ -129,8 +131,15 @@ impl FileWalk {
             Conversation::MOMENTS => {}
             Conversation::User(other) => people.push(other),
             Conversation::Group(gid) => {
-                // Also those who have left: they keep their rows.
                 let group = self.0.store.group(gid).await?;
+                // The row that said so may have expired.
+                let is_seen = |group: &Arc<Group>| {
+                    group.settings.picture == Some(id) && group.active().next().is_some()
+                };
+                if group.as_ref().is_some_and(is_seen) {
+                    return Ok(true);
+                }
+                // Also those who have left: they keep their rows.
                 people.extend(group.iter().flat_map(|group| group.members.iter().map(|member| member.uid)));
             }
         }
@@ -146,7 +155,10 @@ impl FileWalk {
     async fn have(&self, people: &[Uid], of: IdempotencyKey, id: FileId) -> Result<bool, StoreError> {
         let copies = self.0.store.copies(of, people).await?;
         let rows: Vec<_> = people.iter().zip(copies).filter_map(|(uid, copy)| Some((*uid, copy?))).collect();
-        let names = |entry: &Entry| entry.content.files().iter().any(|file| file.id() == id);
+        let names = |entry: &Entry| {
+            let content = &entry.content;
+            content.picture() == Some(id) || content.files().iter().any(|file| file.id() == id)
+        };
         Ok(self.0.store.entries(&rows).await?.iter().flatten().any(names))
     }
 

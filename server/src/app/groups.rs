@@ -8,7 +8,8 @@ use uuid::Uuid;
 use super::consent::Consent;
 use crate::domain::message::Person;
 use crate::domain::{
-    ClientId, Conversation, GroupId, GroupSetting, GroupSettings, Member, Role, Standing, Timestamp, Uid,
+    ClientId, Conversation, FileId, GroupId, GroupSetting, GroupSettings, Member, Role, Standing, Timestamp,
+    Uid,
 };
 use crate::queue::{Counted, GroupAction, Queues, Request, SendAck, SendError};
 use crate::seq::Ids;
@@ -97,6 +98,20 @@ impl Groups {
     pub(super) async fn role(&self, by: Uid, gid: GroupId) -> Result<Role, SendError> {
         let group = self.store.group(gid).await.map_err(|_| SendError::Unavailable)?;
         group.and_then(|group| group.role_of(by)).ok_or(SendError::UnknownGroup)
+    }
+
+    /// Its picture, for a member.
+    pub(super) async fn picture(&self, by: Uid, gid: GroupId) -> Result<Option<FileId>, StoreError> {
+        let group = self.store.group(gid).await?;
+        Ok(group.filter(|group| group.role_of(by).is_some()).and_then(|group| group.settings.picture))
+    }
+
+    /// Refuses whoever may not describe it.
+    pub(super) async fn governs(&self, by: Uid, gid: GroupId) -> Result<(), SendError> {
+        match self.role(by, gid).await? {
+            Role::Member => Err(SendError::AdministratorsOnly),
+            Role::Administrator | Role::Owner => Ok(()),
+        }
     }
 
     /// The people banned from it, for its owner and administrators.
@@ -209,9 +224,20 @@ impl Groups {
         settings: impl IntoIterator<Item = GroupSetting>,
     ) -> Result<(), SendError> {
         for setting in settings {
-            self.change(self.new_name(), by, gid, GroupAction::Set(setting)).await?;
+            self.set(by, gid, self.new_name(), setting).await?;
         }
         Ok(())
+    }
+
+    /// Sets one of them, by a row that is called `name`.
+    pub(super) async fn set(
+        &self,
+        by: Uid,
+        gid: GroupId,
+        name: ClientId,
+        setting: GroupSetting,
+    ) -> Result<(), SendError> {
+        self.change(name, by, gid, GroupAction::Set(setting)).await.map(drop)
     }
 
     /// Gives `uid` another role; the owner's: hands the group over. The owner may. `false`: it was so already.

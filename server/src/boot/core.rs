@@ -16,8 +16,8 @@ use super::storage::Bottom;
 use super::tasks::Tasks;
 use crate::app::{
     Attachments, Audit, Consent, Conversations, Due, DueNotices, ENTRIES_BYTES, Ephemerals, Files, Groups,
-    InboxSync, IndexerOptions, Invites, Messages, Moments, Operators, Others, People, Presence, Push,
-    Reports, Search, SearchOptions,
+    InboxSync, IndexerOptions, Invites, Messages, Moments, Operators, Others, People, Pictures, Presence,
+    Push, Reports, Search, SearchOptions,
 };
 use crate::config::Config;
 use crate::domain::PageLimit;
@@ -134,6 +134,10 @@ fn use_cases(
     let attachments = Attachments::new(directory(), store(), clock.clone());
     let (new_uuid, of_files) = (Arc::new(random_uuid), file_options(config));
     let files = Files::new(directory(), store(), place, clock.clone(), of_files, new_uuid);
+    let ephemerals =
+        Ephemerals::new(store(), directory(), presence, ephemeral_options(config), bottom.clock.clone());
+    let pictures =
+        Pictures::new(files.clone(), people.clone(), groups.clone(), accounts.clone(), ephemerals.clone());
     UseCases {
         operators: Operators::new(accounts.clone(), directory(), audit, clock.clone()),
         accounts,
@@ -155,13 +159,8 @@ fn use_cases(
         reports: Reports::new(directory(), store(), groups.clone(), clock),
         groups,
         push,
-        ephemerals: Ephemerals::new(
-            store(),
-            directory(),
-            presence,
-            ephemeral_options(config),
-            bottom.clock.clone(),
-        ),
+        ephemerals,
+        pictures,
         ids,
     }
 }

@@ -7,11 +7,11 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Body, Content, Kind};
+use super::{Body, Content, Kind, Setting};
 
 /// Files of one message or moment, at most.
 pub const MOST_FILES: usize = 9;
@@ -32,7 +32,7 @@ const LONGEST_DURATION: u64 = 360_000_000;
 const FIELD: &str = "\"files\":";
 
 /// A file. Nobody guesses one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FileId(pub Uuid);
 
 impl fmt::Display for FileId {
@@ -56,17 +56,20 @@ pub enum Preview {
     Small,
     /// For a screen.
     Large,
+    /// For the disc of a person or a group. It is made when somebody chooses the picture for one, and no row names it.
+    Square,
 }
 
 impl Preview {
-    /// Both, the smaller one first.
-    pub const ALL: [Preview; 2] = [Preview::Small, Preview::Large];
+    /// All of them.
+    pub const ALL: [Preview; 3] = [Preview::Small, Preview::Large, Preview::Square];
 
     /// The word in rows and addresses.
     pub fn as_str(self) -> &'static str {
         match self {
             Preview::Small => "small",
             Preview::Large => "large",
+            Preview::Square => "square",
         }
     }
 }
@@ -145,8 +148,10 @@ impl Attached {
         if let Some((width, height)) = sides.or(self.said.sides) {
             (stored["width"], stored["height"]) = (json!(width), json!(height));
         }
-        if !previews.is_empty() {
-            stored["previews"] = previews.iter().map(|preview| preview.as_str()).collect();
+        let named = previews.iter().filter(|preview| **preview != Preview::Square);
+        let named: Vec<&str> = named.map(|preview| preview.as_str()).collect();
+        if !named.is_empty() {
+            stored["previews"] = json!(named);
         }
         if let Some(long) = self.said.duration_ms {
             stored["duration_ms"] = json!(long);
@@ -257,6 +262,14 @@ impl Content {
             _ => Vec::new(),
         }
     }
+
+    /// The picture of its sender, where this row says so.
+    pub fn picture(&self) -> Option<FileId> {
+        match self.kind {
+            Kind::Setting if self.body.setting() == Some(Setting::Picture) => self.body.picture(),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -276,7 +289,7 @@ mod tests {
             size: 12,
             media_type: "image/jpeg".to_owned(),
             sides: Some((4, 3)),
-            previews: vec![Preview::Small],
+            previews: vec![Preview::Small, Preview::Square],
         };
         Attached { id, said, facts: facts.then(|| Arc::new(known)) }
     }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Body, Content};
+use super::{Body, Content, FileId};
 
 /// Bytes of a setting's value as JSON, at most. A draft of the longest text that can be configured has room: 10,000 characters, of which
 /// each may be six bytes in JSON.
@@ -36,13 +36,15 @@ pub enum Setting {
     Privacy,
     /// The person's public profile: [`Profile`].
     Profile,
+    /// The person's picture: `{"file"}`, a picture that the person has uploaded.
+    Picture,
     /// The language of the page, on devices where none was chosen: `{"tag"}`.
     Language,
 }
 
 impl Setting {
     /// All of them.
-    pub const ALL: [Setting; 10] = [
+    pub const ALL: [Setting; 11] = [
         Setting::Draft,
         Setting::Mute,
         Setting::Pin,
@@ -52,6 +54,7 @@ impl Setting {
         Setting::Block,
         Setting::Privacy,
         Setting::Profile,
+        Setting::Picture,
         Setting::Language,
     ];
 
@@ -67,20 +70,21 @@ impl Setting {
             Setting::Block => "block",
             Setting::Privacy => "privacy",
             Setting::Profile => "profile",
+            Setting::Picture => "picture",
             Setting::Language => "language",
         }
     }
 
     /// Whether it is set once for all conversations, and not for each.
     pub fn is_for_all(self) -> bool {
-        matches!(self, Setting::Privacy | Setting::Profile | Setting::Language)
+        matches!(self, Setting::Privacy | Setting::Profile | Setting::Picture | Setting::Language)
     }
 }
 
 /// A name that no setting has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "there is no such setting; use draft, mute, pin, archive, unread, block, privacy, profile or language"
+    "there is no such setting; use draft, mute, pin, archive, unread, block, privacy, profile, picture or language"
 )]
 pub struct UnknownSetting;
 
@@ -243,6 +247,12 @@ struct Block {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct Picture {
+    file: FileId,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Language {
     tag: String,
 }
@@ -290,6 +300,7 @@ impl Setting {
                 }),
                 "{\"hue\": 0 to 359, \"about\": a line of at most 120 characters}",
             ),
+            Setting::Picture => (reads(value, |_: Picture| true), "{\"file\": UUID}"),
             Setting::Language => {
                 (reads(value, |language: Language| is_tag(&language.tag)), "{\"tag\": LANGUAGE_TAG}")
             }
@@ -330,6 +341,12 @@ impl Body {
         let StoredSetting { value, .. } = serde_json::from_str(self.as_json()).ok()?;
         value.map(RawValue::get)
     }
+
+    /// The file that the setting [`Setting::Picture`] names; `None`: it is cleared.
+    pub fn picture(&self) -> Option<FileId> {
+        let picture: Picture = serde_json::from_str(self.setting_value()?).ok()?;
+        Some(picture.file)
+    }
 }
 
 #[cfg(test)]
@@ -362,6 +379,11 @@ mod tests {
             (Setting::Privacy, r#"{"write":"friends"}"#, r#"{"write":"nobody"}"#),
             (Setting::Privacy, r#"{"last_seen":false,"presence":false,"typing":false}"#, r#"{"typing":1}"#),
             (Setting::Profile, r#"{"about":"at sea","hue":359}"#, r#"{"hue":360}"#),
+            (
+                Setting::Picture,
+                r#"{"file":"00000000-0000-0000-0000-000000000007"}"#,
+                r#"{"file":"pier.jpg"}"#,
+            ),
             (Setting::Language, r#"{"tag":"zh"}"#, r#"{"tag":"z\u00e4"}"#),
             (Setting::Profile, "{}", r#"{"about":"two\nlines"}"#),
         ] {

@@ -87,6 +87,7 @@ pub(super) const CODES: &[Code] = &[
     final_( 422, "bad_device_name", "the name of a device has 1 to 60 visible characters"),
     final_( 422, "bad_file_name", "a file's name has 1 to 255 characters, no slashes, and none that is invisible or turns the direction of the text"),
     final_( 422, "bad_picture", "the bytes are not those of a whole picture, though they begin like one"),
+    final_( 422, "no_picture", "the picture of a person or a group is a JPEG, PNG, GIF or WebP"),
     final_( 422, "picture_too_large", "a picture has at most 50 megapixels, 16,384 of them in a row, and 32 MiB"),
     final_( 422, "file_empty", "a file has at least one byte"),
     final_( 422, "file_type_refused", "the operator takes no files of this type (`[files] refused`)"),

@@ -167,6 +167,7 @@ fn file_calls() -> OpenApiRouter<HttpState> {
         .routes(routes!(files::tus::state, files::tus::add, files::tus::end))
         .routes(routes!(files::download::whole))
         .routes(routes!(files::download::preview))
+        .routes(routes!(files::picture::show))
 }
 
 /// What is described beside them: sockets, and what operators ask.
@@ -291,6 +292,7 @@ impl HttpServer {
             files,
             attachments,
             groups,
+            pictures,
             invites,
             reports,
             ephemerals,
@@ -324,6 +326,7 @@ impl HttpServer {
             files,
             attachments,
             groups,
+            pictures,
             invites,
             reports,
             ephemerals,

@@ -17,7 +17,7 @@ use super::proxy::Caller;
 use super::turns::Turns;
 use crate::app::{
     Accounts, Attachments, Conversations, Ephemerals, Files, Groups, Ids, InboxSync, Invites, Messages,
-    Moments, Operators, People, Push, RememberedKeys, Reports, Search, SignUp,
+    Moments, Operators, People, Pictures, Push, RememberedKeys, Reports, Search, SignUp,
 };
 use crate::config::{Config, LimitsSection, RetentionSection, ServerSection};
 use crate::domain::{Clock, Uid};
@@ -47,6 +47,8 @@ pub struct UseCases {
     pub attachments: Attachments,
     /// Groups.
     pub groups: Groups,
+    /// Pictures of people and groups.
+    pub pictures: Pictures,
     /// Invitations into groups.
     pub invites: Invites,
     /// Reports of messages and people.
@@ -169,6 +171,7 @@ pub(super) struct AppState {
     pub(super) files: Files,
     pub(super) attachments: Attachments,
     pub(super) groups: Groups,
+    pub(super) pictures: Pictures,
     pub(super) invites: Invites,
     pub(super) reports: Reports,
     pub(super) ephemerals: Ephemerals,
@@ -212,6 +215,7 @@ parts! {
     files: Files,
     attachments: Attachments,
     groups: Groups,
+    pictures: Pictures,
     invites: Invites,
     reports: Reports,
     operators: Operators,

@@ -80,7 +80,7 @@ pub struct StoredFile {
     pub check_at: Timestamp,
 }
 
-/// A message that names a file, or was about to.
+/// A message that names a file, or was about to; or a row that makes one the picture of a person or a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileUse {
     /// The message.
@@ -91,6 +91,12 @@ pub struct FileUse {
     pub holders: Vec<Uid>,
     /// When it was last about to be sent.
     pub at: Timestamp,
+}
+
+/// Previews as they are kept.
+pub(super) fn words(previews: &[Preview]) -> String {
+    let words: Vec<&str> = previews.iter().map(|preview| preview.as_str()).collect();
+    words.join(" ")
 }
 
 pub(super) fn files(rows: &[SqlRow]) -> Result<Vec<StoredFile>, StoreError> {

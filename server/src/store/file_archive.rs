@@ -4,7 +4,7 @@
 use uuid::Uuid;
 
 use super::StoreError;
-use super::file::{FILES, FileUse, StoredFile, files, id_of, use_of};
+use super::file::{FILES, FileUse, StoredFile, files, id_of, use_of, words};
 use super::sql::{SqlConnection, sql};
 use crate::domain::{ClientId, FileId, Uid};
 use crate::store::archive::{About, ArchiveSection, Record, RecordKey};
@@ -92,10 +92,9 @@ pub(super) async fn import_file(
     );
     let facts = &file.facts;
     let (width, height) = facts.sides.unwrap_or_default();
-    let previews: Vec<&str> = facts.previews.iter().map(|preview| preview.as_str()).collect();
     let insert = insert.bind(facts.id).bind(file.owner).bind(&*facts.name).bind(file.made_at);
     let insert = insert.bind(file.length).bind(file.stored).bind(file.segments.to_string()).bind(facts.size);
-    let insert = insert.bind(&*facts.media_type).bind(width).bind(height).bind(previews.join(" "));
+    let insert = insert.bind(&*facts.media_type).bind(width).bind(height).bind(words(&facts.previews));
     connection.change(insert.bind(file.check_at)).await.map(drop)
 }
 

@@ -5,10 +5,10 @@
 //! use is written before the message that names the file. The last step to `Going` looks for uses in its own transaction, so a file
 //! that a message may name never goes.
 
-use super::file::{FILES, FileBegun, FileState, FileUse, NewFile, StoredFile, file_of, files, use_of};
+use super::file::{FILES, FileBegun, FileState, FileUse, NewFile, StoredFile, file_of, files, use_of, words};
 use super::sql::sql;
 use super::{Directory, StoreError};
-use crate::domain::{ClientId, FileFacts, FileId, IdempotencyKey, Segments, Timestamp, Uid};
+use crate::domain::{ClientId, FileFacts, FileId, IdempotencyKey, Preview, Segments, Timestamp, Uid};
 
 /// Files and their uses.
 impl Directory {
@@ -106,11 +106,16 @@ impl Directory {
              WHERE id = $1 AND state = 0 AND stored = length",
         );
         let (width, height) = facts.sides.unwrap_or_default();
-        let previews: Vec<&str> = facts.previews.iter().map(|preview| preview.as_str()).collect();
         let finish =
             finish.bind(facts.id).bind(segments.to_string()).bind(facts.size).bind(&*facts.media_type);
-        let finish = finish.bind(width).bind(height).bind(previews.join(" ")).bind(check_at);
+        let finish = finish.bind(width).bind(height).bind(words(&facts.previews)).bind(check_at);
         Ok(self.db.change(finish).await? > 0)
+    }
+
+    /// A whole file has these previews from now on.
+    pub async fn set_previews(&self, id: FileId, previews: &[Preview]) -> Result<(), StoreError> {
+        let set = sql("UPDATE files SET previews = $2 WHERE id = $1 AND state = 1");
+        self.db.change(set.bind(id).bind(words(previews))).await.map(drop)
     }
 
     /// Writes down that a message is about to name these files: of `owner`, or anybody's. The answer has those that it may name. Of a

@@ -261,7 +261,8 @@ impl EpochPart {
 mod tests {
     use super::*;
     use crate::domain::{
-        Body, Conversation, Group, GroupSettings, History, Keep, Kind, Member, Mute, Muted, Role, Standing,
+        Body, Conversation, FileId, Group, GroupSettings, History, Keep, Kind, Member, Mute, Muted, Role,
+        Standing,
     };
 
     fn content(target: Conversation, text: &str) -> Arc<Content> {
@@ -315,6 +316,7 @@ mod tests {
                     history: History::Visible,
                     slow_seconds: 30,
                     keep: Keep { seconds: 60, gone_before: 5 },
+                    picture: Some(FileId(uuid::Uuid::from_u128(7))),
                     muted: vec![
                         Muted { uid: 10_001, until: Mute::Until(Timestamp(9)) },
                         Muted { uid: 10_003, until: Mute::ForGood },

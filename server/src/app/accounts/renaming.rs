@@ -49,8 +49,13 @@ impl Accounts {
             }
             Renamed::NoAccount => return Err(AccountError::NoAccount(uid)),
         }
-        self.tell(Hint::Renamed(uid));
+        self.tell_changed(uid);
         Ok(name)
+    }
+
+    /// What others are shown of `uid` is another name or picture from now on: the other servers ask for it anew.
+    pub(in crate::app) fn tell_changed(&self, uid: Uid) {
+        self.tell(Hint::Renamed(uid));
     }
 
     /// The name of `uid` has changed, as another server says: memory does not know it any more.

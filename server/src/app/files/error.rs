@@ -31,6 +31,9 @@ pub enum FileError {
     /// It has the first bytes of a picture, and is none.
     #[error("the picture is damaged; send another one, or put it into an archive")]
     BadPicture,
+    /// It is to be somebody's picture, and nothing here can show it.
+    #[error("a picture is a JPEG, PNG, GIF or WebP; choose another file")]
+    NoPicture,
     /// It is a picture with too many pixels or bytes.
     #[error(
         "a picture has at most 50 megapixels, 16,384 of them in a row, and 32 MiB; make it smaller, or put it into an archive"

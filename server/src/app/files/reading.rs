@@ -63,4 +63,15 @@ impl Files {
         let segments = file.ok_or(FileError::Gone)?.segments;
         Ok(Readable { shown, segments, place: self.place.clone() })
     }
+
+    /// The square of a picture, of which the caller knows that it may be read.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be read.
+    pub(in crate::app) async fn square(&self, id: FileId) -> Result<Bytes, FileError> {
+        let file =
+            self.directory.file(id).await?.filter(|file| file.facts.previews.contains(&Preview::Square));
+        file.ok_or(FileError::Unknown)?;
+        Ok(self.place.preview(id, Preview::Square).await?)
+    }
 }

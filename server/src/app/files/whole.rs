@@ -5,9 +5,9 @@
 use hyper::body::Bytes;
 
 use super::{FileError, Files, Upload};
-use crate::domain::{FileFacts, Segment, Segments};
+use crate::domain::{FileFacts, FileId, Preview, Segment, Segments, Uid};
 use crate::files::{Lying, MOST_PICTURE_BYTES, PictureError, PictureForm, PictureTurn, SNIFFED, media_type};
-use crate::store::{FileState, StoredFile};
+use crate::store::{FileState, FileUse, StoredFile};
 
 impl Files {
     /// Makes a file whole whose last byte is there. Several servers may do so at once: one of them does.
@@ -59,10 +59,7 @@ impl Files {
         }
         let turn = PictureTurn::wait().await;
         let bytes = self.place.read_whole(id, &whole.segments, 0..whole.length).await?;
-        let picture = turn.look_at(form, bytes).await.map_err(|error| match error {
-            PictureError::TooLarge => FileError::PictureTooLarge,
-            PictureError::Damaged => FileError::BadPicture,
-        })?;
+        let picture = turn.look_at(form, bytes).await?;
         let segment = Segment { name: rand::random(), length: picture.bytes.len() as u64 };
         whole.facts.size = segment.length;
         whole.facts.media_type = picture.media_type.to_owned();
@@ -75,5 +72,39 @@ impl Files {
             self.place.put(id, what, Bytes::from(bytes)).await?;
         }
         Ok(whole)
+    }
+
+    /// Writes down that a row is about to make a picture of `owner` that of a person or a group, and makes its square if there is none.
+    ///
+    /// # Errors
+    /// When `owner` has no such file, or it is no picture that can be shown; when storage fails.
+    pub(in crate::app) async fn make_square(
+        &self,
+        owner: Uid,
+        id: FileId,
+        of: &FileUse,
+    ) -> Result<(), FileError> {
+        let used = self.directory.use_files(&[id], Some(owner), of).await?.pop();
+        let StoredFile { facts, segments, .. } = used.ok_or(FileError::Unknown)?;
+        let form = PictureForm::of(&facts.media_type).filter(|_| facts.sides.is_some());
+        let form = form.ok_or(FileError::NoPicture)?;
+        if facts.previews.contains(&Preview::Square) {
+            return Ok(());
+        }
+        let turn = PictureTurn::wait().await;
+        let bytes = self.place.read_whole(id, &segments, 0..facts.size).await?;
+        let square = turn.square(form, bytes).await?;
+        self.place.put(id, Lying::Preview(Preview::Square), Bytes::from(square)).await?;
+        let previews = [&facts.previews[..], &[Preview::Square]].concat();
+        Ok(self.directory.set_previews(id, &previews).await?)
+    }
+}
+
+impl From<PictureError> for FileError {
+    fn from(error: PictureError) -> FileError {
+        match error {
+            PictureError::TooLarge => FileError::PictureTooLarge,
+            PictureError::Damaged => FileError::BadPicture,
+        }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::People;
 use crate::domain::{
-    Conversation, Entry, FoundBy, Profile, Relation, Setting, Uid, name_key, normal_name, setting_key,
+    Body, Conversation, Entry, FileId, FoundBy, Profile, Relation, Setting, Uid, name_key, normal_name,
+    setting_key,
 };
 use crate::store::{ShownName, StoreError};
 
@@ -21,6 +22,8 @@ pub struct ShownPerson {
     pub name: String,
     /// The profile that the person has set.
     pub profile: Profile,
+    /// The person's picture.
+    pub picture: Option<FileId>,
     /// Whether the account is deleted.
     pub is_deleted: bool,
 }
@@ -68,14 +71,16 @@ impl People {
         let names = self.directory.shown_names(uids).await?;
         let there = uids.iter().zip(names).filter_map(|(uid, name)| Some((*uid, name?)));
         let there: Vec<(Uid, ShownName)> = there.collect();
-        let key =
-            |(uid, _): &(Uid, ShownName)| (*uid, setting_key(Setting::Profile, Conversation::User(*uid)));
-        let rows = self.store.newest(&there.iter().map(key).collect::<Vec<_>>()).await?;
-        let shown = there.into_iter().zip(rows).map(|((uid, name), row)| {
+        let key = |uid, setting| (uid, setting_key(setting, Conversation::User(uid)));
+        let keys = |(uid, _): &(Uid, ShownName)| [key(*uid, Setting::Profile), key(*uid, Setting::Picture)];
+        let rows = self.store.newest(&there.iter().flat_map(keys).collect::<Vec<_>>()).await?;
+        let shown = there.into_iter().zip(rows.chunks(2)).map(|((uid, name), rows)| {
             let is_deleted = name.is_deleted();
-            let value = row.as_ref().and_then(|row| row.content.body.setting_value());
-            let profile = value.filter(|_| !is_deleted).and_then(|value| serde_json::from_str(value).ok());
-            ShownPerson { uid, name: name.into_text(), profile: profile.unwrap_or_default(), is_deleted }
+            let body = |row: usize| rows[row].as_ref().filter(|_| !is_deleted).map(|row| &row.content.body);
+            let profile =
+                body(0).and_then(Body::setting_value).and_then(|value| serde_json::from_str(value).ok());
+            let (profile, picture) = (profile.unwrap_or_default(), body(1).and_then(Body::picture));
+            ShownPerson { uid, name: name.into_text(), profile, picture, is_deleted }
         });
         Ok(shown.collect())
     }

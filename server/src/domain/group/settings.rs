@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{Keep, Timestamp, Uid};
+use crate::domain::{FileId, Keep, Timestamp, Uid};
 
 /// People who are muted in one group, at most.
 pub const MOST_MUTED: usize = 200;
@@ -101,6 +101,9 @@ pub struct GroupSettings {
     /// For how long messages are kept.
     #[serde(default, skip_serializing_if = "is_default")]
     pub keep: Keep,
+    /// Its picture.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub picture: Option<FileId>,
     /// The people who are muted, and such as were: a mute that has ended stays until the next mute or lifting in the group. It outlasts a
     /// leaving, so that nobody comes back without it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -130,6 +133,8 @@ pub enum GroupSetting {
     SlowSeconds(u16),
     /// For how long messages are kept. In a wish its seconds alone count.
     Keep(Keep),
+    /// Its picture; `None`: it has none.
+    Picture(Option<FileId>),
     /// All who are muted.
     Muted(Vec<Muted>),
 }
@@ -143,6 +148,7 @@ impl GroupSettings {
             history: History::Hidden,
             slow_seconds: 0,
             keep: Keep::default(),
+            picture: None,
             muted: Vec::new(),
         }
     }
@@ -163,6 +169,7 @@ impl GroupSettings {
             GroupSetting::History(history) => next.history = *history,
             GroupSetting::SlowSeconds(seconds) => next.slow_seconds = *seconds,
             GroupSetting::Keep(keep) => next.keep = *keep,
+            GroupSetting::Picture(picture) => next.picture = *picture,
             GroupSetting::Muted(muted) => next.muted.clone_from(muted),
         }
         next
@@ -178,6 +185,7 @@ impl GroupSetting {
             GroupSetting::History(_) => "history",
             GroupSetting::SlowSeconds(_) => "slow",
             GroupSetting::Keep(_) => "keep",
+            GroupSetting::Picture(_) => "picture",
             GroupSetting::Muted(_) => "muted",
         }
     }
@@ -190,6 +198,9 @@ impl GroupSetting {
             GroupSetting::History(history) => format!("history\0{}", history.as_str()),
             GroupSetting::SlowSeconds(seconds) => format!("slow\0{seconds}"),
             GroupSetting::Keep(keep) => format!("keep\0{}", keep.seconds),
+            GroupSetting::Picture(picture) => {
+                format!("picture\0{}", picture.map(|file| file.to_string()).unwrap_or_default())
+            }
             // Nobody asks for it by itself.
             GroupSetting::Muted(_) => "muted".to_owned(),
         }
@@ -216,6 +227,8 @@ mod tests {
         let quiet = new.with(&GroupSetting::SlowSeconds(30)).with(&GroupSetting::Muted(two_muted()));
         let keep = Keep { seconds: 60, gone_before: 0 };
         let brief = new.with(&GroupSetting::Keep(keep));
+        let picture = GroupSetting::Picture(Some(FileId(uuid::Uuid::from_u128(7))));
+        let seen = new.with(&picture);
         for (settings, stored) in [
             (new, r#"{"name":"walkers"}"#),
             (set, r#"{"name":"walkers","topic":"Sundays","history":"visible"}"#),
@@ -224,6 +237,7 @@ mod tests {
                 r#"{"name":"walkers","slow_seconds":30,"muted":[{"uid":7,"until":9},{"uid":10,"until":null}]}"#,
             ),
             (brief, r#"{"name":"walkers","keep":{"seconds":60}}"#),
+            (seen, r#"{"name":"walkers","picture":"00000000-0000-0000-0000-000000000007"}"#),
         ] {
             assert_eq!(serde_json::to_string(&settings).expect("JSON"), stored);
             assert_eq!(serde_json::from_str::<GroupSettings>(stored).expect("settings"), settings);
@@ -232,6 +246,10 @@ mod tests {
         assert_eq!(serde_json::to_string(&topic).expect("JSON"), r#"{"topic":""}"#);
         let slow = GroupSetting::SlowSeconds(5);
         assert_eq!(serde_json::to_string(&slow).expect("JSON"), r#"{"slow_seconds":5}"#);
+        assert_eq!(serde_json::to_string(&GroupSetting::Picture(None)).expect("JSON"), r#"{"picture":null}"#);
+        let none: GroupSettings =
+            serde_json::from_str(r#"{"name":"walkers","picture":null}"#).expect("settings");
+        assert_eq!(none.picture, None);
         let keep = GroupSetting::Keep(keep);
         assert_eq!(serde_json::to_string(&keep).expect("JSON"), r#"{"keep":{"seconds":60}}"#);
     }

@@ -95,16 +95,31 @@ impl PictureTurn {
     pub async fn look_at(self, form: PictureForm, bytes: Vec<u8>) -> Result<Picture, PictureError> {
         self.0.run(move |memory| look(form, &bytes, memory)).await.unwrap_or(Err(PictureError::Damaged))
     }
+
+    /// The middle of a picture as a small square, without metadata; of one that moves, the first image. A JPEG.
+    ///
+    /// # Errors
+    /// When it is too large, or does not hold together.
+    pub async fn square(self, form: PictureForm, bytes: Vec<u8>) -> Result<Vec<u8>, PictureError> {
+        let square = move |memory: &threads::Memory| {
+            let Stripped { bytes, turn } = strip(form, &bytes).ok_or(PictureError::Damaged)?;
+            previews::square(form, &bytes, turn, memory)
+        };
+        self.0.run(square).await.unwrap_or(Err(PictureError::Damaged))
+    }
 }
 
-fn look(form: PictureForm, bytes: &[u8], memory: &threads::Memory) -> Result<Picture, PictureError> {
-    let stripped = match form {
+fn strip(form: PictureForm, bytes: &[u8]) -> Option<Stripped> {
+    match form {
         PictureForm::Jpeg => jpeg::strip(bytes),
         PictureForm::Png => png::strip(bytes),
         PictureForm::Gif => gif::strip(bytes),
         PictureForm::WebP => webp::strip(bytes),
-    };
-    let Stripped { bytes, turn } = stripped.ok_or(PictureError::Damaged)?;
+    }
+}
+
+fn look(form: PictureForm, bytes: &[u8], memory: &threads::Memory) -> Result<Picture, PictureError> {
+    let Stripped { bytes, turn } = strip(form, bytes).ok_or(PictureError::Damaged)?;
     match previews::make(form, &bytes, turn, memory) {
         Ok((sides, previews)) => {
             Ok(Picture { media_type: kind::media_type(&bytes), sides: Some(sides), previews, bytes })

@@ -7,7 +7,7 @@ use image::codecs::png::PngEncoder;
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageEncoder, ImageError, ImageFormat, ImageReader, Limits};
 
-use super::threads::Memory;
+use super::threads::{Held, Memory};
 use super::{LONGEST_SIDE, MOST_PIXELS, PictureError, PictureForm};
 use crate::domain::Preview;
 
@@ -21,6 +21,9 @@ const MOST_BESIDE: u64 = 64 << 20;
 const SMALL: (u32, usize) = (480, 64 << 10);
 /// The same of a large one.
 const LARGE: (u32, usize) = (1_600, 1 << 20);
+
+/// Pixels of a side of the square in which people and groups are shown: twice as many as the largest disc has.
+const SQUARE: u32 = 256;
 
 /// A preview with transparent pixels that has more bytes is put on white, and is a JPEG then.
 const MOST_TRANSPARENT: usize = 1 << 20;
@@ -37,13 +40,17 @@ type Sides = (u32, u32);
 /// Previews, as they are encoded.
 type Previews = Vec<(Preview, Vec<u8>)>;
 
-/// The sides of a picture, and its previews. `turn` is that of Exif.
-pub(super) fn make(
-    form: PictureForm,
-    bytes: &[u8],
-    turn: u16,
-    memory: &Memory,
-) -> Result<(Sides, Previews), PictureError> {
+/// A picture in memory.
+struct Decoded {
+    /// Not turned.
+    shown: DynamicImage,
+    orientation: Orientation,
+    profile: Option<Vec<u8>>,
+    _held: Held,
+}
+
+/// The first image of a picture. `turn` is that of Exif.
+fn decode(form: PictureForm, bytes: &[u8], turn: u16, memory: &Memory) -> Result<Decoded, PictureError> {
     let format = match form {
         PictureForm::Jpeg => ImageFormat::Jpeg,
         PictureForm::Png => ImageFormat::Png,
@@ -63,10 +70,22 @@ pub(super) fn make(
     // That of colours of another kind would not fit: a preview has red, green and blue.
     let fits = |profile: &Vec<u8>| profile.len() <= MOST_PROFILE && profile.get(16..20) == Some(b"RGB ");
     let profile = decoder.icc_profile().ok().flatten().filter(fits);
-    let _held = memory.take(decoder.total_bytes());
-    let mut shown = DynamicImage::from_decoder(decoder).map_err(of_image)?;
+    let held = memory.take(decoder.total_bytes());
+    let shown = DynamicImage::from_decoder(decoder).map_err(of_image)?;
     let orientation =
         u8::try_from(turn).ok().and_then(Orientation::from_exif).unwrap_or(Orientation::NoTransforms);
+    Ok(Decoded { shown, orientation, profile, _held: held })
+}
+
+/// The sides of a picture, and its previews. `turn` is that of Exif.
+pub(super) fn make(
+    form: PictureForm,
+    bytes: &[u8],
+    turn: u16,
+    memory: &Memory,
+) -> Result<(Sides, Previews), PictureError> {
+    let Decoded { mut shown, orientation, profile, _held } = decode(form, bytes, turn, memory)?;
+    let (width, height) = (shown.width(), shown.height());
     let sides = if turn >= 5 { (height, width) } else { (width, height) };
     let mut previews = Vec::new();
     for (preview, (most, few)) in [(Preview::Large, LARGE), (Preview::Small, SMALL)] {
@@ -84,6 +103,23 @@ pub(super) fn make(
     Ok((sides, previews))
 }
 
+/// The largest square in the middle of a picture, small, as JPEG.
+pub(super) fn square(
+    form: PictureForm,
+    bytes: &[u8],
+    turn: u16,
+    memory: &Memory,
+) -> Result<Vec<u8>, PictureError> {
+    let Decoded { shown, orientation, profile, _held } = decode(form, bytes, turn, memory)?;
+    let side = shown.width().min(shown.height());
+    let mut square = shown.crop_imm((shown.width() - side) / 2, (shown.height() - side) / 2, side, side);
+    if side > SQUARE {
+        square = square.thumbnail_exact(SQUARE, SQUARE);
+    }
+    square.apply_orientation(orientation);
+    jpeg(&square, profile.as_deref()).map_err(of_image)
+}
+
 fn encode(picture: &DynamicImage, profile: Option<&[u8]>) -> Result<Vec<u8>, ImageError> {
     if picture.color().has_alpha() {
         let coloured = picture.to_rgba8();
@@ -97,6 +133,11 @@ fn encode(picture: &DynamicImage, profile: Option<&[u8]>) -> Result<Vec<u8>, Ima
             }
         }
     }
+    jpeg(picture, profile)
+}
+
+/// The picture as JPEG, on white where it is transparent.
+fn jpeg(picture: &DynamicImage, profile: Option<&[u8]>) -> Result<Vec<u8>, ImageError> {
     let mut bytes = Vec::new();
     let mut encoder = JpegEncoder::new_with_quality(&mut bytes, QUALITY);
     with_profile(&mut encoder, profile);

@@ -237,3 +237,36 @@ fn a_picture_of_many_scans_is_refused() {
     assert!(jpeg::strip(&scans(100)).is_some());
     assert!(jpeg::strip(&scans(101)).is_none());
 }
+
+/// What others see of a person is turned, has no place, and nothing around the middle.
+#[tokio::test]
+async fn a_square_is_the_middle_of_a_picture_turned_and_without_metadata() {
+    // Dark above; on the left and the right, which are left out, red.
+    let mut wide = photo(900, 600).to_rgb8();
+    for (x, _, pixel) in wide.enumerate_pixels_mut() {
+        if !(150..750).contains(&x) {
+            *pixel = Rgb([255, 0, 0]);
+        }
+    }
+    let wide = DynamicImage::ImageRgb8(wide);
+    for (form, bytes) in [
+        (PictureForm::Jpeg, told_jpeg(&wide, 6)),
+        (PictureForm::Png, told_png(&wide, 6)),
+        (PictureForm::WebP, told_webp(&wide, 6)),
+    ] {
+        let square = Turn::wait().await.square(form, bytes).await.expect("a picture");
+        assert!(
+            !holds(&square, PLACE) && !holds(&square, b"Exif") && kind::media_type(&square) == "image/jpeg"
+        );
+        let square = image::load_from_memory(&square).expect("a picture").to_rgb8();
+        assert_eq!((square.width(), square.height()), (256, 256), "{form:?}");
+        // What was above is on the right.
+        assert!(square.get_pixel(250, 128).0[0] < 60, "{form:?}");
+        assert!(square.get_pixel(5, 128).0[0] > 180 && square.get_pixel(5, 128).0[1] > 180, "{form:?}");
+    }
+    let small = Turn::wait().await.square(PictureForm::Png, encoded(&photo(30, 50), ImageFormat::Png)).await;
+    let small = image::load_from_memory(&small.expect("a picture")).expect("a picture");
+    assert_eq!((small.width(), small.height()), (30, 30), "it is not blown up");
+    let none = Turn::wait().await.square(PictureForm::Png, b"\x89PNG\r\n\x1a\nnothing".to_vec()).await;
+    assert_eq!(none, Err(PictureError::Damaged));
+}

@@ -38,6 +38,9 @@ struct ConversationLine {
     /// The account of the other user is deleted; absent otherwise.
     #[schema(nullable = false)]
     deleted: Option<bool>,
+    /// The picture of the group, at `/files/pictures/{id}/{picture}`.
+    #[schema(nullable = false)]
+    picture: Option<Uuid>,
     /// Its newest row.
     last: EntryForm,
     /// Messages of others beyond `read_to`, counted up to 1,000.
@@ -112,7 +115,11 @@ fn list_text(lines: &[NamedConversation]) -> String {
         let comma = if at > 0 { "," } else { "" };
         put(&mut text, format_args!("{comma}{{\"id\":\"{}\",\"title\":", line.summary.conversation));
         write_text(&mut text, &line.title);
-        text.push_str(if line.is_deleted { ",\"deleted\":true,\"last\":" } else { ",\"last\":" });
+        text.push_str(if line.is_deleted { ",\"deleted\":true" } else { "" });
+        if let Some(picture) = line.picture {
+            put(&mut text, format_args!(",\"picture\":\"{picture}\""));
+        }
+        text.push_str(",\"last\":");
         write_entry(&mut text, &line.summary.last);
         let Summary { unread, mentions, read_to, .. } = line.summary;
         put(&mut text, format_args!(",\"unread\":{unread},\"mentions\":{mentions},\"read_to\":{read_to}"));

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
 use super::people::Person;
 use super::{json, keep};
-use crate::app::{Audited, Groups, Operators};
+use crate::app::{Audited, Groups, Operators, Pictures};
 use crate::domain::message;
-use crate::domain::{self, Clock, GroupId, GroupSetting, Keep, SLOWEST, Timestamp, Uid};
+use crate::domain::{self, Clock, FileId, GroupId, GroupSetting, Keep, SLOWEST, Timestamp, Uid};
 use crate::http::error::Problem;
 use crate::http::extract::{IdempotencyKey, Json, Segments, Session};
 use crate::http::limits::Rates;
@@ -81,6 +81,10 @@ struct Group {
     /// Seconds for which messages are kept; 0: for good, as far as the operator keeps them.
     #[schema(maximum = 31_536_000)]
     keep_seconds: u32,
+    /// The group's picture, at `/files/pictures/g:{gid}/{picture}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<uuid::Uuid>, nullable = false)]
+    picture: Option<FileId>,
     /// The caller's.
     role: Role,
     /// How many are in it.
@@ -147,6 +151,7 @@ pub(in crate::http) async fn show(
         history: view.settings.history.into(),
         slow_seconds: view.settings.slow_seconds,
         keep_seconds: view.settings.keep.seconds,
+        picture: view.settings.picture,
         role: view.role.into(),
         member_count: members.len(),
         members,
@@ -172,12 +177,21 @@ pub(in crate::http) struct Description {
     /// Seconds for which messages are kept, at least 60; 0: for good. What is older is removed for everybody.
     #[schema(nullable = false, maximum = 31_536_000)]
     keep_seconds: Option<u32>,
+    /// The group's picture: a file that the caller has uploaded; `null`: none.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<uuid::Uuid>)]
+    picture: Option<Option<FileId>>,
 }
 
-/// Rename a group, set its topic, slow mode and for how long it keeps messages, or say what those see who join it.
+/// A field that is there, also as `null`.
+fn given<'de, D: Deserializer<'de>>(field: D) -> Result<Option<Option<FileId>>, D::Error> {
+    Option::deserialize(field).map(Some)
+}
+
+/// Rename a group, set its topic, picture, slow mode and for how long it keeps messages, or say what those see who join it.
 ///
-/// Its owner and administrators may. Where several are given, the name comes first, then the topic, the history, slow mode, and the
-/// time for messages.
+/// Its owner and administrators may. Where several are given, the name comes first, then the topic, the history, slow mode, the time
+/// for messages, and the picture.
 #[utoipa::path(
     patch, path = "/api/v1/groups/{gid}", operation_id = "describeGroup", tag = "Groups",
     params(("gid" = u64, Path, description = "The group's number")),
@@ -185,14 +199,16 @@ pub(in crate::http) struct Description {
     responses((status = 204, description = "Done")),
     extensions(("x-codes" = json!(writing([
         "rate_limited", "unknown_group", "administrators_only", "group_name", "group_topic", "group_changed",
+        "unknown_file", "no_picture", "bad_picture", "picture_too_large", "files_unavailable", "no_room",
     ])))),
 )]
 pub(in crate::http) async fn describe(
     State(groups): State<Groups>,
+    State(pictures): State<Pictures>,
     State(rates): State<Arc<Rates>>,
     Session(session): Session,
     Segments(path): Segments<String>,
-    Json(Description { name, topic, history, slow_seconds, keep_seconds }): Json<Description>,
+    Json(Description { name, topic, history, slow_seconds, keep_seconds, picture }): Json<Description>,
 ) -> Result<Response, Problem> {
     let gid = gid(&path)?;
     if slow_seconds.is_some_and(|seconds| seconds > SLOWEST) {
@@ -208,6 +224,9 @@ pub(in crate::http) async fn describe(
         keep_seconds.map(|seconds| GroupSetting::Keep(Keep { seconds, gone_before: 0 })),
     ];
     groups.describe(session.uid, gid, settings.into_iter().flatten()).await?;
+    if let Some(picture) = picture {
+        pictures.set_of_group(session.uid, gid, picture).await?;
+    }
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 

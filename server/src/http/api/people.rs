@@ -10,7 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::json;
 use crate::app::{self, Accounts, InboxSync, People};
-use crate::domain::{LastSeen, Uid};
+use crate::domain::{FileId, LastSeen, Uid};
 use crate::http::error::Problem;
 use crate::http::extract::{Json, Params, Segment, Session};
 use crate::http::limits::Rates;
@@ -41,6 +41,10 @@ struct ShownPerson {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 120, nullable = false)]
     about: Option<String>,
+    /// The user's picture, at `/files/pictures/u:{uid}/{picture}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<uuid::Uuid>, nullable = false)]
+    picture: Option<FileId>,
 }
 
 /// The caller.
@@ -103,9 +107,9 @@ pub(in crate::http) async fn rename(
 const PROFILES: usize = 100;
 
 impl From<app::ShownPerson> for ShownPerson {
-    fn from(app::ShownPerson { uid, name, profile, is_deleted }: app::ShownPerson) -> ShownPerson {
+    fn from(app::ShownPerson { uid, name, profile, picture, is_deleted }: app::ShownPerson) -> ShownPerson {
         let about = Some(profile.about).filter(|about| !about.is_empty());
-        ShownPerson { uid: uid.0, name, deleted: is_deleted, hue: profile.hue, about }
+        ShownPerson { uid: uid.0, name, deleted: is_deleted, hue: profile.hue, about, picture }
     }
 }
 
@@ -122,7 +126,7 @@ pub(in crate::http) struct Search {
 #[utoipa::path(
     get, path = "/api/v1/users", operation_id = "findUsers", tag = "People",
     params(Search),
-    responses((status = 200, body = Vec<Person>, description = "At most 20: first the person with that name, then those \
+    responses((status = 200, body = Vec<ShownPerson>, description = "At most 20: first the person with that name, then those \
         whose name begins with it, then the others, each by name. People who are found only by their whole name \
         (`found_by` of the setting `privacy`) are found by friends, too")),
     extensions(("x-codes" = json!(["rate_limited"]))),
@@ -136,8 +140,9 @@ pub(in crate::http) async fn find(
 ) -> Result<Response, Problem> {
     rates.search(session.uid)?;
     let found = people.find(session.uid, &name, settings.limits.search_results).await?;
-    let people: Vec<Person> = found.into_iter().map(|(uid, name)| Person { uid: uid.0, name }).collect();
-    Ok(json(StatusCode::OK, &people))
+    let uids: Vec<Uid> = found.into_iter().map(|(uid, _)| uid).collect();
+    let shown: Vec<ShownPerson> = people.shown(&uids).await?.into_iter().map(ShownPerson::from).collect();
+    Ok(json(StatusCode::OK, &shown))
 }
 
 /// Get one user.

@@ -13,8 +13,8 @@ use uuid::Uuid;
 use super::json;
 use super::messages::Sent;
 use super::reading::Reads;
-use crate::app::People;
 use crate::app::messages::SendAck;
+use crate::app::{People, Pictures};
 use crate::domain::{ClientId, Conversation, Entry, Setting};
 use crate::http::error::Problem;
 use crate::http::extract::{Json, Params, Segment, Segments, Session};
@@ -37,18 +37,24 @@ pub(in crate::http) struct NewValue {
 }
 
 /// Set a setting that is the same for all conversations.
+///
+/// The picture is a file that the caller has uploaded; others get its middle, as a small square.
 #[utoipa::path(
     put, path = "/api/v1/settings/{name}", operation_id = "setForAll", tag = "Settings",
-    params(("name" = String, Path, description = "`privacy`, `profile` or `language`")),
+    params(("name" = String, Path, description = "`privacy`, `profile`, `picture` or `language`")),
     request_body = NewValue,
     responses(
         (status = 201, body = Sent, description = "Accepted: it survives a power cut"),
         (status = 200, body = Sent, description = "It was accepted before under this `client_id`: the first answer"),
     ),
-    extensions(("x-codes" = json!(writing(["rate_limited", "client_id_reused", "bad_setting"])))),
+    extensions(("x-codes" = json!(writing([
+        "rate_limited", "client_id_reused", "bad_setting", "unknown_file", "no_picture", "bad_picture", "picture_too_large",
+        "files_unavailable", "no_room",
+    ])))),
 )]
 pub(in crate::http) async fn set_for_all(
     State(people): State<People>,
+    State(pictures): State<Pictures>,
     State(rates): State<Arc<Rates>>,
     Session(session): Session,
     Segment(name): Segment<String>,
@@ -56,6 +62,9 @@ pub(in crate::http) async fn set_for_all(
 ) -> Result<Response, Problem> {
     let setting = named(&name, None)?;
     rates.send(session.uid, 1)?;
+    if setting == Setting::Picture {
+        return answer(pictures.set_own(session.uid, ClientId(client_id), &value).await?);
+    }
     answer(
         people
             .set(session.uid, ClientId(client_id), setting, Conversation::User(session.uid), &value)

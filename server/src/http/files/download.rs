@@ -13,7 +13,7 @@ use futures_util::StreamExt as _;
 
 use super::range::{RangeAsked, asked};
 use crate::app::{FileError, Files};
-use crate::domain::{FileId, MessageId, Preview, ShownFile};
+use crate::domain::{FileId, MessageId, Preview};
 use crate::files::{OCTETS, is_inline, media_type};
 use crate::http::error::Problem;
 use crate::http::extract::{Segments, Session};
@@ -78,7 +78,7 @@ pub(in crate::http) async fn whole(
         .map(move |piece| piece.inspect_err(|error| tracing::warn!(%id, %error, "a download is cut off")));
     let mut answer = (status, Body::from_stream(bytes)).into_response();
     let fields = answer.headers_mut();
-    describe(fields, shown, &shown.media_type, &tag);
+    describe(fields, &shown.name, &shown.media_type, &tag);
     fields.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     fields.insert(header::CONTENT_LENGTH, HeaderValue::from(range.end - range.start));
     if status == StatusCode::PARTIAL_CONTENT {
@@ -122,7 +122,7 @@ pub(in crate::http) async fn preview(
     let bytes = file.preview(preview).await?;
     let kind = media_type(&bytes);
     let mut answer = Body::from(bytes).into_response();
-    describe(answer.headers_mut(), &file.shown, kind, &tag);
+    describe(answer.headers_mut(), &file.shown.name, kind, &tag);
     Ok(answer)
 }
 
@@ -131,26 +131,23 @@ fn named(message_id: &str, id: &str) -> Result<(MessageId, FileId), Problem> {
     Ok((row, id.parse().map_err(|_| FileError::Unknown)?))
 }
 
-fn is_known(headers: &HeaderMap, tag: &str) -> bool {
+pub(super) fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     let known = headers.get(header::IF_NONE_MATCH).and_then(|known| known.to_str().ok());
     known.is_some_and(|known| known.split(',').any(|one| one.trim().trim_start_matches("W/") == tag))
 }
 
-fn unchanged(tag: &str) -> Response {
+pub(super) fn unchanged(tag: &str) -> Response {
     let fields = [(header::ETAG, tag), (header::CACHE_CONTROL, CACHE)];
     (StatusCode::NOT_MODIFIED, fields).into_response()
 }
 
 /// Says what the bytes are, and how a browser may treat them.
-fn describe(fields: &mut HeaderMap, shown: &ShownFile, media_type: &str, tag: &str) {
+pub(super) fn describe(fields: &mut HeaderMap, name: &str, media_type: &str, tag: &str) {
     let is_inline = is_inline(media_type);
     let kind = if is_inline { media_type } else { OCTETS };
     let how = if is_inline { "inline" } else { "attachment" };
     fields.insert(header::CONTENT_TYPE, text(kind.to_owned()));
-    fields.insert(
-        header::CONTENT_DISPOSITION,
-        text(format!("{how}; filename*=UTF-8''{}", encoded(&shown.name))),
-    );
+    fields.insert(header::CONTENT_DISPOSITION, text(format!("{how}; filename*=UTF-8''{}", encoded(name))));
     fields.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(SANDBOX));
     fields.insert(header::CACHE_CONTROL, HeaderValue::from_static(CACHE));
     fields.insert(header::ETAG, text(tag.to_owned()));

@@ -1,14 +1,24 @@
-//! `/files`: uploads by tus 1.0, and downloads by way of a row that names the file.
+//! `/files`: uploads by tus 1.0, downloads by way of a row that names the file, and pictures of people and groups.
 
 pub(super) mod download;
 mod metadata;
+pub(super) mod picture;
 mod range;
 pub(super) mod tus;
 
 use axum::http::StatusCode;
 
 use super::error::Problem;
-use crate::app::FileError;
+use crate::app::{FileError, PictureRefusal};
+
+impl From<PictureRefusal> for Problem {
+    fn from(error: PictureRefusal) -> Problem {
+        match error {
+            PictureRefusal::File(error) => error.into(),
+            PictureRefusal::Row(error) => error.into(),
+        }
+    }
+}
 
 impl From<FileError> for Problem {
     fn from(error: FileError) -> Problem {
@@ -21,6 +31,7 @@ impl From<FileError> for Problem {
             FileError::Named => (StatusCode::CONFLICT, "file_named"),
             FileError::TooLarge(_) | FileError::TooMuch => (StatusCode::PAYLOAD_TOO_LARGE, "file_too_large"),
             FileError::BadPicture => (StatusCode::UNPROCESSABLE_ENTITY, "bad_picture"),
+            FileError::NoPicture => (StatusCode::UNPROCESSABLE_ENTITY, "no_picture"),
             FileError::PictureTooLarge => (StatusCode::UNPROCESSABLE_ENTITY, "picture_too_large"),
             FileError::Empty => (StatusCode::UNPROCESSABLE_ENTITY, "file_empty"),
             FileError::Name(_) => (StatusCode::UNPROCESSABLE_ENTITY, "bad_file_name"),

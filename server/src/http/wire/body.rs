@@ -80,7 +80,7 @@ pub(super) enum BodyForm {
     },
     /// Of a `setting`.
     Setting {
-        /// `draft`, `mute`, `pin`, `archive`, `hide`, `unread`, `block`, `privacy`, `profile` or `language`.
+        /// `draft`, `mute`, `pin`, `archive`, `hide`, `unread`, `block`, `privacy`, `profile`, `picture` or `language`.
         name: String,
         /// The value; `null`: none.
         #[schema(nullable = true)]
@@ -163,6 +163,9 @@ pub(super) enum BodyForm {
         /// Of `keep`, and of `added` and `joined` where it was ever set: for how long messages of the group are kept from now on.
         #[schema(nullable = false)]
         keep: Option<KeepForm>,
+        /// Of `picture`: the group's picture from now on; `null`: none.
+        #[schema(nullable = true)]
+        picture: Option<Uuid>,
         /// Of `muted`: when that ends; absent: it is for good.
         #[schema(nullable = false, format = DateTime)]
         until: Option<String>,
@@ -263,6 +266,7 @@ pub(super) enum ActionForm {
     Unbanned,
     Slow,
     Keep,
+    Picture,
     Muted,
     Unmuted,
 }

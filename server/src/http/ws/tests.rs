@@ -21,9 +21,9 @@ use uuid::Uuid;
 use super::session::{SocketSession, run};
 use crate::app::messages::OutgoingMessage;
 use crate::app::{
-    AccountOptions, Accounts, Attachments, Audit, Consent, Conversations, Due, EphemeralOptions, Ephemerals,
-    FileOptions, Files, Groups, Ids, InboxSync, Invites, LiveSession, Messages, Moments, Operators, People,
-    Presence, Push, Reports, Search, SearchOptions, SignUp, Token,
+    AccountOptions, Accounts, Attachments, Audit, Consent, Conversations, Due, FileOptions, Files, Groups,
+    Ids, InboxSync, Invites, LiveSession, Messages, Moments, Operators, People, Pictures, Push, Reports,
+    Search, SearchOptions, SignUp, Token,
 };
 use crate::config::Config;
 use crate::domain::{ClientId, Clock, Conversation, Mentions, MessageId, PageLimit, Timestamp, Uid};
@@ -211,8 +211,7 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Direc
     };
     let history = store.history().await.expect("memory");
     let ids = Ids::in_memory("a secret of the tests").await.expect("opens");
-    let strangers = DailyLimit::new("strangers", 0, clock.clone(), None);
-    let consent = Consent::new(store.clone(), strangers);
+    let consent = Consent::new(store.clone(), DailyLimit::new("strangers", 0, clock.clone(), None));
     let groups =
         Groups::new(store.clone(), directory.clone(), queues.clone(), ids.clone(), consent, new_uuid.clone());
     let people = People::new(store.clone(), directory.clone(), queues.clone(), 10);
@@ -220,6 +219,17 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Direc
     let audit = Audit::new(directory.clone(), clock.clone());
     let attachments = Attachments::new(directory.clone(), store.clone(), clock.clone());
     let of_files = FileOptions { most_bytes: 1, account_bytes: 1, refused: Vec::new() };
+    let files = Files::new(
+        directory.clone(),
+        store.clone(),
+        FilePlace::in_memory(),
+        clock.clone(),
+        of_files,
+        new_uuid,
+    );
+    let ephemerals = ephemeral::over(store.clone(), directory.clone(), &config);
+    let pictures =
+        Pictures::new(files.clone(), people.clone(), groups.clone(), accounts.clone(), ephemerals.clone());
     let state = AppState {
         version: Version::default(),
         operators: Operators::new(accounts.clone(), directory.clone(), audit, clock.clone()),
@@ -240,20 +250,14 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Direc
             SearchOptions::default(),
         ),
         moments: Moments::new(store.clone(), people.clone(), queues.clone(), attachments.clone(), 8_000),
-        files: Files::new(
-            directory.clone(),
-            store.clone(),
-            FilePlace::in_memory(),
-            clock.clone(),
-            of_files,
-            new_uuid,
-        ),
+        files,
+        pictures,
         attachments,
         people,
         groups: groups.clone(),
         invites: Invites::new(directory.clone(), groups.clone(), ids.clone(), clock.clone()),
-        reports: Reports::new(directory.clone(), store.clone(), groups, clock.clone()),
-        ephemerals: ephemerals(store, directory.clone(), &config),
+        reports: Reports::new(directory.clone(), store, groups, clock.clone()),
+        ephemerals,
         push: Push::off(),
         ids,
         new_request_id: Arc::new(|| "1".to_owned()),
@@ -274,15 +278,6 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Direc
         settings: Arc::new(Settings::new(&config)),
     };
     (HttpState::new(state), directory)
-}
-
-fn ephemerals(store: Arc<FaultyStore>, directory: Arc<Directory>, config: &Config) -> Ephemerals {
-    let options = EphemeralOptions {
-        typing: config.messages.typing,
-        presence: config.messages.presence,
-        group_members: config.limits.typing_group_members,
-    };
-    Ephemerals::new(store, directory, Presence::new(None), options, Clock::new(|| Timestamp(7)))
 }
 
 /// The behaviour of the connection, by the letter of the "Sync rules" of PROTOCOL.md.

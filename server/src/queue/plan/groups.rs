@@ -181,6 +181,7 @@ fn checked(setting: &GroupSetting) -> Result<GroupSetting, SendError> {
         GroupSetting::History(_)
         | GroupSetting::SlowSeconds(_)
         | GroupSetting::Keep(_)
+        | GroupSetting::Picture(_)
         | GroupSetting::Muted(_) => setting.clone(),
     })
 }

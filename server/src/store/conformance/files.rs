@@ -81,7 +81,14 @@ async fn grows(files: &Directory) {
     assert!(!grow(10, &[4, 6]).await);
     let whole = known(files, 1).await;
     assert_eq!((whole.state, whole.length, whole.check_at), (FileState::Whole, 10, Timestamp(300)));
-    assert_eq!(whole.facts, FileFacts { name: "number \"1\".jpg".to_owned(), ..facts });
+    let facts = FileFacts { name: "number \"1\".jpg".to_owned(), ..facts };
+    assert_eq!(whole.facts, facts);
+    let all = Preview::ALL.to_vec();
+    for n in [1, 2] {
+        files.set_previews(id(n), &all).await.expect("asked");
+    }
+    assert_eq!(known(files, 1).await.facts, FileFacts { previews: all, ..facts });
+    assert_eq!(known(files, 2).await.facts.previews, [], "it is not whole");
 }
 
 async fn uses(files: &Directory) {

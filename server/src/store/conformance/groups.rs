@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::message::Person;
-use crate::domain::{GroupSetting, GroupStep, History, Keep, Mute, Muted};
+use crate::domain::{FileId, GroupSetting, GroupStep, History, Keep, Mute, Muted};
 
 const ANN: Uid = Uid(10_001);
 const BOB: Uid = Uid(10_002);
@@ -83,6 +83,9 @@ pub async fn slow_mode_and_mutes_are_settings_of_the_group(store: &dyn MessageSt
     let steps = [
         GroupSetting::SlowSeconds(30),
         GroupSetting::Keep(keep),
+        GroupSetting::Picture(Some(FileId(uuid::Uuid::from_u128(7)))),
+        GroupSetting::Picture(None),
+        GroupSetting::Picture(Some(FileId(uuid::Uuid::from_u128(8)))),
         GroupSetting::Muted(muted.clone()),
         GroupSetting::Topic("hush".into()),
     ];

@@ -1,6 +1,6 @@
 //! Files by the Rust client.
 
-use tidemark_client::{Draft, Http, RangeQuery, Recipient};
+use tidemark_client::{Conversation, Draft, Http, RangeQuery, Recipient};
 
 use crate::support::TestApp;
 
@@ -24,4 +24,28 @@ async fn a_file_is_uploaded_named_and_read() {
         http.preview(sent.message_id, id, "small").await.expect_err("none").code(),
         Some("unknown_file")
     );
+}
+
+#[tokio::test]
+async fn a_picture_of_a_person_and_of_a_group_is_chosen_seen_and_taken_away() {
+    let app = TestApp::start().await;
+    let http = Http::new(&format!("http://{}", app.address)).expect("an address");
+    let ann = http.sign_up("ann", "correct horse battery").await.expect("signed up");
+    let http = http.with_token(&ann.token);
+    let mut png = std::io::Cursor::new(Vec::new());
+    image::DynamicImage::new_rgb8(300, 200).write_to(&mut png, image::ImageFormat::Png).expect("encoded");
+    let file = http.upload("me.png", png.get_ref()).await.expect("uploaded");
+    http.set_picture(uuid::Uuid::from_u128(1), Some(file)).await.expect("set");
+    let own = || async { http.profiles(&[ann.uid]).await.expect("asked").remove(0).picture };
+    assert_eq!(own().await, Some(file));
+    let square = http.picture(Conversation::User(ann.uid), file).await.expect("read");
+    assert_eq!(image::load_from_memory(&square).expect("a picture").width(), 200);
+    let gid = http.create_group("walkers", &[]).await.expect("made");
+    http.set_group_picture(gid, Some(file)).await.expect("set");
+    assert_eq!(http.group(gid).await.expect("asked").picture, Some(file));
+    assert_eq!(http.conversations().await.expect("asked")[0].picture, Some(file));
+    http.picture(Conversation::Group(gid), file).await.expect("read");
+    http.set_group_picture(gid, None).await.expect("set");
+    http.set_picture(uuid::Uuid::from_u128(3), None).await.expect("set");
+    assert_eq!((own().await, http.group(gid).await.expect("asked").picture), (None, None));
 }

@@ -5,8 +5,18 @@ use std::sync::atomic::AtomicU64;
 use serde_json::value::RawValue;
 
 use super::*;
-use crate::app::People;
+use crate::app::{EphemeralOptions, Ephemerals, People, Presence};
 use crate::domain::Setting;
+
+/// Typing and presence over this storage.
+pub(super) fn over(store: Arc<FaultyStore>, directory: Arc<Directory>, config: &Config) -> Ephemerals {
+    let options = EphemeralOptions {
+        typing: config.messages.typing,
+        presence: config.messages.presence,
+        group_members: config.limits.typing_group_members,
+    };
+    Ephemerals::new(store, directory, Presence::new(None), options, Clock::new(|| Timestamp(7)))
+}
 
 /// Numbers the changes of settings.
 static NEXT: AtomicU64 = AtomicU64::new(1 << 32);

@@ -7,6 +7,7 @@ use crate::support::{Answer, Person, TestApp, client_id};
 
 mod bad;
 mod life;
+mod pictures;
 mod rights;
 mod uploads;
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::{Group, GroupSetting, GroupSettings, GroupStep, History, Keep, Mute, Role};
+use crate::domain::{FileId, Group, GroupSetting, GroupSettings, GroupStep, History, Keep, Mute, Role};
 use crate::store::conformance::{id, read_marker, text_message};
 
 /// A blob with a good header and this content.
@@ -68,6 +68,7 @@ fn records() -> Vec<JournalRecord> {
         GroupStep::Set(GroupSetting::History(History::Visible)),
         GroupStep::Set(GroupSetting::SlowSeconds(30)),
         GroupStep::Set(GroupSetting::Keep(Keep { seconds: 60, gone_before: 5 })),
+        GroupStep::Set(GroupSetting::Picture(Some(FileId(uuid::Uuid::from_u128(7))))),
         GroupStep::Muted(bob, Mute::Until(Timestamp(6))),
         GroupStep::Unmuted(bob),
     ];
