@@ -94,7 +94,8 @@ pub async fn slow_mode_and_mutes_are_settings_of_the_group(store: &dyn MessageSt
     }
     let settings = store.group(GID).await.expect("read").expect("made").settings.clone();
     assert_eq!((settings.slow_seconds, settings.keep, settings.muted), (30, keep, muted));
-    accepted(store, change(6, 5, GroupStep::Set(GroupSetting::Muted(vec![])), vec![])).await;
+    assert_eq!(settings.picture, Some(FileId(uuid::Uuid::from_u128(8))));
+    accepted(store, change(9, 8, GroupStep::Set(GroupSetting::Muted(vec![])), vec![])).await;
     assert_eq!(store.group(GID).await.expect("read").expect("made").settings.muted, []);
 }
 
