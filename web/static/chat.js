@@ -11,7 +11,7 @@ import { Composer } from "./composer.js";
 import { openDb } from "./db.js";
 import { dateDialog } from "./date.js";
 import { groupDialog } from "./dialogs.js";
-import { $, hues, paint } from "./dom.js";
+import { $ } from "./dom.js";
 import { emojiPicker } from "./emoji.js";
 import { findDialog } from "./find.js";
 import { forwardDialog } from "./forward.js";
@@ -117,7 +117,6 @@ const banner = new Banner(() => line.now());
 const subscription = new Subscription(call, self);
 const end = sessionEnd(call, { db, store, composer, badge, notifier, subscription, line });
 tellRefusals(store);
-store.watch(() => paint(document.querySelector(".side .disc"), hues.get(self.uid)));
 
 // What opens beside it or over it.
 const date = dateDialog(async (time) => {

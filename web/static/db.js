@@ -85,10 +85,10 @@ class Db extends Database {
       const isOther = before?.history !== history || seq < (before?.cursor ?? 0);
       for (const store of [rows, early, conversations, settings, friends, stars]) store.clear();
       meta.put({ cursor: seq, history, base: seq + 1 }, "position");
-      for (const { id, title, last, unread, mentions = 0, read_to, seen: told = [], deleted } of list) {
+      for (const { id, title, last, unread, mentions = 0, read_to, seen: told = [], deleted, picture } of list) {
         // May be newer than `seq`: its row is still to come.
         const counted = last?.message_id ?? seq;
-        const conversation = { id, title, deleted, last, unread, mentions, counted, read_to, acked: read_to, floor: seq + 1 };
+        const conversation = { id, title, deleted, picture, last, unread, mentions, counted, read_to, acked: read_to, floor: seq + 1 };
         if (last?.kind === "membership") learn(conversation, last.body, people, this.uid);
         for (const row of told) await seen(rows, conversation, row);
         conversations.put(conversation);

@@ -48,21 +48,34 @@ const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10ff
 /** A person's words within a sentence of the page: whatever their direction, the sentence keeps its own. */
 export const isolate = (text) => (RIGHT_TO_LEFT.test(text) ? `\u2068${text}\u2069` : text);
 
-/** The hues that people have chosen for their discs, by uid. */
-export const hues = new Map();
+// What people and groups have chosen for their discs, by conversation: {hue, picture}.
+const looks = new Map();
 
-/** The coloured disc of a conversation; without a hue by the same rules as in the page's template. */
-export function disc(id, title) {
-  const number = Number(id.slice(2));
-  const isRoom = id.startsWith("g:");
-  const element = h(`span.disc.tint-${number % 8}${isRoom ? ".room" : ""}`, { "aria-hidden": "true" }, initial(title));
-  return paint(element, isRoom ? undefined : hues.get(number));
+/** Takes in how the disc of a person or a group looks from now on. Those that are shown change where they are. */
+export function dress(id, hue, picture) {
+  const known = looks.get(id);
+  if (known?.hue === hue && known?.picture === picture) return;
+  looks.set(id, { hue, picture });
+  for (const each of document.querySelectorAll(`.disc[data-of="${id}"]`)) paint(each, looks.get(id));
 }
 
-/** Gives a disc a hue, or none. */
-export function paint(disc, hue) {
+/** The disc of a conversation: a letter on a colour, by the same rules as in the page's template, and the picture over it. */
+export function disc(id, title) {
+  const room = id.startsWith("g:") ? ".room" : "";
+  const element = h(`span.disc.tint-${Number(id.slice(2)) % 8}${room}`, { "aria-hidden": "true", "data-of": id }, initial(title));
+  return paint(element, looks.get(id));
+}
+
+/** Gives a disc a hue and a picture, or none. The letter is seen until the picture is there. */
+export function paint(disc, { hue, picture } = {}) {
   disc.classList.toggle("hued", hue !== undefined);
   disc.style.setProperty("--hue", hue ?? 0);
+  const shown = disc.firstElementChild;
+  const src = picture ? `/files/pictures/${disc.dataset.of}/${picture}` : null;
+  if (src === (shown?.getAttribute("src") ?? null)) return disc;
+  shown?.remove();
+  // One that is known already is there at once, and does not flicker.
+  if (src) disc.append(h("img", { src, alt: "", decoding: "sync", draggable: "false", onerror: ({ target }) => target.remove() }));
   return disc;
 }
 

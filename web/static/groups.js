@@ -10,7 +10,7 @@ export const called = (name) => (DELETED.test(name) ? t("person.deleted") : name
 
 /** A membership row as a sentence, or one that says for how long messages are kept. */
 export function eventOf(store, { kind, sender, body }) {
-  const { action, name, topic, history, role, uid, user_name, by, by_name, owner, owner_name, slow_seconds, keep, until }
+  const { action, name, topic, history, role, uid, user_name, by, by_name, owner, owner_name, slow_seconds, keep, picture, until }
     = kind === "keep" ? { action: kind, by: sender, keep: body.keep } : body;
   const me = store.self.uid;
   const nameOf = (number, name) => (number === me ? t("you")
@@ -29,6 +29,7 @@ export function eventOf(store, { kind, sender, body }) {
       : owner === me ? t("event.left_to_you", names()) : t("event.left_to", { ...names(), owner: nameOf(owner, owner_name) });
     case "renamed": return t(`event.${byMe("renamed")}`, { by: nameOf(by, by_name), group: isolate(name) });
     case "topic": return t(`event.${byMe(topic ? "topic" : "no_topic")}`, { by: nameOf(by, by_name), topic: isolate(topic ?? "") });
+    case "picture": return t(`event.${byMe(picture ? "picture" : "no_picture")}`, { by: nameOf(by, by_name) });
     case "history": return t(`event.${byMe(history === "visible" ? "history_visible" : "history_hidden")}`, { by: nameOf(by, by_name) });
     case "muted": return t(`event.${of(until ? "muted" : "muted_for_good")}`, { ...names(), when: until && momentOf(until) });
     case "slow": return t(`event.${byMe(slow_seconds ? "slow" : "slow_off")}`, { by: nameOf(by, by_name), time: lastingOf(slow_seconds) });

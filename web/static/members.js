@@ -1,5 +1,5 @@
-// The part of the panel that is a group's: its members and their rights, its name, topic, history, slow mode and time for messages, bans,
-// reports, and open invitations.
+// The part of the panel that is a group's: its members and their rights, its picture, name, topic, history, slow mode and time for messages,
+// bans, reports, and open invitations.
 // Actions that somebody may not take are not offered.
 
 import { removalOf } from "./actions.js";
@@ -9,6 +9,7 @@ import { isWanted, offer } from "./keep.js";
 import { leaveGroup } from "./leave.js";
 import { item, openMenu } from "./menu.js";
 import { Picker, people } from "./picker.js";
+import { pictureButtons } from "./portrait.js";
 import { reportLine } from "./report.js";
 import { many, uuid } from "./store.js";
 import { lastingOf, momentOf, t } from "./texts.js";
@@ -39,6 +40,7 @@ export function groupPart(store, call, left) {
     $("members-list").toggleAttribute("data-loading", false);
     await store.learnGroup(`g:${gid}`, group);
     $("describe").hidden = $("banned").hidden = $("reported").hidden = !governs();
+    pictured(group.picture);
     $("describe-name").value = group.name;
     $("describe-topic").value = group.topic;
     $("describe-history").checked = group.history === "visible";
@@ -195,6 +197,7 @@ export function groupPart(store, call, left) {
     if (changes.length) await act("PATCH", "", Object.fromEntries(changes));
     if (!$("members-problem").textContent) $("describe").open = false;
   });
+  const pictured = pictureButtons($("describe-picture"), { note: $("members-problem"), set: (picture) => act("PATCH", "", { picture }) });
   const picker = new Picker($("members-find"), $("members-found"), {
     note: problem,
     find: async (text) => (await people(call, text))

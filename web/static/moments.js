@@ -47,7 +47,7 @@ export function open(store, { body, limit }) {
     who.open = false;
     seers.replaceChildren();
   } }, text, tray.element, who, problem, h("span.pick", {}, add), h("button.button.primary", {}, t("moments.post")));
-  pickWith(add, (files) => tray.add(files), "image/*");
+  pickWith(add, (files) => tray.add(files), { accept: "image/*" });
   pasteInto(text, (files) => tray.add(files));
   const acts = {
     view: async (message_id, id) => (await import("./viewer.js")).view(store, message_id, id),

@@ -1,6 +1,6 @@
 // The person's own name: changing it in the settings, and showing another one wherever the page has it.
 
-import { $, disc, hues, paint } from "./dom.js";
+import { $, disc } from "./dom.js";
 import { t } from "./texts.js";
 
 /** `renamed(name)`: the server has taken another name. Answers {reset}, for each time that the settings open. */
@@ -42,7 +42,7 @@ export function showOwnName(store, name) {
   $("profile-name").textContent = name;
   $("logged-in-as").textContent = t("settings.logged_in_as", { name });
   for (const field of document.querySelectorAll("input[name=username]")) field.value = name;
-  const own = () => paint(disc(`u:${self.uid}`, name), hues.get(self.uid));
+  const own = () => disc(`u:${self.uid}`, name);
   document.querySelector(".side .bar .disc").replaceWith(own());
   $("profile-disc").replaceWith(Object.assign(own(), { id: "profile-disc" }));
   store.load([]);

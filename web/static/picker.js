@@ -1,7 +1,7 @@
 // A search field with a list of what was found: arrows move, Enter takes. For people and conversations.
 
 import { folded } from "./characters.js";
-import { disc, h } from "./dom.js";
+import { disc, dress, h } from "./dom.js";
 import { t } from "./texts.js";
 
 // Milliseconds after the last key, before the server is asked.
@@ -101,5 +101,9 @@ export class Picker {
 export async function people(call, text) {
   if (!text) return [];
   const found = await call("GET", `/users?name=${encodeURIComponent(text)}`);
-  return found.map(({ uid, name }) => ({ id: `u:${uid}`, title: name }));
+  return found.map(({ uid, name, hue, picture }) => {
+    const id = `u:${uid}`;
+    dress(id, hue, picture);
+    return { id, title: name };
+  });
 }

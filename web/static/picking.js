@@ -5,8 +5,8 @@ import { item, openMenu } from "./menu.js";
 import { t } from "./texts.js";
 import { isTouch } from "./touch.js";
 
-/** A button that chooses files; where a finger points, its menu has the camera, too. `take(files)` gets them. */
-export function pickWith(button, take, types = "") {
+/** A button that chooses files; where a finger points, its menu has the camera, too. `take(files)` gets them; `which`: attributes of the field. */
+export function pickWith(button, take, which = {}) {
   const chosen = ({ target }) => {
     const files = [...target.files];
     // So that the same file can be chosen again.
@@ -14,7 +14,7 @@ export function pickWith(button, take, types = "") {
     take(files);
   };
   const field = (more) => h("input", { type: "file", hidden: "", multiple: "", onchange: chosen, ...more });
-  const any = field(types && { accept: types });
+  const any = field(which);
   const camera = field({ accept: "image/*", capture: "environment", multiple: null });
   button.after(any, camera);
   button.addEventListener("click", () => {

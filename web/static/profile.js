@@ -1,6 +1,7 @@
-// The settings of a person's looks to others: the colour of the disc and a line of text, shown as they will be; and of privacy.
+// The settings of a person's looks to others: the picture, the colour of the disc and a line of text, shown as they will be; and of privacy.
 
 import { $, disc, paint } from "./dom.js";
+import { pictureButtons } from "./portrait.js";
 import { t } from "./texts.js";
 
 // Code points of the line, as the server counts them; `maxlength` would count most emoji twice.
@@ -19,11 +20,11 @@ export function profileSettings(store) {
     return value === "" ? undefined : Number(value);
   };
   const preview = () => {
-    const shown = paint(disc(`u:${store.self.uid}`, store.self.name), hue());
+    const shown = paint(disc(`u:${store.self.uid}`, store.self.name), { hue: hue(), picture: store.ownPicture() });
     $("profile-disc").replaceWith(Object.assign(shown, { id: "profile-disc" }));
     $("profile-line").textContent = about.value.trim();
   };
-  const swatch = ({ value, nextElementSibling }) => paint(nextElementSibling, Number(value));
+  const swatch = ({ value, nextElementSibling }) => paint(nextElementSibling, { hue: Number(value) });
   for (const colour of listed) if (colour.value) swatch(colour);
   // Changes by other devices are shown until something is chosen here.
   let touched = false;
@@ -41,6 +42,11 @@ export function profileSettings(store) {
     await store.setForAll("profile", Object.keys(value).length ? value : null);
     touched = false;
     $("profile-done").textContent = t("profile.saved");
+  });
+
+  const pictured = pictureButtons($("profile-picture"), {
+    note: $("profile-picture-problem"),
+    set: (file) => store.setForAll("picture", file && { file }),
   });
 
   const privacy = $("privacy-form");
@@ -77,11 +83,14 @@ export function profileSettings(store) {
   };
   store.watch(() => {
     if (store.refusedSetting()) $("profile-done").textContent = "";
-    if ($("settings").open && !touched) fill();
+    if (!$("settings").open) return;
+    pictured(store.ownPicture());
+    touched ? preview() : fill();
   });
   const show = () => {
     touched = false;
     $("profile-done").textContent = "";
+    pictured(store.ownPicture());
     fill();
   };
   return { show };

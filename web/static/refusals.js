@@ -6,7 +6,7 @@ import { refused, t } from "./texts.js";
 // Their names on the page.
 const TITLES = {
   mute: "mute.title", pin: "pin.title", archive: "list.archive", hide: "list.archive", unread: "list.mark_unread", block: "contacts.block",
-  profile: "profile.title", privacy: "privacy.title",
+  profile: "profile.title", picture: "profile.title", privacy: "privacy.title",
 };
 
 export function tellRefusals(store) {

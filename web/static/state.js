@@ -224,12 +224,13 @@ export async function isOvertaken(outbox, { kind, conversation, client_id, body 
 export const blank = (id, floor) => ({ id, title: null, last: null, unread: 0, mentions: 0, counted: 0, read_to: 0, acked: 0, floor });
 
 /** Names, whether the person is still in the group, and when they may speak there, from a membership row. */
-export function learn(conversation, { action, name, uid, user_name, by, by_name, owner, owner_name, slow_seconds, until }, people, self) {
+export function learn(conversation, { action, name, uid, user_name, by, by_name, owner, owner_name, slow_seconds, picture, until }, people, self) {
   conversation.title = name ?? conversation.title;
   if (user_name) people.put(user_name, uid);
   if (by_name) people.put(by_name, by);
   if (owner_name) people.put(owner_name, owner);
   if (action === "slow") conversation.slow = slow_seconds;
+  if (action === "picture") conversation.picture = picture;
   if (uid !== self) return;
   conversation.left = ["removed", "left", "banned"].includes(action);
   if (action === "muted") conversation.muted = { until };

@@ -1,7 +1,7 @@
 // The state that the page shows, read from the database and read again when it changed: conversations, names, drafts, the outbox.
 // Writes go to the database first, but for a message (`sending`). Other tabs are notified through `nudge`.
 
-import { hues, isolate } from "./dom.js";
+import { dress, isolate } from "./dom.js";
 import { Drafts } from "./drafts.js";
 import { called, eventOf } from "./groups.js";
 import { History } from "./history.js";
@@ -66,9 +66,9 @@ export class Store extends Listed {
       this.sending.add(next.ids);
       this.box.show();
       this.names.set(this.self.uid, this.self.name);
-      for (const [uid, { hue }] of this.profiles ?? []) hue === undefined ? hues.delete(uid) : hues.set(uid, hue);
-      const own = this.setting("profile")?.hue;
-      own === undefined ? hues.delete(this.self.uid) : hues.set(this.self.uid, own);
+      for (const [uid, { hue, picture }] of this.profiles ?? []) if (uid !== this.self.uid) dress(`u:${uid}`, hue, picture);
+      for (const [id, { picture }] of this.conversations) if (id.startsWith("g:")) dress(id, undefined, picture ?? undefined);
+      dress(`u:${this.self.uid}`, this.setting("profile")?.hue, this.ownPicture());
       // Asked for now: there may be no connection when they are shown.
       for (const uid of this.friends.keys()) this.name(uid);
       this.show(next.ids);
@@ -114,7 +114,7 @@ export class Store extends Listed {
     return known === undefined ? `#${uid}` : called(known);
   }
 
-  /** The profile of a person beside the name: {hue, about}; asked for when it is not known or old. */
+  /** The profile of a person beside the name: {hue, about, picture}; asked for when it is not known or old. */
   profile(uid) {
     if (uid === this.self.uid) return this.setting("profile") ?? {};
     const known = this.profiles?.get(uid);
@@ -146,9 +146,9 @@ export class Store extends Listed {
     if (!uids.length) return [];
     for (const uid of uids) this.profiled.set(uid, Date.now());
     const people = await this.call("GET", `/profiles?uids=${uids}`).catch(() => []);
-    const isNews = ({ uid, name, hue, about, deleted }) => {
+    const isNews = ({ uid, name, hue, about, picture, deleted }) => {
       const known = this.profiles.get(uid);
-      return !known || known.hue !== hue || known.about !== about || known.deleted !== deleted || this.names.get(uid) !== name;
+      return !known || known.hue !== hue || known.about !== about || known.picture !== picture || known.deleted !== deleted || this.names.get(uid) !== name;
     };
     if (people.some(isNews)) await this.keepPeople(people);
     return people;
@@ -156,9 +156,9 @@ export class Store extends Listed {
 
   keepPeople(people) {
     return this.write(null, (db) => db.write(["names"], (names) => {
-      for (const { uid, name, hue, about, deleted } of people) {
+      for (const { uid, name, hue, about, picture, deleted } of people) {
         names.put(name, uid);
-        names.put({ hue, about, deleted, at: Date.now() }, `profile ${uid}`);
+        names.put({ hue, about, picture, deleted, at: Date.now() }, `profile ${uid}`);
       }
     }));
   }
@@ -202,12 +202,12 @@ export class Store extends Listed {
   }
 
   /** Keeps what the server says of a group that the person is in. */
-  learnGroup(id, { name, topic, role, members, member_count, slow_seconds: slow }) {
+  learnGroup(id, { name, topic, picture, role, members, member_count, slow_seconds: slow }) {
     const { muted = null } = members.find(({ uid }) => uid === this.self.uid) ?? {};
     const people = members.map(({ uid }) => uid);
     return this.write(id, async (db) => {
       await db.learn(members);
-      await db.patch(id, { title: name, topic, role, left: false, members: member_count, people, slow, muted });
+      await db.patch(id, { title: name, topic, picture, role, left: false, members: member_count, people, slow, muted });
     });
   }
 
@@ -269,6 +269,9 @@ export class Store extends Listed {
     if (waiting) return waiting.frame?.value ?? waiting.call?.body.value ?? null;
     return this.settings.get(`${name} ${id}`) ?? null;
   }
+
+  /** The person's own picture, once the server has it: before that there is nothing to load. */
+  ownPicture() { return this.settings.get(`picture u:${this.self.uid}`)?.file; }
 
   /** The oldest setting that the server has refused. Drafts are left out: they stay in this browser. */
   refusedSetting() {

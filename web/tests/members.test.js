@@ -10,6 +10,7 @@ class Element extends EventTarget {
   children = [];
   classList = { toggle() {} };
   style = { setProperty() {} };
+  after() {}
   append(...children) { this.children.push(...children); }
   replaceChildren(...children) { this.children = children; }
   setAttribute() {}
@@ -22,6 +23,7 @@ test("all reports of a group are listed, also those behind the first page", asyn
   const elements = new Map();
   document.createElement = () => new Element();
   const $ = document.getElementById = (id) => elements.get(id) ?? elements.set(id, new Element()).get(id);
+  $("describe-picture").append(new Element(), new Element());
   const report = (number) => ({ number, made_at: "2026-01-01T00:00:00Z", reason: "spam", text: "", about: { uid: 3, name: "Cleo" },
     message: { text: "Buy this", sent_at: "2026-01-01T00:00:00Z", message_id: number } });
   const reports = Array.from({ length: 70 }, (_, at) => report(at + 1));

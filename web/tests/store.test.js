@@ -247,6 +247,19 @@ test("a name that has changed is shown everywhere, and is asked for anew when th
   assert.deepEqual([store.title("u:10002"), store.line(row(3), true)], ["Robert", "Robert: hi"]);
 });
 
+test("another picture of a person is kept, and that of a group is told as a sentence", async () => {
+  const kept = new Map();
+  store.profiles = new Map([[10_002, { hue: 5, at: 0 }]]);
+  store.db = { write: async (_, work) => work({ put: (value, key) => kept.set(key, value) }), overview: async () => ({}) };
+  store.call = async () => [{ uid: 10_002, name: "Bob", hue: 5, picture: "one" }];
+  store.load = async () => {};
+  await store.meetAgain(10_002);
+  assert.equal(kept.get("profile 10002").picture, "one");
+  const event = (body) => eventOf(store, { kind: "membership", sender: 10_002, body: { action: "picture", by: 10_002, by_name: "Bob", ...body } });
+  assert.equal(event({ picture: "one" }), "Bob changed the picture of the group");
+  assert.equal(event({ picture: null, by: 10_001 }), "You removed the picture of the group");
+});
+
 test("people of whom one was told before they were watched are asked for again", async () => {
   store.names.delete(10_002);
   store.call = async (_, path) => {

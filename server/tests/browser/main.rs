@@ -47,6 +47,7 @@ mod people;
 mod pictures;
 mod pins;
 mod place;
+mod portraits;
 mod presence;
 mod recovery;
 mod refusals;
