@@ -277,9 +277,9 @@ mod tests {
     use crate::Language;
     use std::collections::BTreeSet;
 
-    /// The most that all scripts and styles together may weigh in any one language, compressed: 161 KiB, for the pages of the chat, those
+    /// The most that all scripts and styles together may weigh in any one language, compressed: 165 KiB, for the pages of the chat, those
     /// of tables and of the description, the texts and the emoji. No page needs all of it.
-    const BUDGET_BYTES: usize = 161 * 1024;
+    const BUDGET_BYTES: usize = 165 * 1024;
 
     /// The most that the service worker may weigh, compressed: it has the parts of the chat that read and store rows once more.
     const WORKER_BYTES: usize = 24 * 1024;

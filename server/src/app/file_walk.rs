@@ -157,7 +157,7 @@ impl FileWalk {
         let rows: Vec<_> = people.iter().zip(copies).filter_map(|(uid, copy)| Some((*uid, copy?))).collect();
         let names = |entry: &Entry| {
             let content = &entry.content;
-            content.picture() == Some(id) || content.files().iter().any(|file| file.id() == id)
+            content.kept_files().any(|file| file == id)
         };
         Ok(self.0.store.entries(&rows).await?.iter().flatten().any(names))
     }

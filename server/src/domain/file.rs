@@ -263,6 +263,11 @@ impl Content {
         }
     }
 
+    /// The files that this row keeps from going: those, and the picture that it gives to its sender.
+    pub fn kept_files(&self) -> impl Iterator<Item = FileId> {
+        self.files().into_iter().map(|file| file.id()).chain(self.picture())
+    }
+
     /// The picture of its sender, where this row says so.
     pub fn picture(&self) -> Option<FileId> {
         match self.kind {

@@ -59,7 +59,7 @@ impl<'a> UserFiles<'a> {
             // Whoever is not the sender may follow from the conversation or not.
             let holders = if key.0 == into { Vec::new() } else { vec![into] };
             let of = FileUse { key, target: row.target, holders, at };
-            uses.extend(row.files().iter().map(|file| (file.id(), of.clone())));
+            uses.extend(row.kept_files().map(|file| (file, of.clone())));
         }
         if uses.is_empty() {
             return Ok(());

@@ -254,7 +254,7 @@ async fn a_square_is_the_middle_of_a_picture_turned_and_without_metadata() {
         (PictureForm::Png, told_png(&wide, 6)),
         (PictureForm::WebP, told_webp(&wide, 6)),
     ] {
-        let square = Turn::wait().await.square(form, bytes).await.expect("a picture");
+        let square = PictureTurn::wait().await.square(form, bytes).await.expect("a picture");
         assert!(
             !holds(&square, PLACE) && !holds(&square, b"Exif") && kind::media_type(&square) == "image/jpeg"
         );
@@ -264,9 +264,10 @@ async fn a_square_is_the_middle_of_a_picture_turned_and_without_metadata() {
         assert!(square.get_pixel(250, 128).0[0] < 60, "{form:?}");
         assert!(square.get_pixel(5, 128).0[0] > 180 && square.get_pixel(5, 128).0[1] > 180, "{form:?}");
     }
-    let small = Turn::wait().await.square(PictureForm::Png, encoded(&photo(30, 50), ImageFormat::Png)).await;
+    let small =
+        PictureTurn::wait().await.square(PictureForm::Png, encoded(&photo(30, 50), ImageFormat::Png)).await;
     let small = image::load_from_memory(&small.expect("a picture")).expect("a picture");
     assert_eq!((small.width(), small.height()), (30, 30), "it is not blown up");
-    let none = Turn::wait().await.square(PictureForm::Png, b"\x89PNG\r\n\x1a\nnothing".to_vec()).await;
+    let none = PictureTurn::wait().await.square(PictureForm::Png, b"\x89PNG\r\n\x1a\nnothing".to_vec()).await;
     assert_eq!(none, Err(PictureError::Damaged));
 }

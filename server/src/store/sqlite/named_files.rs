@@ -20,8 +20,8 @@ pub(super) fn of_records<'r>(records: impl IntoIterator<Item = &'r JournalRecord
     for record in records {
         let JournalRecord::Accepted { content, .. } = record else { continue };
         let Some((sender, client_id)) = content.key() else { continue };
-        for file in content.files() {
-            named.push(json!([file.id().0.simple().to_string(), sender.0, client_id.0.simple().to_string()]));
+        for file in content.kept_files() {
+            named.push(json!([file.0.simple().to_string(), sender.0, client_id.0.simple().to_string()]));
         }
     }
     if named.is_empty() { String::new() } else { json!(named).to_string() }

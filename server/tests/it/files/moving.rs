@@ -36,7 +36,8 @@ async fn done(mut command: Command) -> String {
 
 /// Noise with sides that need previews.
 fn picture() -> Vec<u8> {
-    let noise = |x: u32, y: u32| image::Rgb([(x * 7 ^ y * 13) as u8, (x * y) as u8, (x ^ y * 31) as u8]);
+    let noise =
+        |x: u32, y: u32| image::Rgb([((x * 7) ^ (y * 13)) as u8, (x * y) as u8, (x ^ (y * 31)) as u8]);
     let mut bytes = std::io::Cursor::new(Vec::new());
     image::RgbImage::from_fn(600, 500, noise).write_to(&mut bytes, image::ImageFormat::Png).expect("a PNG");
     bytes.into_inner()

@@ -49,7 +49,7 @@ async fn goes_on(store: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_upload_goes_on_at_another_server_over_a_shared_directory() {
     let place = tempfile::tempdir().expect("a directory");
-    goes_on(place.path().join("files").to_str().expect("UTF-8")).await;
+    Box::pin(goes_on(place.path().join("files").to_str().expect("UTF-8"))).await;
     assert!(objects(place.path()) >= 3);
 }
 
@@ -57,7 +57,7 @@ async fn an_upload_goes_on_at_another_server_over_a_shared_directory() {
 async fn an_upload_goes_on_at_another_server_over_a_bucket() {
     let place = tempfile::tempdir().expect("a directory");
     let (serving, address) = serve(service(place.path()), ([127, 0, 0, 1], 0).into()).await;
-    goes_on(&format!("s3+http://KEY:the/secret+of=it@{address}/files/of/chat")).await;
+    Box::pin(goes_on(&format!("s3+http://KEY:the/secret+of=it@{address}/files/of/chat"))).await;
     serving.abort();
 }
 

@@ -81,11 +81,11 @@ async fn an_interrupted_export_goes_on_in_the_middle_of_a_file() {
     let ends: Vec<usize> =
         whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect();
     let first = kinds.iter().position(|kind| *kind == "file").expect("a file");
-    for line in first..kinds.len() - 1 {
-        for cut in [ends[line], ends[line] + 9] {
+    for end in &ends[first..kinds.len() - 1] {
+        for cut in [*end, end + 9] {
             fs::write(&file, &whole[..cut]).expect("written");
             done(&sent.home, &["export", text(&file), "--resume"]).await;
-            assert!(fs::read(&file).expect("readable") == whole, "cut after line {}", line + 1);
+            assert!(fs::read(&file).expect("readable") == whole, "cut at byte {cut}");
         }
     }
     fs::write(&file, &whole[..ends[first]]).expect("written");
