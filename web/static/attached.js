@@ -32,7 +32,7 @@ export function attached(row, before, acts) {
   const pictures = files.filter((file) => kindOf(file) === "picture");
   const others = files.filter((file) => kindOf(file) !== "picture");
   const isAlone = pictures.length === 1;
-  // What this browser has made of an own picture stands there until the server's is loaded.
+  // The preview that this browser has made of an own picture stands there until the server's is loaded.
   const made = [...before?.querySelectorAll(".picture") ?? []].map((tile) => tile.querySelector("canvas"));
   const one = (file, at) => picture(file, { row, place, n: files.indexOf(file), isAlone, made: made[at] }, acts);
   const element = h("div.files", {},

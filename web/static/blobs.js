@@ -7,7 +7,7 @@ import { done } from "./state.js";
 const VERSION = 1;
 // How long bytes without a message stay: the message may be about to be written.
 const ORPHAN_MS = 3_600_000;
-// What may wait in all.
+// The most bytes that wait in all.
 const MOST_WAITING = 90;
 const MOST_BYTES = 2 ** 30;
 

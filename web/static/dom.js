@@ -48,7 +48,7 @@ const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10ff
 /** A person's words within a sentence of the page: whatever their direction, the sentence keeps its own. */
 export const isolate = (text) => (RIGHT_TO_LEFT.test(text) ? `\u2068${text}\u2069` : text);
 
-// What people and groups have chosen for their discs, by conversation: {hue, picture}.
+// The choices of people and groups for their discs, by conversation: {hue, picture}.
 const looks = new Map();
 
 /** Takes in how the disc of a person or a group looks from now on. Those that are shown change where they are. */

@@ -11,7 +11,7 @@ const LONGEST_NAME = 255;
 const PICTURES = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 const SOUNDS = ["audio/mpeg", "audio/ogg", "audio/wav", "audio/flac", "audio/aac", "audio/mp4", "audio/webm"];
 const FILMS = ["video/mp4", "video/webm"];
-// What the server refuses in a name: what is invisible, breaks the line or turns the direction of the text.
+// The characters that the server refuses in a name: what is invisible, breaks the line or turns the direction of the text.
 const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/gu;
 
 /** picture, voice, film, sound, or other: how it is shown. */

@@ -1,4 +1,4 @@
-// What a search has found, as lines that lead there: where it was said, by whom and when, and the text around the first of the words.
+// The hits of a search, as lines that lead there: where it was said, by whom and when, and the text around the first of the words.
 
 import { disc, h } from "./dom.js";
 import { elements, treeOf, words } from "./markdown.js";

@@ -1,4 +1,4 @@
-// The buttons that choose and take away the picture of a person or a group. What cuts the picture is fetched when somebody has chosen one.
+// The buttons that choose and take away the picture of a person or a group. The script that cuts it is fetched when somebody has chosen one.
 
 import { pickWith } from "./picking.js";
 

@@ -6,7 +6,7 @@ import { waveformOf } from "./player.js";
 export const MOST_MS = 15 * 60_000;
 // How often it is heard how loud it is.
 const HEAR_MS = 50;
-// What browsers record, the form that most others play first.
+// The forms in which browsers record, the form that most others play first.
 const FORMS = ["audio/webm;codecs=opus", "audio/mp4", "audio/ogg;codecs=opus"];
 const ENDS = { "audio/webm": "webm", "audio/mp4": "m4a", "audio/ogg": "ogg" };
 

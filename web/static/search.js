@@ -1,4 +1,4 @@
-// One search: in this browser at once, and on the server. What comes from both is one list, newest first, in which nothing stands twice; an
+// One search: in this browser at once, and on the server. Hits of both are one list, newest first, in which nothing stands twice; an
 // answer to what was asked before changes nothing. No document.
 
 import { asKnown, asShown, fits, lookHere } from "./search_here.js";
@@ -28,7 +28,7 @@ export class Search {
     const { found } = this;
     this.begin({ text, ...wanted });
     if (!this.problem) {
-      // What was found and fits is shown until that has been looked for.
+      // Hits that still fit are shown until that has been looked for.
       for (const [id, { row }] of found) this.found.set(id, { row, isGuess: true });
       this.timer = setTimeout(() => this.now(), SETTLE_MS);
     }

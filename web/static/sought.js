@@ -1,4 +1,4 @@
-// What somebody looks for, and where it stands in a text: each of the words, also as a part of a word, in any order. By the same rules as
+// The words of a search, and where they stand in a text: each of the words, also as a part of a word, in any order. By the same rules as
 // on the server (server/src/domain/search/words.rs). Plain values, no document.
 
 import { cut } from "./characters.js";

@@ -1,5 +1,5 @@
 // Uploads of files by tus 1.0 (docs/API.md, "Files"). One pass: asks how far an upload has come, and sends the rest, part by part.
-// What fails is thrown; uploads.js tries again.
+// Failures are thrown; uploads.js tries again.
 
 import { Refusal } from "./api.js";
 

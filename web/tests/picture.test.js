@@ -54,7 +54,7 @@ test("a disc has the picture over its letter, and changes where it is", () => {
   assert.equal(sourceOf(disc("u:7", "Ann")), "/files/pictures/u:7/two", "new discs have it, too");
   dress("g:7", undefined, "three");
   assert.equal(sourceOf(walkers), "/files/pictures/g:7/three");
-  // What cannot be loaded shows the letter.
+  // A picture that cannot be loaded shows the letter.
   const shown = ann.firstElementChild;
   const failed = new Event("error");
   Object.defineProperty(failed, "target", { value: shown });

@@ -58,7 +58,7 @@ let world;
 let db;
 let store;
 let search;
-// What the server was asked, each with `answer(value)`, `refuse(why)` and the signal.
+// The questions to the server, each with `answer(value)`, `refuse(why)` and the signal.
 let asked;
 
 beforeEach(() => {
@@ -175,7 +175,7 @@ test("a hit that is edited, taken back, deleted or removed goes, also where its 
   db.early.set(nameOf(row(6, "")), { change: { kind: "delete", body: {} } });
   await search.renew();
   assert.deepEqual(ids(), [5]);
-  // What waits to go out counts, too.
+  // Messages that wait to go out count, too.
   store.outbox.push({ conversation: `u:${BOB}`, state: "waiting", frame: { type: "recall", message_id: 5 } });
   assert.deepEqual(ids(), []);
 });

@@ -29,7 +29,7 @@ impl Http {
         self.done(call.json(&json!({ "picture": file }))).await
     }
 
-    /// What is seen of these people, at most 100: those that exist, in this order.
+    /// The profiles of these people, at most 100: those that exist, in this order.
     ///
     /// # Errors
     /// When the server refuses, or does not answer.

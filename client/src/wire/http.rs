@@ -94,7 +94,7 @@ pub enum BatchOutcome {
     },
 }
 
-/// What is looked for among one's own messages and moments; at least one of the first five is given.
+/// A search among one's own messages and moments; at least one of the first five is given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchQuery {
     /// Words and parts of words, each of which the text has; case and accents do not matter.

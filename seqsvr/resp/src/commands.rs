@@ -1,4 +1,4 @@
-//! What a request means: the commands that there are, how many words each takes, and why others are refused. Pure; called
+//! The meaning of a request: the commands that there are, how many words each takes, and why others are refused. Pure; called
 //! by `session` for each request.
 
 use std::ops::Range;

@@ -213,7 +213,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Talk<'_, S> {
         }
     }
 
-    /// Waits for numbers. What is answered already leaves before, and what stands behind is told to the counters.
+    /// Waits for numbers. Answers that are there leave before, and requests behind are told to the counters.
     async fn wait(&mut self, key: &[u8], count: u64, rest: &[u8]) -> io::Result<Result<u64, Refused>> {
         self.flush().await?;
         let (mut at, mut places) = (0, Vec::new());

@@ -6,7 +6,7 @@ use std::io::Write as _;
 /// The version of the protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Protocol {
-    /// What every client speaks at first.
+    /// The one that every client speaks at first.
     #[default]
     Resp2,
     /// After `HELLO 3`.
@@ -16,7 +16,7 @@ pub(crate) enum Protocol {
 /// A buffer of answers.
 #[derive(Debug, Default)]
 pub(crate) struct Replies {
-    /// What is not sent yet.
+    /// Bytes that are not sent yet.
     pub(crate) bytes: Vec<u8>,
     /// The form of maps and of nothing.
     pub(crate) protocol: Protocol,

@@ -1,4 +1,4 @@
-//! What clients and people ask a server about itself: its commands, its settings, its state. Pure; called by `session`.
+//! Answers of a server about itself: its commands, its settings, its state. Pure; called by `session`.
 
 use crate::commands::{SPECS, Spec, Words};
 use crate::counters::Refused;

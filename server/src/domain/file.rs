@@ -3,15 +3,13 @@
 //! The server makes what stands in a row. It takes from the sender only what it does not find out by itself, such as how long a
 //! recording is. Stored in the body, under `files`; readers' rights follow from it, so its form must stay stable.
 
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Body, Content, Kind, Setting};
+use super::{Body, Content, FileId, Kind, Setting};
 
 /// Files of one message or moment, at most.
 pub const MOST_FILES: usize = 9;
@@ -30,24 +28,6 @@ const LONGEST_DURATION: u64 = 360_000_000;
 
 /// How a body with files can be told without reading it as JSON: nowhere else are these quotes without a backslash.
 const FIELD: &str = "\"files\":";
-
-/// A file. Nobody guesses one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct FileId(pub Uuid);
-
-impl fmt::Display for FileId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl FromStr for FileId {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<FileId, &'static str> {
-        Uuid::try_parse(text).map(FileId).map_err(|_| "is the id of no file: that is a UUID")
-    }
-}
 
 /// A preview of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

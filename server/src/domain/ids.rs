@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 /// A user. The sequence space has room for 2^32 of them (S1); accounts start at [`Uid::FIRST`].
@@ -146,6 +147,24 @@ impl fmt::Display for PartitionKey {
 impl fmt::Debug for PartitionKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
+    }
+}
+
+/// A file. Nobody guesses one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct FileId(pub Uuid);
+
+impl fmt::Display for FileId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for FileId {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<FileId, &'static str> {
+        Uuid::try_parse(text).map(FileId).map_err(|_| "is the id of no file: that is a UUID")
     }
 }
 

@@ -36,14 +36,14 @@ pub use conversation::Conversation;
 pub use emoji::{EmojiError, check_emoji, normal_emoji};
 pub use entry::{Content, Entry, IdempotencyKey};
 pub use file::{
-    Attached, BadFileName, FileFacts, FileId, LONGEST_FILE_NAME, MOST_FILES, Preview, SaidOfFile, ShownFile,
+    Attached, BadFileName, FileFacts, LONGEST_FILE_NAME, MOST_FILES, Preview, SaidOfFile, ShownFile,
     file_name,
 };
 pub use group::{
     Group, GroupChange, GroupSetting, GroupSettings, GroupStep, History, MOST_MUTED, Member, MembershipEpoch,
     Mute, Muted, Role, SLOWEST, Standing,
 };
-pub use ids::{ClientId, GroupId, HistoryId, MessageId, PartitionKey, Uid};
+pub use ids::{ClientId, FileId, GroupId, HistoryId, MessageId, PartitionKey, Uid};
 pub use invite::{Invite, LONGEST_INVITE_SECONDS, MOST_INVITE_USES};
 pub use keep::{Keep, LEAST_KEEP, LONGEST_KEEP};
 pub use keep_rows::{KEEPS, keep_key};

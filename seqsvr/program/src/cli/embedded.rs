@@ -53,7 +53,7 @@ pub(super) async fn run(args: EmbeddedArgs) -> Result<(), ExitError> {
     let security = ListenConfig { certificate, key, token_file, ..ListenConfig::default() };
     let connections = ConnectionsConfig { most: connections, ..ConnectionsConfig::default() };
     connections.check().map_err(ExitError::usage)?;
-    // What is wrong with these is said before anything is made.
+    // Errors in these are said before anything is made.
     Listen::load(&security, addr, false).map_err(ExitError::usage)?;
     let mut signals = Signals::listen()?;
     let opened = tokio::task::spawn_blocking(move || DurableCounters::open(&directory)).await;

@@ -1,4 +1,4 @@
-//! What answers the Redis protocol: `durable` counters of `seqsvr embedded`, kept in a file; the sections of a `cluster`;
+//! The numbers behind the Redis protocol: `durable` counters of `seqsvr embedded`, kept in a file; the sections of a `cluster`;
 //! the `tags` of the issuer. Each is one implementation of `seqsvr_resp::KeyCounters`; the roles under `cli` open them.
 
 pub(crate) mod cluster;

@@ -8,7 +8,7 @@ use tidemark_test_support::servers::certificates;
 
 use crate::process::Process;
 
-/// What `redis-cli` prints.
+/// The output of `redis-cli`.
 fn cli(process: &Process, words: &[&str]) -> String {
     let done = Command::new("redis-cli").args(["-p", process.port()]).args(words).output().unwrap();
     eprint!("{}", String::from_utf8_lossy(&done.stderr));
@@ -110,7 +110,7 @@ fn over_tls_counters_are_for_clients_with_the_token() {
     assert_eq!(cli(&["-a", "correct-horse-battery", "GET", "a"]), "2");
 }
 
-/// What TLS says to one that does not speak it, or nothing: either way no answer.
+/// The words of TLS to one that does not speak it, or nothing: either way no answer.
 fn alert() -> Vec<u8> {
     vec![21, 3, 3, 0, 2, 2, 50]
 }

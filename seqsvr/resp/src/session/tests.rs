@@ -1,4 +1,4 @@
-//! What a client may say, in which order.
+//! The order in which a client may say things.
 
 use super::*;
 use crate::parse::{Parsed, parse};

@@ -20,7 +20,7 @@ pub(super) const LONGEST_NAME: usize = 256;
 /// Parts, each with a lock of its own.
 const SHARDS: usize = 64;
 
-/// What a caller wants.
+/// The wish of a caller.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Want {
     /// So many numbers, 1 or more.

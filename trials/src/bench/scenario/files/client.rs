@@ -25,7 +25,7 @@ enum To {
     },
     Bare {
         path: String,
-        /// What it makes.
+        /// The file that it makes.
         file: PathBuf,
     },
 }

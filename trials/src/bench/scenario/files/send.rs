@@ -24,7 +24,7 @@ use crate::{Failure, Result, users};
 const PEOPLE: usize = 40;
 /// Messages of each sender.
 const EACH: usize = 5_000;
-/// Those who upload files, and as many who upload pictures, one after the other.
+/// Clients that upload files, and as many that upload pictures, one after the other.
 const UPLOADERS: usize = 8;
 /// The pixels of a picture each way: 24 million.
 const PIXELS: (u32, usize) = (6_000, 4_000);
@@ -37,7 +37,7 @@ pub(in crate::bench::scenario) struct SendFiles {
     _data: TempDir,
 }
 
-/// What was uploaded meanwhile.
+/// Uploads that ended meanwhile.
 #[derive(Default)]
 struct Meanwhile {
     files: AtomicUsize,
