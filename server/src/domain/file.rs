@@ -30,7 +30,7 @@ const LONGEST_DURATION: u64 = 360_000_000;
 const FIELD: &str = "\"files\":";
 
 /// A preview of a picture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Preview {
     /// For a list.
     Small,

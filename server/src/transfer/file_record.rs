@@ -135,8 +135,10 @@ impl FileLine {
             _ => return Err("width and height: expected two numbers above 0, or neither".to_owned()),
         };
         let previews = self.previews.iter().map(|word| preview(word)).collect::<Result<Vec<_>, _>>()?;
-        if !previews.is_sorted_by(|one, next| one != next && *one == Preview::Small) {
-            return Err("previews: expected `small` and `large`, each once".to_owned());
+        if !previews.is_sorted_by(|one, next| one < next) {
+            return Err(
+                "previews: expected `small`, `large` and `square`, each once and in this order".to_owned()
+            );
         }
         let name = file_name(&self.name).map_err(|why| format!("name: {why}"))?;
         let made_at = time(&self.made_at)?;
@@ -189,7 +191,7 @@ impl FileUseLine {
 
 fn preview(word: &str) -> Result<Preview, String> {
     let found = Preview::ALL.into_iter().find(|preview| preview.as_str() == word);
-    found.ok_or_else(|| format!("`{word}` is not a preview; expected `small` or `large`"))
+    found.ok_or_else(|| format!("`{word}` is not a preview; expected `small`, `large` or `square`"))
 }
 
 #[cfg(test)]
@@ -263,7 +265,7 @@ mod tests {
             ("file", &whole, "a:3 ffffffffffffffff:4", "a:7 ffffffffffffffff:0"),
             ("file", &whole, "\"width\":2,", ""),
             ("file", &whole, "\"height\":1", "\"height\":0"),
-            ("file", &whole, "[\"small\",\"large\"]", "[\"large\",\"small\"]"),
+            ("file", &whole, "\"small\",\"large\"", "\"large\",\"small\""),
             ("file", &whole, "\"large\"", "\"huge\""),
             ("file", &whole, "b\\\".png", "../b"),
             ("file_part", &part, "bG93", "aG93"),

@@ -77,6 +77,9 @@ pub(crate) fn objects(app: &TestApp) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(&directory) else { continue };
         for entry in entries {
             let entry = entry.expect("an entry");
+            if entry.file_name() == "tidemark.place" {
+                continue;
+            }
             match entry.file_type().expect("a type").is_dir() {
                 true => left.push(entry.path()),
                 false => found.push(entry.path().display().to_string()),
