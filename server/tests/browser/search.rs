@@ -73,6 +73,8 @@ async fn a_message_far_back_is_found_and_shown_with_its_words_marked() {
     window.until(&is_led_to("Low tide is at nine, the tides of May", &["Low", "tide", "tide"])).await;
     window.until("document.activeElement.closest('#log .msg') && location.hash === '#search'").await;
     // The words are those of the search: they are marked no longer than it is open, and the log stays.
+    // It has stopped.
+    window.until("(() => { const before = window.seenAt, now = document.getElementById('log').scrollTop; window.seenAt = now; return now === before; })()").await;
     let place = window.run("return document.getElementById('log').scrollTop").await;
     window.press(ESCAPE).await;
     window
