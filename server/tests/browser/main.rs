@@ -42,6 +42,7 @@ mod moments;
 mod offline;
 mod own;
 #[path = "../support/packages.rs"]
+#[expect(dead_code, reason = "browsers need nothing of Python")]
 mod packages;
 mod people;
 mod pictures;

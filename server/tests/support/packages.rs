@@ -13,6 +13,17 @@ pub(crate) fn from_npm(name: &str, wanted: &[&str]) -> PathBuf {
     })
 }
 
+/// The folder from which Python imports the packages of a file of requirements. `name` has their version.
+pub(crate) fn from_pip(name: &str, version: &str, requirements: &Path) -> PathBuf {
+    let python = run(Command::new("python3").args(["-c", "import sys; print(sys.implementation.cache_tag)"]));
+    installed(&format!("{name}-{}-{version}", python.trim()), |folder| {
+        let mut pip = Command::new("python3");
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+        pip.args(["--root-user-action=ignore", "--target"]).arg(folder);
+        run(pip.arg("--requirement").arg(requirements));
+    })
+}
+
 /// The folder of this name, which `install` fills where it is missing. It is there whole or not at all.
 pub(crate) fn installed(name: &str, install: impl Fn(&Path)) -> PathBuf {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR"));

@@ -8,7 +8,7 @@ use crate::process::Process;
 #[path = "../../../../server/tests/support/packages.rs"]
 mod packages;
 
-use packages::{from_npm, installed, run};
+use packages::{from_npm, from_pip, run};
 
 fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/resp/scripts")
@@ -16,14 +16,7 @@ fn scripts() -> PathBuf {
 
 /// The folder of redis-py.
 fn python_path() -> PathBuf {
-    let version =
-        run(Command::new("python3").args(["-c", "import sys; print(sys.implementation.cache_tag)"]));
-    installed(&format!("redis-py-{}-8.1.0", version.trim()), |folder| {
-        let mut pip = Command::new("python3");
-        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
-        pip.args(["--root-user-action=ignore", "--target"]).arg(folder);
-        run(pip.arg("--requirement").arg(scripts().join("requirements.txt")));
-    })
+    from_pip("redis-py", "8.1.0", &scripts().join("requirements.txt"))
 }
 
 fn counting() -> (tempfile::TempDir, Process) {

@@ -7,7 +7,7 @@ use serde_json::json;
 use tidemark_test_support::until::until;
 
 use crate::support::{Person, TestApp, client_id};
-use crate::table::packages::registries::{from_npm, installed, run};
+use crate::table::packages::registries::{from_npm, from_pip};
 
 const BYTES: usize = 5_000_000;
 
@@ -22,20 +22,7 @@ fn node_modules() -> PathBuf {
 
 /// The folder of tuspy.
 fn python_path() -> PathBuf {
-    let version =
-        run(Command::new("python3").args(["-c", "import sys; print(sys.implementation.cache_tag)"]));
-    installed(&format!("tuspy-{}-1.1.0", version.trim()), |folder| {
-        let mut pip = Command::new("python3");
-        pip.args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--root-user-action=ignore",
-        ]);
-        run(pip.arg("--target").arg(folder).arg("--requirement").arg(scripts().join("requirements.txt")));
-    })
+    from_pip("tuspy", "1.1.0", &scripts().join("requirements.txt"))
 }
 
 fn bytes() -> Vec<u8> {

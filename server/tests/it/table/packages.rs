@@ -1,13 +1,12 @@
 //! The official SDKs.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::LazyLock;
 
 #[path = "../../support/packages.rs"]
 pub(crate) mod registries;
 
-use registries::{from_npm, installed, run};
+use registries::{from_npm, from_pip};
 
 /// `server/tests/it/table/scripts`.
 pub(crate) fn scripts() -> PathBuf {
@@ -15,23 +14,8 @@ pub(crate) fn scripts() -> PathBuf {
 }
 
 /// The folder that Python imports from.
-pub(crate) static PYTHON: LazyLock<PathBuf> = LazyLock::new(|| {
-    let version =
-        run(Command::new("python3").args(["-c", "import sys; print(sys.implementation.cache_tag)"]));
-    let requirements = scripts().join("requirements.txt");
-    installed(&format!("tablestore-{}-6.4.8", version.trim()), |folder| {
-        let mut pip = Command::new("python3");
-        pip.args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--root-user-action=ignore",
-        ]);
-        run(pip.arg("--target").arg(folder).arg("--requirement").arg(&requirements));
-    })
-});
+pub(crate) static PYTHON: LazyLock<PathBuf> =
+    LazyLock::new(|| from_pip("tablestore", "6.4.8", &scripts().join("requirements.txt")));
 
 /// The folder in which Node.js finds `node_modules`.
 pub(crate) static NODE: LazyLock<PathBuf> = LazyLock::new(|| {

@@ -119,23 +119,33 @@ fn bare(folder: &Path, accounts: &[Account], batch: usize, each: usize) -> Resul
     Ok(messages.len() as f64 / seconds)
 }
 
-/// Keeps `in_flight` messages to `to` (JSON) unanswered: one more goes out for each answer.
+/// Keeps `in_flight` messages of 200 B to `to` (JSON) unanswered.
 pub(super) async fn send(
-    mut connection: ClientConnection,
+    connection: ClientConnection,
     to: String,
     in_flight: usize,
     each: usize,
 ) -> Result<()> {
     let text = "x".repeat(200);
+    keep_in_flight(connection, in_flight, each, || send_frame(client_id(), &to, &text)).await
+}
+
+/// Keeps `in_flight` of `each` frames unanswered: one more goes out for each answer.
+pub(super) async fn keep_in_flight(
+    mut connection: ClientConnection,
+    in_flight: usize,
+    each: usize,
+    frame: impl Fn() -> String,
+) -> Result<()> {
     let first = in_flight.min(each);
     for _ in 0..first {
-        connection.feed(send_frame(client_id(), &to, &text)).await?;
+        connection.feed(frame()).await?;
     }
     connection.flush().await?;
     for answered in 0..each {
         connection.expect("sent").await?;
         if answered + first < each {
-            connection.say(send_frame(client_id(), &to, &text)).await?;
+            connection.say(frame()).await?;
         }
     }
     Ok(())

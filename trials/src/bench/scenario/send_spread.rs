@@ -9,7 +9,7 @@ use tidemark_client::Account;
 use tokio::process::Command;
 
 use super::Measured;
-use super::send::deliver;
+use super::send::{deliver, keep_in_flight};
 use crate::bench::baseline::sqlite::partition_key;
 use crate::bench::report::{Sample, Target};
 use crate::bench::{self, Context, peak_memory};
@@ -111,25 +111,13 @@ impl SendSpread {
     }
 }
 
-/// Keeps messages unanswered: one more goes out for each answer.
-async fn send(mut connection: ClientConnection, receivers: u32, each: usize) -> Result<()> {
+async fn send(connection: ClientConnection, receivers: u32, each: usize) -> Result<()> {
     let text = "x".repeat(200);
     let frame = || {
         let to = FIRST + rand::random_range(0..receivers);
         send_frame(client_id(), &format!(r#"{{"user":{to}}}"#), &text)
     };
-    let first = IN_FLIGHT.min(each);
-    for _ in 0..first {
-        connection.feed(frame()).await?;
-    }
-    connection.flush().await?;
-    for answered in 0..each {
-        connection.expect("sent").await?;
-        if answered + first < each {
-            connection.say(frame()).await?;
-        }
-    }
-    Ok(())
+    keep_in_flight(connection, IN_FLIGHT, each, frame).await
 }
 
 /// Accounts that nobody can log in to, with rows, as a flush would leave them.

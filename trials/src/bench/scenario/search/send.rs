@@ -7,6 +7,7 @@ use tidemark_client::Account;
 use tokio::time::sleep;
 
 use super::super::Measured;
+use super::super::send::keep_in_flight;
 use super::texts::text;
 use crate::bench::report::{Sample, Target};
 use crate::bench::{Context, rate};
@@ -78,20 +79,7 @@ async fn is_behind(server: &Server) -> Result<bool> {
     Ok(!metrics.lines().any(|line| line == "tidemark_search_waiting 0"))
 }
 
-/// Keeps messages unanswered: one more goes out for each answer.
-async fn send(mut connection: ClientConnection, to: u32, each: usize) -> Result<()> {
+async fn send(connection: ClientConnection, to: u32, each: usize) -> Result<()> {
     let to = format!(r#"{{"user":{to}}}"#);
-    let frame = || send_frame(client_id(), &to, &text());
-    let first = IN_FLIGHT.min(each);
-    for _ in 0..first {
-        connection.feed(frame()).await?;
-    }
-    connection.flush().await?;
-    for answered in 0..each {
-        connection.expect("sent").await?;
-        if answered + first < each {
-            connection.say(frame()).await?;
-        }
-    }
-    Ok(())
+    keep_in_flight(connection, IN_FLIGHT, each, || send_frame(client_id(), &to, &text())).await
 }
